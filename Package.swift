@@ -1,0 +1,232 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+// Warnings as errors and strict memory safety are asked for by `deploy/test` and CI, for our own targets alone.
+let strict = Context.environment["PUSHLINE_STRICT"] == "1"
+
+let swiftSettings: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+        .enableUpcomingFeature("InferIsolatedConformances"),
+        .enableUpcomingFeature("ImmutableWeakCaptures"),
+    ]
+    + (strict
+        ? [
+            .strictMemorySafety(),
+            .treatAllWarnings(as: .error),
+            .treatWarning("StrictLanguageFeatures", as: .error),
+        ] : [])
+
+/// Products of other packages, by the short names used below.
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
+let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
+let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdHTTP2 = Target.Dependency.product(name: "HummingbirdHTTP2", package: "hummingbird")
+let hummingbirdTesting = Target.Dependency.product(name: "HummingbirdTesting", package: "hummingbird")
+let hummingbirdTLS = Target.Dependency.product(name: "HummingbirdTLS", package: "hummingbird")
+let jwtKit = Target.Dependency.product(name: "JWTKit", package: "jwt-kit")
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let nioConcurrency = Target.Dependency.product(name: "NIOConcurrencyHelpers", package: "swift-nio")
+let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+let nioFoundation = Target.Dependency.product(name: "NIOFoundationCompat", package: "swift-nio")
+let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+let nioHTTP2 = Target.Dependency.product(name: "NIOHTTP2", package: "swift-nio-http2")
+let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
+let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
+let swiftASN1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
+let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
+let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
+let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
+let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+
+let package = Package(
+    name: "pushline",
+    platforms: [.macOS(.v15), .iOS(.v18)],
+    products: [
+        .library(name: "PushlineClient", targets: ["PushlineClient"]),
+        .executable(name: "pushline", targets: ["pushline"]),
+        .executable(name: "pushline-api", targets: ["pushline-api"]),
+        .executable(name: "pushline-register-worker", targets: ["pushline-register-worker"]),
+        .executable(name: "pushline-send-worker", targets: ["pushline-send-worker"]),
+        .executable(name: "pushline-delivery-worker", targets: ["pushline-delivery-worker"]),
+        .executable(name: "pushline-simulator", targets: ["pushline-simulator"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["YAML"]),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.0"),
+    ],
+    targets: [
+        // C libraries: one Swift target imports each.
+        .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
+        .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+
+        // Values and pure functions.
+        .target(name: "PushModel", dependencies: [crypto]),
+        .target(name: "Payloads", dependencies: ["PushModel"]),
+
+        // The wire towards the push services.
+        .target(
+            name: "HTTP2Engine",
+            dependencies: ["CNghttp2", collections, logging, nioConcurrency, nioCore, nioPosix, nioSSL, nioTLS]
+        ),
+        .target(
+            name: "PushServices",
+            dependencies: [
+                "PushModel", "Payloads", "HTTP2Engine", asyncHTTPClient, crypto, jwtKit, lifecycle, logging, metrics,
+                nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioPosix, nioSSL,
+            ]
+        ),
+        .target(
+            name: "PushlineSimulator",
+            dependencies: [
+                collections, crypto, cryptoExtras, httpTypes, hummingbird, jwtKit, lifecycle, logging, nioConcurrency,
+                nioCore, nioFoundation, nioHTTP1, nioHTTP2, nioPosix, nioSSL, nioTLS, swiftASN1, x509,
+            ]
+        ),
+
+        // Contracts.
+        .target(name: "Hub", dependencies: ["PushModel", "Store"]),
+        .target(name: "Store", dependencies: ["PushModel"]),
+        .target(name: "Broker", dependencies: ["PushModel", collections, nioConcurrency]),
+
+        // Drivers.
+        .target(
+            name: "BrokerRabbitMQ",
+            dependencies: ["Broker", "CRabbitMQ", collections, lifecycle, logging, metrics, nioConcurrency]
+        ),
+        .target(
+            name: "StoreSQLite",
+            dependencies: ["Store", "PushModel", collections, grdb, lifecycle, logging, metrics, nioConcurrency]
+        ),
+        .target(
+            name: "HubEmbedded",
+            dependencies: ["Hub", "Store", "Broker", "Payloads", "PushModel", logging, metrics, nioConcurrency]
+        ),
+
+        // The work.
+        .target(
+            name: "Pipeline",
+            dependencies: [
+                "Hub", "Store", "Broker", "PushModel", "PushServices", collections, lifecycle, logging, metrics,
+                nioConcurrency, tracing,
+            ]
+        ),
+        .target(
+            name: "HTTPAPI",
+            dependencies: [
+                "Store", "Broker", "Payloads", "PushModel", collections, crypto, cryptoExtras, httpTypes, hummingbird,
+                lifecycle, logging, metrics, nioConcurrency, nioCore, nioFoundation, tracing,
+            ]
+        ),
+        .target(name: "PushlineClient"),
+        .target(
+            name: "PushlineCommands",
+            dependencies: [
+                "PushlineClient", "PushModel", "Store", "Runtime", "HTTPAPI", argumentParser, crypto, yams,
+            ]
+        ),
+        .target(
+            name: "Runtime",
+            dependencies: [
+                "BrokerRabbitMQ", "StoreSQLite", "HubEmbedded", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store",
+                "Broker", "PushModel", "Payloads", argumentParser, configuration, hummingbird, hummingbirdHTTP2,
+                hummingbirdTLS, lifecycle, logging, metrics, nioConcurrency, nioCore, nioSSL, tracing, unixSignals, yams,
+            ],
+            exclude: []
+        ),
+
+        // Executables: parse and run.
+        .executableTarget(name: "pushline", dependencies: ["PushlineCommands", argumentParser]),
+        .executableTarget(name: "pushline-api", dependencies: ["Runtime", argumentParser]),
+        .executableTarget(name: "pushline-register-worker", dependencies: ["Runtime", argumentParser]),
+        .executableTarget(name: "pushline-send-worker", dependencies: ["Runtime", argumentParser]),
+        .executableTarget(name: "pushline-delivery-worker", dependencies: ["Runtime", argumentParser]),
+        .executableTarget(
+            name: "pushline-simulator",
+            dependencies: ["PushlineSimulator", argumentParser, lifecycle, logging, unixSignals]
+        ),
+
+        // Tests: one target a library; what needs a server is in IntegrationTests.
+        .testTarget(name: "PushModelTests", dependencies: ["PushModel"]),
+        .testTarget(name: "PayloadsTests", dependencies: ["Payloads", "PushModel"]),
+        .testTarget(
+            name: "HTTP2EngineTests",
+            dependencies: ["HTTP2Engine", "PushlineSimulator", logging, nioCore, nioPosix, nioSSL]
+        ),
+        .testTarget(
+            name: "PushServicesTests",
+            dependencies: [
+                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", logging, nioCore, nioPosix,
+            ]
+        ),
+        .testTarget(
+            name: "PushlineSimulatorTests",
+            dependencies: ["PushlineSimulator", asyncHTTPClient, crypto, jwtKit, logging, nioCore, nioPosix, nioSSL]
+        ),
+        .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
+        .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),
+        .testTarget(name: "StoreSQLiteTests", dependencies: ["StoreSQLite", "Store", "PushModel", grdb, logging]),
+        .testTarget(
+            name: "HubEmbeddedTests",
+            dependencies: ["HubEmbedded", "Hub", "Store", "StoreSQLite", "Broker", "PushModel", logging]
+        ),
+        .testTarget(
+            name: "PipelineTests",
+            dependencies: [
+                "Pipeline", "HubEmbedded", "Hub", "Store", "StoreSQLite", "Broker", "PushServices", "PushlineSimulator",
+                "PushModel", logging, nioConcurrency,
+            ]
+        ),
+        .testTarget(
+            name: "HTTPAPITests",
+            dependencies: [
+                "HTTPAPI", "Store", "StoreSQLite", "Broker", "PushModel", hummingbird, hummingbirdTesting, httpTypes, logging,
+                nioConcurrency, nioCore, yams,
+            ]
+        ),
+        .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient"]),
+        .testTarget(name: "PushlineCommandsTests", dependencies: ["PushlineCommands", "PushModel", argumentParser]),
+        .testTarget(name: "RuntimeTests", dependencies: ["Runtime", "PushModel", logging, nioConcurrency]),
+        .testTarget(
+            name: "IntegrationTests",
+            dependencies: [
+                "Broker", "BrokerContract", "BrokerRabbitMQ", "Runtime", "PushlineSimulator", "PushlineClient", "Store",
+                "StoreSQLite", "PushModel", logging, nioConcurrency,
+            ]
+        ),
+    ]
+)
+
+for target in package.targets where target.type != .system {
+    target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings
+}

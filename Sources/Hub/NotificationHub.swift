@@ -1,0 +1,61 @@
+public import PushModel
+public import Store
+
+/// What registers devices and takes sends: our own embedded hub, or one that is spoken to over a wire.
+public protocol NotificationHub: Sendable {
+    /// Applies a change to the registrations. Doing the same change again gives the same result.
+    ///
+    /// - Parameters:
+    ///   - request: The change.
+    ///   - job: The register job: its app, user and sequence.
+    ///   - spec: The app's declaration.
+    /// - Throws: ``HubError``; with ``HubError/Code/unavailable`` the job is tried again later.
+    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult
+
+    /// Takes a send further for at most about `budget`, and returns where it can go on (rule 4).
+    ///
+    /// - Throws: ``HubError``; with ``HubError/Code/refused`` the hub took nothing and the job is abandoned.
+    func advance(_ claim: PlannerClaim, spec: AppSpec, budget: Duration) async throws -> Advance
+
+    /// Publishes batches again that are due: retries, and what a crash or a lost broker left behind (rule 1).
+    func resume(_ batches: [DueBatch], specs: [AppID: AppSpec]) async throws
+}
+
+/// How far ``NotificationHub/advance(_:spec:budget:)`` came.
+public enum Advance: Sendable {
+    /// More is to be done, from this claim on, after a pause.
+    case more(PlannerClaim, after: Duration)
+    /// The hub has the whole send.
+    case done
+    /// Another planner has the job, or it was stopped.
+    case lost
+}
+
+/// What went wrong at a hub.
+public struct HubError: Error, Sendable, CustomStringConvertible {
+    /// The kind of fault.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Base: String { case unavailable, refused }
+        private let base: Base
+
+        /// The hub cannot answer now; trying later may help.
+        public static let unavailable = Code(base: .unavailable)
+        /// The hub will never take this.
+        public static let refused = Code(base: .refused)
+
+        public var description: String { self.base.rawValue }
+    }
+
+    public let code: Code
+    public let message: String
+    /// What the hub asked to wait, if it did.
+    public let retryAfter: Duration?
+
+    public init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {
+        self.code = code
+        self.message = message
+        self.retryAfter = retryAfter
+    }
+
+    public var description: String { "\(self.message) (\(self.code))" }
+}

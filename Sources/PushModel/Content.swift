@@ -1,0 +1,117 @@
+/// What a send says, before any push service's form.
+public enum Content: Codable, Sendable, Equatable {
+    /// A message with a title, a body and data.
+    case message(Message)
+    /// The classic backend's text: shown as `From <sender>: <text>`.
+    case classic(sender: UserName, text: String)
+    /// A silent push that tells an app to fetch a rich notification.
+    case rich(RichPush)
+
+    /// A visible message, or a silent one where it has data alone.
+    public struct Message: Codable, Sendable, Equatable {
+        public let title: String?
+        public let body: String?
+        /// Handed to the app as it is; keys must not be those that a push service keeps to itself.
+        public let data: [String: String]
+
+        public init(title: String? = nil, body: String? = nil, data: [String: String] = [:]) {
+            self.title = title
+            self.body = body
+            self.data = data
+        }
+
+        /// Nothing is shown: the app is woken and handed the data.
+        public var isSilent: Bool { self.title == nil && self.body == nil }
+    }
+
+    /// The reference to a rich notification that travels in the payload.
+    public struct RichPush: Codable, Sendable, Equatable {
+        /// A positive number that fits 32 bits.
+        public let id: Int32
+        public let message: String
+        /// `img`, or what the app names.
+        public let richType: String
+        /// Sent as `secureId` alone, without the message.
+        public let isSecure: Bool
+
+        public init(id: Int32, message: String, richType: String, isSecure: Bool) {
+            self.id = id
+            self.message = message
+            self.richType = richType
+            self.isSecure = isSecure
+        }
+    }
+}
+
+/// A send as its job row keeps it.
+public struct SendRequest: Codable, Sendable, Equatable {
+    public let audience: TagExpression
+    /// The services to send through; empty = all that the app has registrations of.
+    public let platforms: [PNS]
+    public let content: Content
+    /// How long the push service may keep it for a device that is off, counted from acceptance; nil = its own default,
+    /// 0 = one try, now or never.
+    public let timeToLive: Duration?
+    /// Replaces an undelivered notification with the same key; at most 64 bytes.
+    public let collapse: String?
+
+    public init(
+        audience: TagExpression,
+        platforms: [PNS] = [],
+        content: Content,
+        timeToLive: Duration? = nil,
+        collapse: String? = nil
+    ) {
+        self.audience = audience
+        self.platforms = platforms
+        self.content = content
+        self.timeToLive = timeToLive
+        self.collapse = collapse
+    }
+
+    private enum CodingKeys: String, CodingKey { case audience, platforms, content, ttl, collapse }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.audience = try container.decode(TagExpression.self, forKey: .audience)
+        self.platforms = try container.decodeIfPresent([PNS].self, forKey: .platforms) ?? []
+        self.content = try container.decode(Content.self, forKey: .content)
+        self.timeToLive = try container.decodeIfPresent(Int64.self, forKey: .ttl).map { .seconds($0) }
+        self.collapse = try container.decodeIfPresent(String.self, forKey: .collapse)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(self.audience, forKey: .audience)
+        try container.encode(self.platforms, forKey: .platforms)
+        try container.encode(self.content, forKey: .content)
+        try container.encodeIfPresent(self.timeToLive?.components.seconds, forKey: .ttl)
+        try container.encodeIfPresent(self.collapse, forKey: .collapse)
+    }
+}
+
+/// A notification in a push service's own form, shared by all devices of a batch.
+public struct NativePayload: Codable, Sendable, Equatable {
+    /// What the service is told about the payload.
+    public enum Kind: String, Codable, Sendable {
+        /// Shown to the user (APNs `alert`).
+        case alert
+        /// Wakes the app (APNs `background`, priority 5).
+        case background
+        /// An FCM message object without its target.
+        case message
+        /// A WNS toast.
+        case toast
+        /// Bytes for a Windows app (`wns/raw`).
+        case raw
+    }
+
+    public let kind: Kind
+    /// APNs: the JSON body. FCM: the `message` object without a target. WNS: the XML or the raw bytes.
+    public let body: [UInt8]
+
+    public init(kind: Kind, body: [UInt8]) {
+        self.kind = kind
+        self.body = body
+    }
+}

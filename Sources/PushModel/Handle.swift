@@ -1,0 +1,130 @@
+/// A device's address at its push service: an APNs token, an FCM token, a WNS channel URI. Opaque but for its form.
+public struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
+    /// The greatest length, in bytes of UTF-8, for any service.
+    public static let maximumLength = 2048
+
+    /// The address as it is sent; APNs tokens in lower-case hexadecimal, since they compare without regard to case.
+    public let text: String
+
+    /// Checks an address that an app gives, and normalises it.
+    ///
+    /// - Parameters:
+    ///   - text: What the app sent.
+    ///   - pns: The service that the address belongs to.
+    ///   - channelPrefixes: For WNS, the beginnings of channel URIs that are taken besides `https` hosts under
+    ///     `notify.windows.com` (a forged channel would be sent the app's bearer token).
+    /// - Throws: ``InvalidValue`` that says what is wrong, without the address.
+    public init(_ text: String, pns: PNS, channelPrefixes: [String] = []) throws(InvalidValue) {
+        guard !text.isEmpty else { throw InvalidValue("a handle is needed") }
+        guard text.utf8.count <= Handle.maximumLength else {
+            throw InvalidValue("a handle has at most \(Handle.maximumLength) bytes")
+        }
+        switch pns {
+        case .apns: self.text = try Handle.hexadecimal(text)
+        case .fcm: self.text = try Handle.visible(text)
+        case .wns, .mpns: self.text = try Handle.channel(text, pns: pns, prefixes: channelPrefixes)
+        }
+    }
+
+    /// An address that was checked when it was stored.
+    public init(stored text: String) { self.text = text }
+
+    /// The forms under which a handle of unknown service may be stored: as it is, and as a lower-case APNs token.
+    public static func lookupForms(of text: String) -> [Handle] {
+        let forms = [text, text.lowercased()]
+        return forms[0] == forms[1] ? [Handle(stored: text)] : forms.map(Handle.init(stored:))
+    }
+
+    public init(from decoder: any Decoder) throws {
+        self.text = try decoder.singleValueContainer().decode(String.self)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self.text)
+    }
+
+    /// The shortened form for logs and answers: whoever has the whole may send to the device.
+    public var description: String {
+        self.text.count <= 12 ? "…" : "\(self.text.prefix(4))…\(self.text.suffix(4))"
+    }
+
+    private static func hexadecimal(_ text: String) throws(InvalidValue) -> String {
+        if text.hasPrefix("{") {
+            throw InvalidValue(
+                "this is the printed form of a data object ({LENGTH=…,BYTES=…}), which iOS 13 and later give for "
+                    + "NSData.description; send the token's bytes as hexadecimal digits"
+            )
+        }
+        let lower = text.lowercased()
+        let isHexadecimal = lower.utf8.allSatisfy { byte in
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+        }
+        guard isHexadecimal, lower.utf8.count.isMultiple(of: 2), lower.utf8.count <= 400 else {
+            throw InvalidValue("an APNs token is an even number of hexadecimal digits (at most 400), without spaces or brackets")
+        }
+        return lower
+    }
+
+    private static func visible(_ text: String) throws(InvalidValue) -> String {
+        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw InvalidValue("an FCM token holds visible ASCII characters only")
+        }
+        return text
+    }
+
+    private static func channel(_ text: String, pns: PNS, prefixes: [String]) throws(InvalidValue) -> String {
+        let visible = try Handle.visible(text)
+        if prefixes.contains(where: { !$0.isEmpty && visible.hasPrefix($0) }) { return visible }
+        // What stands between the scheme and the first of / ? # is the authority; user information and a port have no place.
+        let scheme = "https://"
+        let domains = pns == .wns ? [".notify.windows.com"] : [".notify.live.net", ".notify.windows.com"]
+        let schemes = pns == .wns ? [scheme] : [scheme, "http://"]
+        for start in schemes where visible.lowercased().hasPrefix(start) {
+            let rest = visible.dropFirst(start.count)
+            let host = rest.prefix { !"/?#\\".contains($0) }.lowercased()
+            let isName = host.utf8.allSatisfy { byte in
+                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                    || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+            }
+            if isName, domains.contains(where: { host.hasSuffix($0) }) { return visible }
+        }
+        let wanted = pns == .wns ? "an https address under notify.windows.com" : "an address under notify.live.net"
+        throw InvalidValue("a \(pns.rawValue.uppercased()) channel is \(wanted)")
+    }
+}
+
+/// The addresses of a batch, one after the other in a single buffer: no object a device.
+public struct HandleList: Sendable, Equatable {
+    /// All addresses, in UTF-8, without separators.
+    public private(set) var bytes: [UInt8] = []
+    /// Where each address ends in ``bytes``.
+    public private(set) var ends: [Int] = []
+
+    public init() {}
+
+    public init(_ handles: some Sequence<Handle>) {
+        for handle in handles { self.append(handle.text.utf8) }
+    }
+
+    public var count: Int { self.ends.count }
+
+    public mutating func reserveCapacity(_ count: Int, bytes: Int) {
+        self.ends.reserveCapacity(count)
+        self.bytes.reserveCapacity(bytes)
+    }
+
+    public mutating func append(_ utf8: some Sequence<UInt8>) {
+        self.bytes.append(contentsOf: utf8)
+        self.ends.append(self.bytes.count)
+    }
+
+    /// The bytes of one address.
+    public subscript(index: Int) -> ArraySlice<UInt8> {
+        self.bytes[(index == 0 ? 0 : self.ends[index - 1])..<self.ends[index]]
+    }
+
+    public func handle(at index: Int) -> Handle {
+        Handle(stored: String(decoding: self[index], as: UTF8.self))
+    }
+}

@@ -1,0 +1,108 @@
+/// The name of an app: lower-case letters, digits and `-`, 1 to 40 characters, beginning with a letter or digit.
+public struct AppID: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
+    public let name: String
+
+    /// - Throws: ``InvalidValue`` when the name breaks the rule.
+    public init(_ name: String) throws(InvalidValue) {
+        let allowed = name.utf8.allSatisfy { byte in
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                || byte == UInt8(ascii: "-")
+        }
+        guard allowed, (1...40).contains(name.utf8.count), !name.hasPrefix("-") else {
+            throw InvalidValue("an app's name is 1 to 40 lower-case letters, digits and '-'")
+        }
+        self.name = name
+    }
+
+    private init(unchecked name: String) { self.name = name }
+
+    public init(from decoder: any Decoder) throws {
+        try self.init(decoder.singleValueContainer().decode(String.self))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self.name)
+    }
+
+    /// The app of the routes that name none: `/api/…`.
+    public static let `default` = AppID(unchecked: "default")
+
+    public var description: String { self.name }
+
+    public static func < (lhs: AppID, rhs: AppID) -> Bool { lhs.name < rhs.name }
+}
+
+/// A user's name: what a tag may hold, so that `username:<name>` is a legal ``Tag``.
+public struct UserName: Hashable, Sendable, Codable, CustomStringConvertible {
+    public let name: String
+
+    /// - Throws: ``InvalidValue`` when the name is empty, too long (over 111 characters) or holds a forbidden character.
+    public init(_ name: String) throws(InvalidValue) {
+        guard !name.isEmpty, name.utf8.count <= Tag.maximumLength - Tag.userPrefix.utf8.count else {
+            throw InvalidValue("a user name has 1 to \(Tag.maximumLength - Tag.userPrefix.utf8.count) characters")
+        }
+        guard name.utf8.allSatisfy(Tag.allows) else {
+            throw InvalidValue("a user name is made of letters, digits and _ @ # . : -")
+        }
+        self.name = name
+    }
+
+    public init(from decoder: any Decoder) throws {
+        try self.init(decoder.singleValueContainer().decode(String.self))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self.name)
+    }
+
+    public var description: String { self.name }
+}
+
+/// The id of a registration as its app keeps it: hard to guess, safe in a URL path, never reused.
+public struct RegistrationID: Hashable, Sendable, Codable, CustomStringConvertible {
+    public let text: String
+
+    /// A new id with 160 random bits, in lower-case letters and digits.
+    public static func random() -> RegistrationID {
+        let alphabet = Array("0123456789abcdefghijklmnopqrstuv".utf8)
+        var generator = SystemRandomNumberGenerator()
+        let bytes = (0..<32).map { _ in alphabet[Int(generator.next() & 31)] }
+        return RegistrationID(unchecked: String(decoding: bytes, as: UTF8.self))
+    }
+
+    /// Any text of 1 to 128 letters, digits, `-`, `_`, `.` or `~` can be an id; only ids handed out name a registration.
+    ///
+    /// - Returns: nil when the text cannot be an id.
+    public init?(_ text: String) {
+        let unreserved = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
+                UInt8(ascii: "~"):
+                true
+            default: false
+            }
+        }
+        guard unreserved, (1...128).contains(text.utf8.count) else { return nil }
+        self.text = text
+    }
+
+    private init(unchecked text: String) { self.text = text }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let id = RegistrationID(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a registration id")
+        }
+        self = id
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self.text)
+    }
+
+    public var description: String { self.text }
+}

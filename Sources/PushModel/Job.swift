@@ -1,0 +1,179 @@
+/// A piece of accepted work: a send, or a change to the registrations.
+public struct Job: Sendable, Equatable {
+    public let id: JobID
+    /// The store's number for it: gives order where clocks cannot (rule 11).
+    public let sequence: Int64
+    public let app: AppID
+    /// The user who asked, or nil where a backend's key did.
+    public let user: UserName?
+    /// The name of the key that asked, if one did.
+    public let key: String?
+    public let priority: Priority
+    public let work: Work
+    public let state: State
+    /// The hub's own word, beside ``state``.
+    public let hubState: HubState?
+    /// What a register job came to.
+    public let result: RegisterResult?
+    /// Why an abandoned job was abandoned.
+    public let reason: String?
+    public let accepted: Timestamp
+    public let started: Timestamp?
+    public let finished: Timestamp?
+    /// After this nothing is sent any more.
+    public let expires: Timestamp
+    /// When the next try of a retrying job is due, or a scheduled one starts.
+    public let due: Timestamp?
+    /// Counts by service; empty for a register job.
+    public let tallies: [PNS: Tally]
+    /// W3C trace context of the request that brought it.
+    public let traceparent: String?
+
+    public init(
+        id: JobID,
+        sequence: Int64,
+        app: AppID,
+        user: UserName?,
+        key: String?,
+        priority: Priority,
+        work: Work,
+        state: State,
+        hubState: HubState?,
+        result: RegisterResult?,
+        reason: String?,
+        accepted: Timestamp,
+        started: Timestamp?,
+        finished: Timestamp?,
+        expires: Timestamp,
+        due: Timestamp?,
+        tallies: [PNS: Tally],
+        traceparent: String?
+    ) {
+        self.id = id
+        self.sequence = sequence
+        self.app = app
+        self.user = user
+        self.key = key
+        self.priority = priority
+        self.work = work
+        self.state = state
+        self.hubState = hubState
+        self.result = result
+        self.reason = reason
+        self.accepted = accepted
+        self.started = started
+        self.finished = finished
+        self.expires = expires
+        self.due = due
+        self.tallies = tallies
+        self.traceparent = traceparent
+    }
+
+    /// What is to be done.
+    public enum Work: Codable, Sendable, Equatable {
+        case register(RegisterRequest)
+        case send(SendRequest)
+
+        /// The queue family and the envelope's `type`.
+        public var kind: JobKind {
+            switch self {
+            case .register: .register
+            case .send: .send
+            }
+        }
+    }
+
+    /// Where a job stands.
+    public enum State: String, Codable, Sendable, CaseIterable {
+        /// Accepted, to start later.
+        case scheduled
+        /// Accepted, not yet taken by a worker.
+        case queued
+        /// Being planned or delivered.
+        case running
+        /// Everything that is still open waits for its next try.
+        case retrying
+        /// A user stopped it; what is out is being counted.
+        case cancelling
+        /// Its time is over; what is out is being counted.
+        case expiring
+        /// Every target is accounted for, whatever came of them.
+        case completed
+        /// The hub took nothing.
+        case abandoned
+        case cancelled
+        case expired
+
+        /// Nothing changes any more.
+        public var isFinal: Bool {
+            switch self {
+            case .completed, .abandoned, .cancelled, .expired: true
+            case .scheduled, .queued, .running, .retrying, .cancelling, .expiring: false
+            }
+        }
+    }
+
+    /// A hub's outcome state, in the words of Azure Notification Hubs.
+    public enum HubState: String, Codable, Sendable {
+        case enqueued = "Enqueued"
+        case processing = "Processing"
+        case completed = "Completed"
+        case abandoned = "Abandoned"
+        case unknown = "Unknown"
+        case noTargetFound = "NoTargetFound"
+        case detailedStateAvailable = "DetailedStateAvailable"
+    }
+}
+
+/// The family of a job: the envelope's `type` and the queues it goes through.
+public enum JobKind: String, Codable, Sendable, CaseIterable {
+    case register
+    case send
+}
+
+/// Counts of devices. In a finished job, ``targets`` = ``accounted``.
+public struct Tally: Codable, Sendable, Equatable {
+    /// Devices that the job was for.
+    public var targets: Int = 0
+    /// Taken over by the push service.
+    public var accepted: Int = 0
+    /// Failed for good, by class.
+    public var failed: [FailureClass: Int] = [:]
+    /// Not sent: the job's time was over.
+    public var expired: Int = 0
+    /// Not sent: the job was stopped.
+    public var cancelled: Int = 0
+
+    public init() {}
+
+    /// Devices whose outcome is known.
+    public var accounted: Int {
+        self.accepted + self.failed.values.reduce(0, +) + self.expired + self.cancelled
+    }
+
+    public static func += (lhs: inout Tally, rhs: Tally) {
+        lhs.targets += rhs.targets
+        lhs.accepted += rhs.accepted
+        lhs.failed.merge(rhs.failed, uniquingKeysWith: +)
+        lhs.expired += rhs.expired
+        lhs.cancelled += rhs.cancelled
+    }
+}
+
+/// Why a device was not reached.
+public enum FailureClass: String, Codable, Sendable, CaseIterable, CodingKeyRepresentable {
+    /// The push service says that the handle is dead; the registration is pruned.
+    case unregistered
+    /// The push service refuses this message.
+    case rejected
+    /// The app's credentials or settings are refused: nothing of the app gets through.
+    case misconfigured
+    /// The service is switched off for good.
+    case retiredService = "retired-service"
+    /// The registration went away between two tries.
+    case deregistered
+    /// The message that carried the device could not be worked on.
+    case dead
+    /// No answer came after the request had left, and trying again was not allowed.
+    case unknown
+}

@@ -1,0 +1,104 @@
+/// The id of a job: a UUID, version 7 where we make it (RFC 9562, section 5.7).
+///
+/// Its order is never relied on: clocks jump. The store's sequence gives order.
+public struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
+    /// The 16 bytes, most significant first.
+    public let high: UInt64
+    public let low: UInt64
+
+    public init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// A new version 7 id: 48 bits of milliseconds, 74 random bits.
+    public static func make(at time: Timestamp = .now) -> JobID {
+        var generator = SystemRandomNumberGenerator()
+        let milliseconds = UInt64(bitPattern: time.milliseconds) & 0xFFFF_FFFF_FFFF
+        let high = milliseconds << 16 | 0x7000 | (generator.next() & 0x0FFF)
+        let low = 0x8000_0000_0000_0000 | (generator.next() & 0x3FFF_FFFF_FFFF_FFFF)
+        return JobID(high: high, low: low)
+    }
+
+    /// Reads the canonical 8-4-4-4-12 form, in any letter case.
+    public init?(_ text: String) {
+        var digits = 0
+        var high: UInt64 = 0
+        var low: UInt64 = 0
+        for (index, byte) in text.utf8.enumerated() {
+            if index == 8 || index == 13 || index == 18 || index == 23 {
+                guard byte == UInt8(ascii: "-") else { return nil }
+                continue
+            }
+            let value: UInt8
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = byte - UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): value = byte - UInt8(ascii: "a") + 10
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): value = byte - UInt8(ascii: "A") + 10
+            default: return nil
+            }
+            if digits < 16 { high = high << 4 | UInt64(value) } else { low = low << 4 | UInt64(value) }
+            digits += 1
+        }
+        guard digits == 32, text.utf8.count == 36 else { return nil }
+        self.init(high: high, low: low)
+    }
+
+    /// The 16 bytes in network order.
+    public var bytes: [UInt8] {
+        (0..<16).map { index in
+            let word = index < 8 ? self.high : self.low
+            return UInt8(truncatingIfNeeded: word >> UInt64(56 - (index % 8) * 8))
+        }
+    }
+
+    /// Reads 16 bytes in network order.
+    public init?(bytes: some Collection<UInt8>) {
+        guard bytes.count == 16 else { return nil }
+        let high = bytes.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let low = bytes.suffix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        self.init(high: high, low: low)
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let id = JobID(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a job id")
+        }
+        self = id
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self.description)
+    }
+
+    /// The canonical lower-case form.
+    public var description: String {
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        text.reserveCapacity(36)
+        for (index, byte) in self.bytes.enumerated() {
+            if index == 4 || index == 6 || index == 8 || index == 10 { text.append(UInt8(ascii: "-")) }
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The id that a device's notification carries (`apns-id`): the same for every repeat of this job to that row, another
+    /// for every other row or job (rule 10).
+    ///
+    /// The row's number is mixed into the job's id, and the version becomes 8 (RFC 9562, section 5.8: custom).
+    public func notificationID(row: Int64) -> JobID {
+        // splitmix64 is a bijection: two rows of a job can never meet.
+        var mixed = UInt64(bitPattern: row) &+ 0x9E37_79B9_7F4A_7C15
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        mixed ^= mixed >> 31
+        // The 62 free bits of the low word take the mixed row; its two top bits go where the job's version stood.
+        let high = (self.high & ~0xF00F) | 0x8000 | ((mixed >> 62) << 2) | (self.high & 3)
+        let low = 0x8000_0000_0000_0000 | ((self.low ^ mixed) & 0x3FFF_FFFF_FFFF_FFFF)
+        return JobID(high: high, low: low)
+    }
+}

@@ -1,0 +1,26 @@
+/// A platform's push notification service.
+public enum PNS: String, CaseIterable, Codable, Hashable, Sendable, Comparable {
+    /// Apple Push Notification service.
+    case apns
+    /// Firebase Cloud Messaging, HTTP v1. Older apps say `gcm`, which means the same here.
+    case fcm
+    /// Windows Push Notification Services.
+    case wns
+    /// Microsoft's service for Windows Phone, switched off in 2018: it can be registered, never sent to.
+    case mpns
+
+    /// Reads a platform name as apps write it: any letter case, `gcm` for ``fcm``.
+    ///
+    /// - Returns: nil when no service has that name.
+    public init?(platformName: String) {
+        switch platformName.lowercased() {
+        case "gcm": self = .fcm
+        case let name: self.init(rawValue: name)
+        }
+    }
+
+    /// Whether the service still takes notifications.
+    public var isInService: Bool { self != .mpns }
+
+    public static func < (lhs: PNS, rhs: PNS) -> Bool { lhs.rawValue < rhs.rawValue }
+}

@@ -1,0 +1,113 @@
+/// A device's registration: where it is reached, whose it is, and its tags.
+public struct Registration: Sendable, Equatable {
+    /// The store's number for it: ascends, is never reused, survives re-registration (rule 2).
+    public let row: Int64
+    public let id: RegistrationID
+    public let app: AppID
+    public let user: UserName?
+    public let pns: PNS?
+    public let handle: Handle?
+    /// All tags, the user's own included, sorted.
+    public let tags: [Tag]
+    public let state: State
+    public let updated: Timestamp
+    /// When it stops being sent to unless it is registered again; nil = never.
+    public let expires: Timestamp?
+    /// When and why it left ``State/live``, if it did.
+    public let ended: Ended?
+
+    public init(
+        row: Int64,
+        id: RegistrationID,
+        app: AppID,
+        user: UserName?,
+        pns: PNS?,
+        handle: Handle?,
+        tags: [Tag],
+        state: State,
+        updated: Timestamp,
+        expires: Timestamp? = nil,
+        ended: Ended? = nil
+    ) {
+        self.row = row
+        self.id = id
+        self.app = app
+        self.user = user
+        self.pns = pns
+        self.handle = handle
+        self.tags = tags
+        self.state = state
+        self.updated = updated
+        self.expires = expires
+        self.ended = ended
+    }
+
+    /// Where a registration stands.
+    public enum State: String, Codable, Sendable, CaseIterable {
+        /// Its id was handed out; the device has not registered yet.
+        case issued
+        /// It is sent to.
+        case live
+        /// The push service said that the handle is dead. A PUT by its owner revives it.
+        case pruned
+        /// Not registered again in time. A PUT by its owner revives it.
+        case expired
+        /// Another registration has its handle now. A PUT by its owner revives it.
+        case replaced
+        /// Deleted on purpose: its id is gone for good.
+        case deleted
+    }
+
+    /// The end of a registration's life, for the operator who asks.
+    public struct Ended: Codable, Sendable, Equatable {
+        public let at: Timestamp
+        /// Such as the push service's reason.
+        public let reason: String
+
+        public init(at: Timestamp, reason: String) {
+            self.at = at
+            self.reason = reason
+        }
+    }
+}
+
+/// A change to the registrations, as a register job carries it.
+public enum RegisterRequest: Codable, Sendable, Equatable {
+    /// Find the registrations with that handle, keep the first one's id and delete the others; with none, hand out `candidate`.
+    /// The handle comes without its service, in the forms under which it may be stored.
+    case issue(candidate: RegistrationID, handles: [Handle])
+    /// Create or replace the registration under that id.
+    case upsert(RegistrationID, Upsert)
+    /// Delete the registration with that id.
+    case delete(RegistrationID)
+
+    /// What a registration is to become.
+    public struct Upsert: Codable, Sendable, Equatable {
+        public let pns: PNS
+        public let handle: Handle
+        /// The tags that the caller asked for; the user's own is added by the server.
+        public let tags: [Tag]
+
+        public init(pns: PNS, handle: Handle, tags: [Tag]) {
+            self.pns = pns
+            self.handle = handle
+            self.tags = tags
+        }
+    }
+}
+
+/// What the hub made of a ``RegisterRequest``.
+public enum RegisterResult: Codable, Sendable, Equatable {
+    /// The id to use.
+    case issued(RegistrationID)
+    /// Created, updated or deleted.
+    case done
+    /// A later change to the same registration came first; this one changed nothing.
+    case superseded
+    /// The id was deleted on purpose, or the hub says that it is gone.
+    case gone
+    /// The id was never handed out, or is another user's.
+    case notFound
+    /// The hub refused, with words for the caller.
+    case refused(String)
+}

@@ -1,0 +1,52 @@
+/// A label of a registration, by which audiences are chosen: letters, digits and `_ @ # . : -`, 1 to 120 characters.
+///
+/// The set is that of Azure Notification Hubs, so that an app can move between hubs.
+public struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
+    /// The greatest length, in characters.
+    public static let maximumLength = 120
+    /// The beginning of the tag that the server adds for a registration's user.
+    public static let userPrefix = "username:"
+
+    public let name: String
+
+    /// - Throws: ``InvalidValue`` when the text is empty, too long or holds a forbidden character.
+    public init(_ name: String) throws(InvalidValue) {
+        guard !name.isEmpty, name.utf8.count <= Tag.maximumLength else {
+            throw InvalidValue("a tag has 1 to \(Tag.maximumLength) characters")
+        }
+        guard name.utf8.allSatisfy(Tag.allows) else {
+            throw InvalidValue("a tag is made of letters, digits and _ @ # . : -")
+        }
+        self.name = name
+    }
+
+    /// The tag that every registration of that user has.
+    public init(user: UserName) {
+        self.name = Tag.userPrefix + user.name
+    }
+
+    public init(from decoder: any Decoder) throws {
+        try self.init(decoder.singleValueContainer().decode(String.self))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(self.name)
+    }
+
+    static func allows(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        case UInt8(ascii: "_"), UInt8(ascii: "@"), UInt8(ascii: "#"), UInt8(ascii: "."), UInt8(ascii: ":"),
+            UInt8(ascii: "-"):
+            true
+        default: false
+        }
+    }
+
+    public var description: String { self.name }
+
+    public static func < (lhs: Tag, rhs: Tag) -> Bool { lhs.name < rhs.name }
+}

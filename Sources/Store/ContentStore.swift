@@ -1,0 +1,97 @@
+public import PushModel
+
+/// Uploaded content and the rich notifications that point to it.
+public protocol ContentStore: Sendable {
+    /// Keeps content.
+    ///
+    /// - Returns: Its id, hard to guess.
+    func put(_ content: StoredContent, app: AppID) async throws -> String
+
+    func content(_ id: String, app: AppID) async throws -> StoredContent?
+
+    /// Keeps a rich notification.
+    ///
+    /// - Returns: Its id, a positive number that fits 32 bits and is hard to guess.
+    func add(_ notification: NewRichNotification, app: AppID) async throws -> Int32
+
+    func richNotification(_ id: Int32, app: AppID) async throws -> RichNotification?
+
+    /// Remembers that the addressee has read it; the first time counts.
+    func markRead(_ id: Int32, app: AppID, at: Timestamp) async throws
+}
+
+/// Bytes with their media type.
+public struct StoredContent: Sendable, Equatable {
+    public let owner: UserName?
+    public let mediaType: String
+    public let bytes: [UInt8]
+
+    public init(owner: UserName?, mediaType: String, bytes: [UInt8]) {
+        self.owner = owner
+        self.mediaType = mediaType
+        self.bytes = bytes
+    }
+}
+
+/// A rich notification that is to be kept.
+public struct NewRichNotification: Sendable {
+    public let sender: UserName?
+    public let addressee: UserName
+    public let message: String
+    public let richType: String
+    /// The id of its content; nil = the app's default picture.
+    public let content: String?
+    public let isSecure: Bool
+
+    public init(
+        sender: UserName?,
+        addressee: UserName,
+        message: String,
+        richType: String,
+        content: String?,
+        isSecure: Bool
+    ) {
+        self.sender = sender
+        self.addressee = addressee
+        self.message = message
+        self.richType = richType
+        self.content = content
+        self.isSecure = isSecure
+    }
+}
+
+/// A rich notification as it is kept.
+public struct RichNotification: Sendable {
+    public let id: Int32
+    public let sender: UserName?
+    public let addressee: UserName
+    public let message: String
+    public let richType: String
+    public let content: String?
+    public let isSecure: Bool
+    public let created: Timestamp
+    /// When its addressee fetched it first.
+    public let read: Timestamp?
+
+    public init(
+        id: Int32,
+        sender: UserName?,
+        addressee: UserName,
+        message: String,
+        richType: String,
+        content: String?,
+        isSecure: Bool,
+        created: Timestamp,
+        read: Timestamp?
+    ) {
+        self.id = id
+        self.sender = sender
+        self.addressee = addressee
+        self.message = message
+        self.richType = richType
+        self.content = content
+        self.isSecure = isSecure
+        self.created = created
+        self.read = read
+    }
+}

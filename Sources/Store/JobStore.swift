@@ -1,0 +1,246 @@
+public import PushModel
+
+/// Accepting jobs, and telling what became of them.
+public protocol JobStore: Sendable {
+    /// Accepts a job: when this returns ``Acceptance/accepted(_:)`` the job is durable and will be worked on (rule 15).
+    ///
+    /// The row is due at once; who accepted it publishes it and says so with ``markPublished(jobs:lease:)``.
+    func accept(_ job: NewJob) async throws -> Acceptance
+
+    /// The job in its present state, or nil when the app has none of that id.
+    func job(_ id: JobID, app: AppID) async throws -> Job?
+
+    /// Jobs, newest first.
+    func jobs(_ query: JobQuery) async throws -> Page<Job>
+
+    /// The devices that a job lists one by one, in the order of recording.
+    func deliveries(_ query: DeliveryQuery) async throws -> Page<DeliveryRecord>
+
+    /// Says that messages for these jobs are at the broker: they are due again when the lease lapses (rule 1).
+    ///
+    /// A job that has moved on since is left as it is.
+    func markPublished(jobs: [JobID], lease: Duration) async throws
+
+    /// Unfinished jobs that nobody seems to be at, most urgent first, then the longest due (rule 12).
+    ///
+    /// - Parameters:
+    ///   - overdue: How long past its due time a job must be.
+    ///   - limit: The most to return.
+    func dueJobs(overdue: Duration, limit: Int) async throws -> [DueJob]
+
+    /// Counts that a redelivered job was begun once more (rule 5).
+    ///
+    /// - Returns: How often it was begun so.
+    func raiseStarts(job: JobID) async throws -> Int
+
+    /// A register job as its worker needs it; nil when it is finished or unknown.
+    func registerJob(_ id: JobID) async throws -> Job?
+
+    /// Ends a register job.
+    ///
+    /// - Returns: The routing key of the process that waits for it, if one does; nil also when it was ended before.
+    func finishRegister(_ id: JobID, result: RegisterResult) async throws -> String?
+
+    /// Ends up to `limit` jobs whose time is over, and counts the devices of their unpublished and parked batches (rule 13).
+    /// Closes what is still open two leases later.
+    ///
+    /// - Returns: How many jobs were touched.
+    func expireJobs(limit: Int, lease: Duration) async throws -> Int
+
+    /// Stops a job that runs (rule 13).
+    ///
+    /// - Returns: The job as it is then, or nil when there is none; a final job is returned unchanged.
+    func cancel(_ id: JobID, app: AppID) async throws -> Job?
+}
+
+/// A job that is to be accepted.
+public struct NewJob: Sendable {
+    public var id: JobID
+    public var app: AppID
+    public var user: UserName?
+    /// The name of the key that asked, if one did.
+    public var key: String?
+    public var priority: Priority
+    public var work: Job.Work
+    public var expires: Timestamp
+    public var traceparent: String?
+    /// The routing key of the process that waits for the hub's answer; nil = nobody does (rule 16).
+    public var waiter: String?
+    public var idempotency: Idempotency?
+
+    public init(
+        id: JobID = .make(),
+        app: AppID,
+        user: UserName? = nil,
+        key: String? = nil,
+        priority: Priority = .normal,
+        work: Job.Work,
+        expires: Timestamp,
+        traceparent: String? = nil,
+        waiter: String? = nil,
+        idempotency: Idempotency? = nil
+    ) {
+        self.id = id
+        self.app = app
+        self.user = user
+        self.key = key
+        self.priority = priority
+        self.work = work
+        self.expires = expires
+        self.traceparent = traceparent
+        self.waiter = waiter
+        self.idempotency = idempotency
+    }
+
+    /// What makes a request and its repeat the same (rule 17).
+    public struct Idempotency: Sendable, Equatable {
+        /// Account or key, with its kind: two callers never share keys.
+        public var caller: String
+        public var route: String
+        public var key: String
+        /// SHA-256 over path, query and raw body.
+        public var hash: [UInt8]
+
+        public init(caller: String, route: String, key: String, hash: [UInt8]) {
+            self.caller = caller
+            self.route = route
+            self.key = key
+            self.hash = hash
+        }
+    }
+}
+
+/// What came of asking the store to accept a job.
+public enum Acceptance: Sendable {
+    /// It is new and durable.
+    case accepted(Job)
+    /// The same request was accepted before; that job, as it is now.
+    case repeated(Job)
+    /// The idempotency key was used for another request.
+    case keyReused
+}
+
+/// Which jobs to list.
+public struct JobQuery: Sendable {
+    public var app: AppID
+    public var state: Job.State?
+    public var pns: PNS?
+    public var user: UserName?
+    public var key: String?
+    public var kind: JobKind?
+    public var since: Timestamp?
+    public var cursor: String?
+    /// 1 to 1000.
+    public var limit: Int
+
+    public init(
+        app: AppID,
+        state: Job.State? = nil,
+        pns: PNS? = nil,
+        user: UserName? = nil,
+        key: String? = nil,
+        kind: JobKind? = nil,
+        since: Timestamp? = nil,
+        cursor: String? = nil,
+        limit: Int = 100
+    ) {
+        self.app = app
+        self.state = state
+        self.pns = pns
+        self.user = user
+        self.key = key
+        self.kind = kind
+        self.since = since
+        self.cursor = cursor
+        self.limit = limit
+    }
+}
+
+/// Which of a job's devices to list.
+public struct DeliveryQuery: Sendable {
+    public var job: JobID
+    public var app: AppID
+    public var outcome: DeliveryRecord.Outcome?
+    public var pns: PNS?
+    public var cursor: String?
+    /// 1 to 1000.
+    public var limit: Int
+
+    public init(
+        job: JobID,
+        app: AppID,
+        outcome: DeliveryRecord.Outcome? = nil,
+        pns: PNS? = nil,
+        cursor: String? = nil,
+        limit: Int = 100
+    ) {
+        self.job = job
+        self.app = app
+        self.outcome = outcome
+        self.pns = pns
+        self.cursor = cursor
+        self.limit = limit
+    }
+}
+
+/// What became of one device.
+public struct DeliveryRecord: Sendable, Equatable {
+    /// The end of a device's way.
+    public enum Outcome: Sendable, Equatable, Hashable {
+        case accepted
+        case failed(FailureClass)
+    }
+
+    public let pns: PNS
+    public let row: Int64
+    /// The registration's id, while the store still has it.
+    public let registration: RegistrationID?
+    public let user: UserName?
+    public let outcome: Outcome
+    /// The push service's status, where it answered; 0 = none.
+    public let status: Int
+    /// The push service's own word for it.
+    public let reason: String
+    public let at: Timestamp
+    /// Carried by the notification (`apns-id`).
+    public let notificationID: JobID
+
+    public init(
+        pns: PNS,
+        row: Int64,
+        registration: RegistrationID?,
+        user: UserName?,
+        outcome: Outcome,
+        status: Int,
+        reason: String,
+        at: Timestamp,
+        notificationID: JobID
+    ) {
+        self.pns = pns
+        self.row = row
+        self.registration = registration
+        self.user = user
+        self.outcome = outcome
+        self.status = status
+        self.reason = reason
+        self.at = at
+        self.notificationID = notificationID
+    }
+}
+
+/// A job that a message should be published for.
+public struct DueJob: Sendable, Equatable {
+    public let id: JobID
+    public let app: AppID
+    public let kind: JobKind
+    public let priority: Priority
+    public let traceparent: String?
+
+    public init(id: JobID, app: AppID, kind: JobKind, priority: Priority, traceparent: String?) {
+        self.id = id
+        self.app = app
+        self.kind = kind
+        self.priority = priority
+        self.traceparent = traceparent
+    }
+}

@@ -1,0 +1,132 @@
+public import PushModel
+
+/// Where delivery workers leave what became of their batches (rules 3, 8 and 14).
+public protocol OutcomeSink: Sendable {
+    /// How these batches stand; one that is closed, of a final job, or unknown is ``BatchStanding/closed``.
+    ///
+    /// Asked before sending, and every 500 ms while sending (rule 13).
+    func standing(of batches: [BatchKey]) async throws -> [BatchKey: BatchStanding]
+
+    /// Records an outcome, once: failures, counts, dead handles and the next attempt in one savepoint; completes the job where
+    /// that was its last open batch.
+    ///
+    /// - Returns: false when an outcome of that batch and attempt stands already; then nothing was changed.
+    func record(_ outcome: BatchOutcome) async throws -> Bool
+
+    /// Counts that a redelivered batch was begun once more (rule 5).
+    ///
+    /// - Returns: How often it was begun so.
+    func raiseStarts(batch: BatchKey) async throws -> Int
+}
+
+/// Whether a batch is still to be worked on.
+public enum BatchStanding: Sendable, Equatable {
+    case open
+    /// Open, and its job is being stopped: count what is unsent as cancelled or expired.
+    case stopping(StopCause)
+    case closed
+}
+
+/// Why a job is stopped.
+public enum StopCause: Sendable, Equatable {
+    case cancelled
+    case expired
+}
+
+/// What became of the devices of a batch. Each device is in exactly one place (rule 3).
+public struct BatchOutcome: Sendable {
+    public var key: BatchKey
+    /// Devices that the push service took.
+    public var accepted: Int
+    /// The rows of those, where the app records all; else empty.
+    public var acceptedRows: [Int64]
+    public var failures: [DeviceFailure]
+    public var expired: Int
+    public var cancelled: Int
+    /// Devices to try again, in the next attempt.
+    public var carried: [CarriedDevice]
+    /// Why they are carried, for whoever asks what the job waits for.
+    public var carriedReason: String?
+    /// Handles that the push service says are dead.
+    public var deadHandles: [DeadHandle]
+    /// When it was sent.
+    public var at: Timestamp
+
+    public init(
+        key: BatchKey,
+        accepted: Int = 0,
+        acceptedRows: [Int64] = [],
+        failures: [DeviceFailure] = [],
+        expired: Int = 0,
+        cancelled: Int = 0,
+        carried: [CarriedDevice] = [],
+        carriedReason: String? = nil,
+        deadHandles: [DeadHandle] = [],
+        at: Timestamp
+    ) {
+        self.key = key
+        self.accepted = accepted
+        self.acceptedRows = acceptedRows
+        self.failures = failures
+        self.expired = expired
+        self.cancelled = cancelled
+        self.carried = carried
+        self.carriedReason = carriedReason
+        self.deadHandles = deadHandles
+        self.at = at
+    }
+
+    /// n = accepted + failed + expired + cancelled + carried.
+    public var total: Int {
+        self.accepted + self.failures.count + self.expired + self.cancelled + self.carried.count
+    }
+}
+
+/// A device that failed for good.
+public struct DeviceFailure: Sendable, Equatable {
+    public let row: Int64
+    public let failure: FailureClass
+    /// The push service's status; 0 = it gave none.
+    public let status: Int
+    /// The push service's own word, shortened to 200 characters by the store.
+    public let reason: String
+
+    public init(row: Int64, failure: FailureClass, status: Int, reason: String) {
+        self.row = row
+        self.failure = failure
+        self.status = status
+        self.reason = reason
+    }
+}
+
+/// A device that is to be tried again.
+public struct CarriedDevice: Sendable, Equatable {
+    public let row: Int64
+    /// How often it was tried.
+    public let tries: Int
+    /// In an outcome: how long from now until it may be tried. In a ``DueBatch``: how long after the batch's due time.
+    public let wait: Duration
+
+    public init(row: Int64, tries: Int, wait: Duration) {
+        self.row = row
+        self.tries = tries
+        self.wait = wait
+    }
+}
+
+/// A handle that a push service called dead (rule 9).
+public struct DeadHandle: Sendable, Equatable {
+    public let row: Int64
+    public let handle: Handle
+    /// Only a registration that was last updated before this is pruned: the push service's own moment, or that of sending.
+    public let before: Timestamp
+    /// The push service's word.
+    public let reason: String
+
+    public init(row: Int64, handle: Handle, before: Timestamp, reason: String) {
+        self.row = row
+        self.handle = handle
+        self.before = before
+        self.reason = reason
+    }
+}

@@ -1,0 +1,176 @@
+public import PushModel
+
+/// Planning a send: from its audience to batches (rules 2, 4 and 12).
+public protocol PlanStore: Sendable {
+    /// Takes a send job over: raises its planner's epoch and starts its lease. The first claim fixes the audience's ceiling
+    /// and lays a lane for each service.
+    ///
+    /// - Returns: nil when the job is planned, stopped, final or unknown.
+    func claim(_ job: JobID, lease: Duration) async throws -> PlannerClaim?
+
+    /// Extends a claim's lease.
+    ///
+    /// - Returns: false when the claim is no longer the latest.
+    func extend(_ claim: PlannerClaim, lease: Duration) async throws -> Bool
+
+    /// The registrations of the audience with rows in `(after, through]`, in row order, at most `limit`.
+    func audience(
+        of expression: TagExpression,
+        app: AppID,
+        pns: PNS,
+        after: Int64,
+        through: Int64,
+        limit: Int
+    ) async throws -> AudiencePage
+
+    /// Which of these rows are still live on that service and in the audience, and where they are reached now.
+    func handles(
+        of rows: [Int64],
+        in expression: TagExpression,
+        app: AppID,
+        pns: PNS
+    ) async throws -> [Int64: Handle]
+
+    /// Writes batches as rows and moves the lane's cursor, in one transaction, only where the claim is the latest; when all
+    /// lanes are done the job is planned, and final when nothing is open. Batches are due after `grace` until they are
+    /// marked published. Sets the job's hub state: Enqueued with the first batch, NoTargetFound when it is planned without
+    /// any.
+    func commit(_ step: PlanStep, of claim: PlannerClaim, lease: Duration, grace: Duration) async throws -> PlanResult
+
+    /// Ends a job of which the hub took nothing.
+    ///
+    /// - Returns: The routing key of the process that waits, if one does and this call ended the job.
+    func abandon(_ claim: PlannerClaim, reason: String) async throws -> String?
+
+    /// Says that messages for these batches are at the broker.
+    func markPublished(batches: [BatchKey], lease: Duration) async throws
+
+    /// How many batches of that app, service and priority are open and published: what the planner's window counts.
+    func openBatches(app: AppID, pns: PNS, priority: Priority) async throws -> Int
+
+    /// Open batches that should be at the broker and seem not to be, most urgent first, then the longest due.
+    func dueBatches(limit: Int) async throws -> [DueBatch]
+}
+
+/// The right to plan a job, until someone claims it later.
+public struct PlannerClaim: Sendable {
+    public let job: Job
+    public let request: SendRequest
+    public let epoch: Int
+    /// One for each service that the send goes to.
+    public let lanes: [PlanLane]
+    /// The routing key of the process that waits for the hub's answer.
+    public let waiter: String?
+
+    public init(job: Job, request: SendRequest, epoch: Int, lanes: [PlanLane], waiter: String?) {
+        self.job = job
+        self.request = request
+        self.epoch = epoch
+        self.lanes = lanes
+        self.waiter = waiter
+    }
+}
+
+/// How far planning has come for one service.
+public struct PlanLane: Sendable, Equatable {
+    public let pns: PNS
+    /// The last row planned.
+    public var after: Int64
+    /// The highest row that counts: the highest there was when planning began.
+    public let through: Int64
+    public var nextPage: Int
+    public var isDone: Bool
+
+    public init(pns: PNS, after: Int64, through: Int64, nextPage: Int, isDone: Bool) {
+        self.pns = pns
+        self.after = after
+        self.through = through
+        self.nextPage = nextPage
+        self.isDone = isDone
+    }
+}
+
+/// A piece of an audience.
+public struct AudiencePage: Sendable {
+    public var rows: [Int64]
+    /// In the order of ``rows``.
+    public var handles: HandleList
+
+    public init(rows: [Int64] = [], handles: HandleList = HandleList()) {
+        self.rows = rows
+        self.handles = handles
+    }
+}
+
+/// One step of a plan: the next pages of one lane, and where the lane stands after them.
+public struct PlanStep: Sendable {
+    public var batches: [PlannedBatch]
+    /// The lane as it is after this step.
+    public var lane: PlanLane
+
+    public init(batches: [PlannedBatch], lane: PlanLane) {
+        self.batches = batches
+        self.lane = lane
+    }
+}
+
+/// A batch before it is a message: the rows in `(from, to]`.
+public struct PlannedBatch: Sendable, Equatable {
+    public let page: Int
+    public let from: Int64
+    public let to: Int64
+    /// How many devices it had when it was planned.
+    public let size: Int
+
+    public init(page: Int, from: Int64, to: Int64, size: Int) {
+        self.page = page
+        self.from = from
+        self.to = to
+        self.size = size
+    }
+}
+
+/// What came of a plan's step.
+public enum PlanResult: Sendable, Equatable {
+    /// Written; more is to be planned.
+    case more
+    /// Written; that was the last.
+    case planned
+    /// Someone else has claimed the job, or it was stopped: nothing was written.
+    case lost
+}
+
+/// A batch that a message should be published for.
+public struct DueBatch: Sendable {
+    public let key: BatchKey
+    public let app: AppID
+    public let job: Job
+    public let request: SendRequest
+    /// For attempt 0: exactly the audience's rows in `(from, to]`.
+    public let from: Int64
+    public let to: Int64
+    /// For later attempts: the devices still to do.
+    public let carried: [CarriedDevice]
+    /// How long past its due time it is.
+    public let overdue: Duration
+
+    public init(
+        key: BatchKey,
+        app: AppID,
+        job: Job,
+        request: SendRequest,
+        from: Int64,
+        to: Int64,
+        carried: [CarriedDevice],
+        overdue: Duration
+    ) {
+        self.key = key
+        self.app = app
+        self.job = job
+        self.request = request
+        self.from = from
+        self.to = to
+        self.carried = carried
+        self.overdue = overdue
+    }
+}

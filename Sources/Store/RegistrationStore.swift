@@ -1,0 +1,75 @@
+public import PushModel
+
+/// The registrations of the embedded hub.
+public protocol RegistrationStore: Sendable {
+    /// Applies a change in one transaction.
+    ///
+    /// A change applies only where the registration's version is below `sequence`; repeating the very same change gives the
+    /// same result (rule 11). `upsert`: an id never handed out is ``RegisterResult/notFound``, one deleted on purpose is
+    /// ``RegisterResult/gone``; another user's is taken over with the same handle, else ``RegisterResult/notFound``; its
+    /// owner revives one that was pruned, replaced or has expired. The handle leaves any other registration of the app
+    /// (state ``Registration/State/replaced``). `delete`: by its owner, or by anyone where `user` is nil (an operator);
+    /// leaves a tombstone. An id that its app's user was handed out and that was never registered has no owner: whoever
+    /// puts it first gets it.
+    ///
+    /// - Parameters:
+    ///   - request: The change.
+    ///   - app: The app.
+    ///   - user: Who asks; their own tag is added to what they register. nil = an operator, for deleting.
+    ///   - sequence: The register job's ``Job/sequence``.
+    ///   - expires: When the registration expires; nil = never.
+    func change(
+        _ request: RegisterRequest,
+        app: AppID,
+        user: UserName?,
+        sequence: Int64,
+        expires: Timestamp?
+    ) async throws -> RegisterResult
+
+    func registration(_ id: RegistrationID, app: AppID) async throws -> Registration?
+
+    /// Registrations in the order of their rows.
+    func registrations(_ query: RegistrationQuery) async throws -> Page<Registration>
+
+    /// Takes up to `limit` dead handles from the list that outcomes leave, and prunes those registrations that still have
+    /// the handle sent to and were last updated before the moment that counts (rule 9).
+    ///
+    /// - Returns: How many marks were taken.
+    func prune(limit: Int) async throws -> Int
+
+    /// Ends up to `limit` registrations whose time is over.
+    ///
+    /// - Returns: How many.
+    func expireRegistrations(limit: Int) async throws -> Int
+}
+
+/// Which registrations to list.
+public struct RegistrationQuery: Sendable {
+    public var app: AppID
+    public var user: UserName?
+    public var tag: Tag?
+    public var pns: PNS?
+    /// nil = all but the deleted.
+    public var state: Registration.State?
+    public var cursor: String?
+    /// 1 to 1000.
+    public var limit: Int
+
+    public init(
+        app: AppID,
+        user: UserName? = nil,
+        tag: Tag? = nil,
+        pns: PNS? = nil,
+        state: Registration.State? = nil,
+        cursor: String? = nil,
+        limit: Int = 100
+    ) {
+        self.app = app
+        self.user = user
+        self.tag = tag
+        self.pns = pns
+        self.state = state
+        self.cursor = cursor
+        self.limit = limit
+    }
+}
