@@ -6,7 +6,7 @@
 ///   failure of that message; it may still arrive, so consumers bear repeats.
 /// - A delivery that was not acknowledged when its consumer ended comes again, to this or another consumer.
 /// - Connections come back by themselves. Nothing waits longer than its deadline, also while the broker accepts nothing.
-public protocol MessageBroker: Sendable {
+package protocol MessageBroker: Sendable {
     /// Declares queues and exchanges; doing it again changes nothing.
     ///
     /// - Throws: ``BrokerError`` with ``BrokerError/Code/mismatch`` when something of that name exists with other arguments.
@@ -34,7 +34,7 @@ public protocol MessageBroker: Sendable {
 }
 
 /// A consumer of one queue. It survives lost connections: deliveries of a lost connection come again.
-public protocol Subscription: Sendable {
+package protocol Subscription: Sendable {
     /// The next delivery, or nil when the subscription was stopped.
     ///
     /// Waits while the connection is away.
@@ -52,16 +52,16 @@ public protocol Subscription: Sendable {
 }
 
 /// A message on its way to the broker.
-public struct OutgoingMessage: Sendable, Equatable {
+package struct OutgoingMessage: Sendable, Equatable {
     /// Empty = the default exchange, where the routing key is a queue's name.
-    public var exchange: String
-    public var routingKey: String
-    public var properties: MessageProperties
-    public var body: [UInt8]
+    package var exchange: String
+    package var routingKey: String
+    package var properties: MessageProperties
+    package var body: [UInt8]
     /// False for hints that may be lost (events): neither stored to disk nor required to reach a queue.
-    public var isPersistent: Bool
+    package var isPersistent: Bool
 
-    public init(
+    package init(
         exchange: String = "",
         routingKey: String,
         properties: MessageProperties,
@@ -77,16 +77,16 @@ public struct OutgoingMessage: Sendable, Equatable {
 }
 
 /// What travels beside a body.
-public struct MessageProperties: Sendable, Equatable {
+package struct MessageProperties: Sendable, Equatable {
     /// `register`, `send` or `deliver`.
-    public var type: String
+    package var type: String
     /// The job's id, or a batch's key.
-    public var messageID: String
-    public var contentType: String
+    package var messageID: String
+    package var contentType: String
     /// Further headers with text values, such as `app` and `traceparent`.
-    public var headers: [String: String]
+    package var headers: [String: String]
 
-    public init(type: String, messageID: String, contentType: String, headers: [String: String] = [:]) {
+    package init(type: String, messageID: String, contentType: String, headers: [String: String] = [:]) {
         self.type = type
         self.messageID = messageID
         self.contentType = contentType
@@ -95,20 +95,20 @@ public struct MessageProperties: Sendable, Equatable {
 }
 
 /// A message that came from a queue.
-public struct Delivery: Sendable {
+package struct Delivery: Sendable {
     /// Names the delivery on its connection; meaningless to any other.
-    public let tag: UInt64
+    package let tag: UInt64
     /// The connection's number: acknowledging over a later one is left out.
-    public let generation: UInt64
-    public let properties: MessageProperties
-    public let body: [UInt8]
+    package let generation: UInt64
+    package let properties: MessageProperties
+    package let body: [UInt8]
     /// How often it was delivered before without being acknowledged (`x-delivery-count`), or 1 where the broker only says
     /// that it was.
-    public let deliveryCount: Int
+    package let deliveryCount: Int
     /// Where it came from, when it was dead-lettered (`x-first-death-queue`).
-    public let firstDeathQueue: String?
+    package let firstDeathQueue: String?
 
-    public init(
+    package init(
         tag: UInt64,
         generation: UInt64,
         properties: MessageProperties,
@@ -126,15 +126,15 @@ public struct Delivery: Sendable {
 }
 
 /// What became of one published message.
-public enum PublishResult: Sendable, Equatable {
+package enum PublishResult: Sendable, Equatable {
     case published
     case failed(BrokerError)
 
-    public var isPublished: Bool { self == .published }
+    package var isPublished: Bool { self == .published }
 }
 
 /// How the connection to the broker stands.
-public enum BrokerStatus: Sendable, Equatable {
+package enum BrokerStatus: Sendable, Equatable {
     case connected
     /// The broker has an alarm and accepts no messages; its reason.
     case blocked(String)
@@ -143,39 +143,39 @@ public enum BrokerStatus: Sendable, Equatable {
 }
 
 /// What went wrong at the broker.
-public struct BrokerError: Error, Sendable, Equatable, CustomStringConvertible {
+package struct BrokerError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The kind of fault.
-    public struct Code: Hashable, Sendable, CustomStringConvertible {
+    package struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Base: String { case unreachable, timeout, blocked, returned, refused, mismatch, closed, protocolFault }
         private let base: Base
 
         /// No connection to the broker.
-        public static let unreachable = Code(base: .unreachable)
+        package static let unreachable = Code(base: .unreachable)
         /// No answer in time.
-        public static let timeout = Code(base: .timeout)
+        package static let timeout = Code(base: .timeout)
         /// The broker has an alarm.
-        public static let blocked = Code(base: .blocked)
+        package static let blocked = Code(base: .blocked)
         /// No queue is bound for the message.
-        public static let returned = Code(base: .returned)
+        package static let returned = Code(base: .returned)
         /// The broker did not take the message (nack).
-        public static let refused = Code(base: .refused)
+        package static let refused = Code(base: .refused)
         /// A queue or exchange exists with other arguments.
-        public static let mismatch = Code(base: .mismatch)
+        package static let mismatch = Code(base: .mismatch)
         /// The broker object was shut down.
-        public static let closed = Code(base: .closed)
+        package static let closed = Code(base: .closed)
         /// The broker said something that AMQP does not allow here, or refused an operation.
-        public static let protocolFault = Code(base: .protocolFault)
+        package static let protocolFault = Code(base: .protocolFault)
 
-        public var description: String { self.base.rawValue }
+        package var description: String { self.base.rawValue }
     }
 
-    public let code: Code
-    public let message: String
+    package let code: Code
+    package let message: String
 
-    public init(_ code: Code, _ message: String) {
+    package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }
 
-    public var description: String { "\(self.message) (\(self.code))" }
+    package var description: String { "\(self.message) (\(self.code))" }
 }

@@ -1,8 +1,8 @@
-public import PushModel
-public import Store
+package import PushModel
+package import Store
 
 /// What registers devices and takes sends: our own embedded hub, or one that is spoken to over a wire.
-public protocol NotificationHub: Sendable {
+package protocol NotificationHub: Sendable {
     /// Applies a change to the registrations. Doing the same change again gives the same result.
     ///
     /// - Parameters:
@@ -22,7 +22,7 @@ public protocol NotificationHub: Sendable {
 }
 
 /// How far ``NotificationHub/advance(_:spec:budget:)`` came.
-public enum Advance: Sendable {
+package enum Advance: Sendable {
     /// More is to be done, from this claim on, after a pause.
     case more(PlannerClaim, after: Duration)
     /// The hub has the whole send.
@@ -32,30 +32,30 @@ public enum Advance: Sendable {
 }
 
 /// What went wrong at a hub.
-public struct HubError: Error, Sendable, CustomStringConvertible {
+package struct HubError: Error, Sendable, CustomStringConvertible {
     /// The kind of fault.
-    public struct Code: Hashable, Sendable, CustomStringConvertible {
+    package struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Base: String { case unavailable, refused }
         private let base: Base
 
         /// The hub cannot answer now; trying later may help.
-        public static let unavailable = Code(base: .unavailable)
+        package static let unavailable = Code(base: .unavailable)
         /// The hub will never take this.
-        public static let refused = Code(base: .refused)
+        package static let refused = Code(base: .refused)
 
-        public var description: String { self.base.rawValue }
+        package var description: String { self.base.rawValue }
     }
 
-    public let code: Code
-    public let message: String
+    package let code: Code
+    package let message: String
     /// What the hub asked to wait, if it did.
-    public let retryAfter: Duration?
+    package let retryAfter: Duration?
 
-    public init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {
+    package init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {
         self.code = code
         self.message = message
         self.retryAfter = retryAfter
     }
 
-    public var description: String { "\(self.message) (\(self.code))" }
+    package var description: String { "\(self.message) (\(self.code))" }
 }

@@ -1,5 +1,5 @@
 /// What an account or key may do within its app.
-public enum Role: String, Codable, Sendable, CaseIterable {
+package enum Role: String, Codable, Sendable, CaseIterable {
     /// Its own devices, sends and jobs.
     case user
     /// Sends to any user or tag, and sees its own jobs.
@@ -9,14 +9,14 @@ public enum Role: String, Codable, Sendable, CaseIterable {
 }
 
 /// Someone who signs in with name and password.
-public struct Account: Sendable, Equatable {
-    public let app: AppID
-    public let name: UserName
-    public let role: Role
-    public let isDisabled: Bool
-    public let created: Timestamp
+package struct Account: Sendable, Equatable {
+    package let app: AppID
+    package let name: UserName
+    package let role: Role
+    package let isDisabled: Bool
+    package let created: Timestamp
 
-    public init(app: AppID, name: UserName, role: Role, isDisabled: Bool, created: Timestamp) {
+    package init(app: AppID, name: UserName, role: Role, isDisabled: Bool, created: Timestamp) {
         self.app = app
         self.name = name
         self.role = role
@@ -26,15 +26,15 @@ public struct Account: Sendable, Equatable {
 }
 
 /// A backend's key, without its secret.
-public struct APIKey: Sendable, Equatable {
-    public let app: AppID
+package struct APIKey: Sendable, Equatable {
+    package let app: AppID
     /// Public: names the key in lists, logs and jobs.
-    public let name: String
-    public let role: Role
-    public let created: Timestamp
-    public let revoked: Timestamp?
+    package let name: String
+    package let role: Role
+    package let created: Timestamp
+    package let revoked: Timestamp?
 
-    public init(app: AppID, name: String, role: Role, created: Timestamp, revoked: Timestamp?) {
+    package init(app: AppID, name: String, role: Role, created: Timestamp, revoked: Timestamp?) {
         self.app = app
         self.name = name
         self.role = role

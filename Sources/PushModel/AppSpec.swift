@@ -1,15 +1,15 @@
 /// An app as its operator declares it: hub, credentials, limits and habits. It holds paths of secrets, never secrets.
 ///
 /// It is read from the YAML of `pushline apps apply FILE` and kept in the store as JSON.
-public struct AppSpec: Codable, Sendable, Equatable {
+package struct AppSpec: Codable, Sendable, Equatable {
     /// Which hub the app's sends go through.
-    public enum HubKind: String, Codable, Sendable, CaseIterable {
+    package enum HubKind: String, Codable, Sendable, CaseIterable {
         /// Our own: registrations in the store, deliveries by our workers.
         case embedded
     }
 
     /// How callers prove who they are.
-    public enum Authentication: String, Codable, Sendable, CaseIterable {
+    package enum Authentication: String, Codable, Sendable, CaseIterable {
         /// Accounts with passwords, and keys.
         case accounts
         /// User name = password, as the classic demonstration backend has it; only on a loopback address.
@@ -17,29 +17,29 @@ public struct AppSpec: Codable, Sendable, Equatable {
     }
 
     /// Which devices a job lists one by one.
-    public enum Recording: String, Codable, Sendable, CaseIterable {
+    package enum Recording: String, Codable, Sendable, CaseIterable {
         /// Those that failed or were pruned.
         case failures
         /// All.
         case all
     }
 
-    public var hub: HubKind
-    public var authentication: Authentication
+    package var hub: HubKind
+    package var authentication: Authentication
     /// Beginnings of tags that users may not claim.
-    public var reservedTags: [String]
-    public var recording: Recording
-    public var apns: APNs?
-    public var fcm: FCM?
-    public var wns: WNS?
+    package var reservedTags: [String]
+    package var recording: Recording
+    package var apns: APNs?
+    package var fcm: FCM?
+    package var wns: WNS?
     /// What `POST /api/notifications` without query and body sends.
-    public var richDefault: RichDefault
+    package var richDefault: RichDefault
     /// Requests a second and account; nil = the process's own limit.
-    public var requestsPerSecond: Int?
+    package var requestsPerSecond: Int?
     /// Days after which a registration that was not renewed expires; nil = never.
-    public var registrationLifetimeDays: Int?
+    package var registrationLifetimeDays: Int?
 
-    public init(
+    package init(
         hub: HubKind = .embedded,
         authentication: Authentication = .accounts,
         reservedTags: [String] = [],
@@ -64,22 +64,22 @@ public struct AppSpec: Codable, Sendable, Equatable {
     }
 
     /// Token-based credentials for APNs.
-    public struct APNs: Codable, Sendable, Equatable {
+    package struct APNs: Codable, Sendable, Equatable {
         /// The `.p8` file: an EC P-256 private key, PKCS#8 PEM.
-        public var keyFile: String
-        public var keyID: String
-        public var teamID: String
+        package var keyFile: String
+        package var keyID: String
+        package var teamID: String
         /// The app's bundle id.
-        public var topic: String
+        package var topic: String
         /// Where to send; Apple's production service unless said.
-        public var endpoint: String
+        package var endpoint: String
         /// Certificates to trust instead of the system's, PEM; for simulators.
-        public var trustFile: String?
+        package var trustFile: String?
 
-        public static let production = "https://api.push.apple.com"
-        public static let sandbox = "https://api.sandbox.push.apple.com"
+        package static let production = "https://api.push.apple.com"
+        package static let sandbox = "https://api.sandbox.push.apple.com"
 
-        public init(
+        package init(
             keyFile: String,
             keyID: String,
             teamID: String,
@@ -97,15 +97,15 @@ public struct AppSpec: Codable, Sendable, Equatable {
     }
 
     /// A service account for FCM HTTP v1.
-    public struct FCM: Codable, Sendable, Equatable {
+    package struct FCM: Codable, Sendable, Equatable {
         /// The service account's JSON file; names project, key and token address.
-        public var serviceAccountFile: String
-        public var endpoint: String
-        public var trustFile: String?
+        package var serviceAccountFile: String
+        package var endpoint: String
+        package var trustFile: String?
 
-        public static let production = "https://fcm.googleapis.com"
+        package static let production = "https://fcm.googleapis.com"
 
-        public init(serviceAccountFile: String, endpoint: String = FCM.production, trustFile: String? = nil) {
+        package init(serviceAccountFile: String, endpoint: String = FCM.production, trustFile: String? = nil) {
             self.serviceAccountFile = serviceAccountFile
             self.endpoint = endpoint
             self.trustFile = trustFile
@@ -113,21 +113,21 @@ public struct AppSpec: Codable, Sendable, Equatable {
     }
 
     /// Client credentials for WNS.
-    public struct WNS: Codable, Sendable, Equatable {
+    package struct WNS: Codable, Sendable, Equatable {
         /// The application (client) id, or the package SID (`ms-app://…`) for the older Store token service.
-        public var clientID: String
+        package var clientID: String
         /// The file that holds the client secret, alone.
-        public var clientSecretFile: String
+        package var clientSecretFile: String
         /// Where tokens come from, such as `https://login.microsoftonline.com/<tenant>/oauth2/v2.0/token`.
-        public var tokenURL: String
-        public var scope: String
+        package var tokenURL: String
+        package var scope: String
         /// Beginnings of channel URIs that are taken besides `https` hosts under `notify.windows.com`; for simulators.
-        public var channelPrefixes: [String]
-        public var trustFile: String?
+        package var channelPrefixes: [String]
+        package var trustFile: String?
 
-        public static let scope = "https://wns.windows.com/.default"
+        package static let scope = "https://wns.windows.com/.default"
 
-        public init(
+        package init(
             clientID: String,
             clientSecretFile: String,
             tokenURL: String,
@@ -145,13 +145,13 @@ public struct AppSpec: Codable, Sendable, Equatable {
     }
 
     /// The rich notification that the classic route sends without a body.
-    public struct RichDefault: Codable, Sendable, Equatable {
-        public var message: String
-        public var richType: String
+    package struct RichDefault: Codable, Sendable, Equatable {
+        package var message: String
+        package var richType: String
         /// The id of uploaded content; nil = the small picture that Pushline brings along.
-        public var content: String?
+        package var content: String?
 
-        public init(message: String = "Check this image out!", richType: String = "img", content: String? = nil) {
+        package init(message: String = "Check this image out!", richType: String = "img", content: String? = nil) {
             self.message = message
             self.richType = richType
             self.content = content

@@ -1,5 +1,5 @@
 /// What a send says, before any push service's form.
-public enum Content: Codable, Sendable, Equatable {
+package enum Content: Codable, Sendable, Equatable {
     /// A message with a title, a body and data.
     case message(Message)
     /// The classic backend's text: shown as `From <sender>: <text>`.
@@ -8,33 +8,33 @@ public enum Content: Codable, Sendable, Equatable {
     case rich(RichPush)
 
     /// A visible message, or a silent one where it has data alone.
-    public struct Message: Codable, Sendable, Equatable {
-        public let title: String?
-        public let body: String?
+    package struct Message: Codable, Sendable, Equatable {
+        package let title: String?
+        package let body: String?
         /// Handed to the app as it is; keys must not be those that a push service keeps to itself.
-        public let data: [String: String]
+        package let data: [String: String]
 
-        public init(title: String? = nil, body: String? = nil, data: [String: String] = [:]) {
+        package init(title: String? = nil, body: String? = nil, data: [String: String] = [:]) {
             self.title = title
             self.body = body
             self.data = data
         }
 
         /// Nothing is shown: the app is woken and handed the data.
-        public var isSilent: Bool { self.title == nil && self.body == nil }
+        package var isSilent: Bool { self.title == nil && self.body == nil }
     }
 
     /// The reference to a rich notification that travels in the payload.
-    public struct RichPush: Codable, Sendable, Equatable {
+    package struct RichPush: Codable, Sendable, Equatable {
         /// A positive number that fits 32 bits.
-        public let id: Int32
-        public let message: String
+        package let id: Int32
+        package let message: String
         /// `img`, or what the app names.
-        public let richType: String
+        package let richType: String
         /// Sent as `secureId` alone, without the message.
-        public let isSecure: Bool
+        package let isSecure: Bool
 
-        public init(id: Int32, message: String, richType: String, isSecure: Bool) {
+        package init(id: Int32, message: String, richType: String, isSecure: Bool) {
             self.id = id
             self.message = message
             self.richType = richType
@@ -44,18 +44,18 @@ public enum Content: Codable, Sendable, Equatable {
 }
 
 /// A send as its job row keeps it.
-public struct SendRequest: Codable, Sendable, Equatable {
-    public let audience: TagExpression
+package struct SendRequest: Codable, Sendable, Equatable {
+    package let audience: TagExpression
     /// The services to send through; empty = all that the app has registrations of.
-    public let platforms: [PNS]
-    public let content: Content
+    package let platforms: [PNS]
+    package let content: Content
     /// How long the push service may keep it for a device that is off, counted from acceptance; nil = its own default,
     /// 0 = one try, now or never.
-    public let timeToLive: Duration?
+    package let timeToLive: Duration?
     /// Replaces an undelivered notification with the same key; at most 64 bytes.
-    public let collapse: String?
+    package let collapse: String?
 
-    public init(
+    package init(
         audience: TagExpression,
         platforms: [PNS] = [],
         content: Content,
@@ -71,7 +71,7 @@ public struct SendRequest: Codable, Sendable, Equatable {
 
     private enum CodingKeys: String, CodingKey { case audience, platforms, content, ttl, collapse }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.audience = try container.decode(TagExpression.self, forKey: .audience)
         self.platforms = try container.decodeIfPresent([PNS].self, forKey: .platforms) ?? []
@@ -80,7 +80,7 @@ public struct SendRequest: Codable, Sendable, Equatable {
         self.collapse = try container.decodeIfPresent(String.self, forKey: .collapse)
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(self.audience, forKey: .audience)
         try container.encode(self.platforms, forKey: .platforms)
@@ -91,9 +91,9 @@ public struct SendRequest: Codable, Sendable, Equatable {
 }
 
 /// A notification in a push service's own form, shared by all devices of a batch.
-public struct NativePayload: Codable, Sendable, Equatable {
+package struct NativePayload: Codable, Sendable, Equatable {
     /// What the service is told about the payload.
-    public enum Kind: String, Codable, Sendable {
+    package enum Kind: String, Codable, Sendable {
         /// Shown to the user (APNs `alert`).
         case alert
         /// Wakes the app (APNs `background`, priority 5).
@@ -106,11 +106,11 @@ public struct NativePayload: Codable, Sendable, Equatable {
         case raw
     }
 
-    public let kind: Kind
+    package let kind: Kind
     /// APNs: the JSON body. FCM: the `message` object without a target. WNS: the XML or the raw bytes.
-    public let body: [UInt8]
+    package let body: [UInt8]
 
-    public init(kind: Kind, body: [UInt8]) {
+    package init(kind: Kind, body: [UInt8]) {
         self.kind = kind
         self.body = body
     }

@@ -1,12 +1,12 @@
 extension DeliverBatch {
     /// The version that is written. A reader takes this one and the one before (rule 7).
-    public static let version: UInt8 = 1
+    package static let version: UInt8 = 1
 
     /// The binary form: integers little-endian, texts and byte strings with a length before them.
     ///
     /// `version u8 · flags u8 · app · job 16 · pns u8 · page u32 · attempt u32 · priority u8 · expires i64 · keepUntil i64 ·
     /// collapse · kind u8 · payload · count u32 · rows i64… · handle ends u32… · handle bytes · tries u8… · waits u32…`
-    public func encoded() -> [UInt8] {
+    package func encoded() -> [UInt8] {
         var writer = ByteWriter()
         writer.reserve(self.payload.body.count + self.devices.handles.bytes.count + self.devices.count * 17 + 256)
         writer.integer(Self.version)
@@ -40,7 +40,7 @@ extension DeliverBatch {
     /// Reads the binary form.
     ///
     /// - Throws: ``MalformedBatch`` for anything that ``encoded()`` does not write: the bytes may come from anywhere.
-    public init(decoding bytes: [UInt8]) throws(MalformedBatch) {
+    package init(decoding bytes: [UInt8]) throws(MalformedBatch) {
         var reader = ByteReader(bytes)
         let version: UInt8 = try reader.integer()
         guard version == Self.version else { throw MalformedBatch("its version is \(version), not \(Self.version)") }
@@ -100,8 +100,8 @@ extension DeliverBatch {
 }
 
 /// Bytes that are no deliver batch.
-public struct MalformedBatch: Error, Equatable, Sendable, CustomStringConvertible {
-    public let description: String
+package struct MalformedBatch: Error, Equatable, Sendable, CustomStringConvertible {
+    package let description: String
 
     init(_ reason: String) { self.description = "malformed deliver batch: \(reason)" }
 }

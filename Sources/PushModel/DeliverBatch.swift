@@ -2,25 +2,25 @@
 ///
 /// A message holds at most ``maximumDevices`` devices and about ``maximumBytes`` bytes, and all that delivery needs: it reads
 /// no registrations.
-public struct DeliverBatch: Sendable, Equatable {
+package struct DeliverBatch: Sendable, Equatable {
     /// The most devices in one message.
-    public static let maximumDevices = 1000
+    package static let maximumDevices = 1000
     /// The size that a message is kept under, in bytes; a payload of its own size comes on top.
-    public static let maximumBytes = 64 * 1024
+    package static let maximumBytes = 64 * 1024
 
-    public let app: AppID
-    public let key: BatchKey
-    public let priority: Priority
+    package let app: AppID
+    package let key: BatchKey
+    package let priority: Priority
     /// After this no device is tried.
-    public let expires: Timestamp
+    package let expires: Timestamp
     /// What the push service is told about keeping the notification: nil = its own default, else until then; the moment of
     /// acceptance or earlier = now or never.
-    public let keepUntil: Timestamp?
-    public let collapse: String?
-    public let payload: NativePayload
-    public var devices: Devices
+    package let keepUntil: Timestamp?
+    package let collapse: String?
+    package let payload: NativePayload
+    package var devices: Devices
 
-    public init(
+    package init(
         app: AppID,
         key: BatchKey,
         priority: Priority,
@@ -41,37 +41,37 @@ public struct DeliverBatch: Sendable, Equatable {
     }
 
     /// The devices, field by field.
-    public struct Devices: Sendable, Equatable {
+    package struct Devices: Sendable, Equatable {
         /// Registration rows.
-        public var rows: [Int64] = []
+        package var rows: [Int64] = []
         /// Where each is reached; empty for a registration that went away since the last try.
-        public var handles = HandleList()
+        package var handles = HandleList()
         /// How often each was tried before; empty = never, for all.
-        public var tries: [UInt8] = []
+        package var tries: [UInt8] = []
         /// How long each must wait before it is tried, in milliseconds from the message's publication; empty = not at all.
-        public var waits: [UInt32] = []
+        package var waits: [UInt32] = []
 
-        public init() {}
+        package init() {}
 
-        public var count: Int { self.rows.count }
+        package var count: Int { self.rows.count }
 
-        public func tries(at index: Int) -> Int { self.tries.isEmpty ? 0 : Int(self.tries[index]) }
-        public func wait(at index: Int) -> Duration {
+        package func tries(at index: Int) -> Int { self.tries.isEmpty ? 0 : Int(self.tries[index]) }
+        package func wait(at index: Int) -> Duration {
             self.waits.isEmpty ? .zero : .milliseconds(Int64(self.waits[index]))
         }
     }
 }
 
 /// Names a batch and its attempt: the fence of the accounting (rules 2 and 3).
-public struct BatchKey: Hashable, Sendable, CustomStringConvertible {
-    public let job: JobID
-    public let pns: PNS
+package struct BatchKey: Hashable, Sendable, CustomStringConvertible {
+    package let job: JobID
+    package let pns: PNS
     /// Counts the pages of a job and service from 0.
-    public let page: Int
+    package let page: Int
     /// Counts the rows of a page, not the tries of a device.
-    public let attempt: Int
+    package let attempt: Int
 
-    public init(job: JobID, pns: PNS, page: Int, attempt: Int) {
+    package init(job: JobID, pns: PNS, page: Int, attempt: Int) {
         self.job = job
         self.pns = pns
         self.page = page
@@ -79,10 +79,10 @@ public struct BatchKey: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The `message-id` of a deliver message.
-    public var description: String { "\(self.job)/\(self.pns.rawValue)/\(self.page)/\(self.attempt)" }
+    package var description: String { "\(self.job)/\(self.pns.rawValue)/\(self.page)/\(self.attempt)" }
 
     /// Reads ``description``.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 4, let job = JobID(String(parts[0])), let pns = PNS(rawValue: String(parts[1])),
             let page = Int(parts[2]), let attempt = Int(parts[3]), page >= 0, attempt >= 0

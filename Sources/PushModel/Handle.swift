@@ -1,10 +1,10 @@
 /// A device's address at its push service: an APNs token, an FCM token, a WNS channel URI. Opaque but for its form.
-public struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
+package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
     /// The greatest length, in bytes of UTF-8, for any service.
-    public static let maximumLength = 2048
+    package static let maximumLength = 2048
 
     /// The address as it is sent; APNs tokens in lower-case hexadecimal, since they compare without regard to case.
-    public let text: String
+    package let text: String
 
     /// Checks an address that an app gives, and normalises it.
     ///
@@ -14,7 +14,7 @@ public struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
     ///   - channelPrefixes: For WNS, the beginnings of channel URIs that are taken besides `https` hosts under
     ///     `notify.windows.com` (a forged channel would be sent the app's bearer token).
     /// - Throws: ``InvalidValue`` that says what is wrong, without the address.
-    public init(_ text: String, pns: PNS, channelPrefixes: [String] = []) throws(InvalidValue) {
+    package init(_ text: String, pns: PNS, channelPrefixes: [String] = []) throws(InvalidValue) {
         guard !text.isEmpty else { throw InvalidValue("a handle is needed") }
         guard text.utf8.count <= Handle.maximumLength else {
             throw InvalidValue("a handle has at most \(Handle.maximumLength) bytes")
@@ -27,25 +27,25 @@ public struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
     }
 
     /// An address that was checked when it was stored.
-    public init(stored text: String) { self.text = text }
+    package init(stored text: String) { self.text = text }
 
     /// The forms under which a handle of unknown service may be stored: as it is, and as a lower-case APNs token.
-    public static func lookupForms(of text: String) -> [Handle] {
+    package static func lookupForms(of text: String) -> [Handle] {
         let forms = [text, text.lowercased()]
         return forms[0] == forms[1] ? [Handle(stored: text)] : forms.map(Handle.init(stored:))
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         self.text = try decoder.singleValueContainer().decode(String.self)
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(self.text)
     }
 
     /// The shortened form for logs and answers: whoever has the whole may send to the device.
-    public var description: String {
+    package var description: String {
         self.text.count <= 12 ? "…" : "\(self.text.prefix(4))…\(self.text.suffix(4))"
     }
 
@@ -95,36 +95,36 @@ public struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
 }
 
 /// The addresses of a batch, one after the other in a single buffer: no object a device.
-public struct HandleList: Sendable, Equatable {
+package struct HandleList: Sendable, Equatable {
     /// All addresses, in UTF-8, without separators.
-    public private(set) var bytes: [UInt8] = []
+    package private(set) var bytes: [UInt8] = []
     /// Where each address ends in ``bytes``.
-    public private(set) var ends: [Int] = []
+    package private(set) var ends: [Int] = []
 
-    public init() {}
+    package init() {}
 
-    public init(_ handles: some Sequence<Handle>) {
+    package init(_ handles: some Sequence<Handle>) {
         for handle in handles { self.append(handle.text.utf8) }
     }
 
-    public var count: Int { self.ends.count }
+    package var count: Int { self.ends.count }
 
-    public mutating func reserveCapacity(_ count: Int, bytes: Int) {
+    package mutating func reserveCapacity(_ count: Int, bytes: Int) {
         self.ends.reserveCapacity(count)
         self.bytes.reserveCapacity(bytes)
     }
 
-    public mutating func append(_ utf8: some Sequence<UInt8>) {
+    package mutating func append(_ utf8: some Sequence<UInt8>) {
         self.bytes.append(contentsOf: utf8)
         self.ends.append(self.bytes.count)
     }
 
     /// The bytes of one address.
-    public subscript(index: Int) -> ArraySlice<UInt8> {
+    package subscript(index: Int) -> ArraySlice<UInt8> {
         self.bytes[(index == 0 ? 0 : self.ends[index - 1])..<self.ends[index]]
     }
 
-    public func handle(at index: Int) -> Handle {
+    package func handle(at index: Int) -> Handle {
         Handle(stored: String(decoding: self[index], as: UTF8.self))
     }
 }

@@ -1,9 +1,9 @@
 /// The name of an app: lower-case letters, digits and `-`, 1 to 40 characters, beginning with a letter or digit.
-public struct AppID: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
-    public let name: String
+package struct AppID: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
+    package let name: String
 
     /// - Throws: ``InvalidValue`` when the name breaks the rule.
-    public init(_ name: String) throws(InvalidValue) {
+    package init(_ name: String) throws(InvalidValue) {
         let allowed = name.utf8.allSatisfy { byte in
             (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
                 || byte == UInt8(ascii: "-")
@@ -16,29 +16,29 @@ public struct AppID: Hashable, Sendable, Codable, Comparable, CustomStringConver
 
     private init(unchecked name: String) { self.name = name }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         try self.init(decoder.singleValueContainer().decode(String.self))
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(self.name)
     }
 
     /// The app of the routes that name none: `/api/…`.
-    public static let `default` = AppID(unchecked: "default")
+    package static let `default` = AppID(unchecked: "default")
 
-    public var description: String { self.name }
+    package var description: String { self.name }
 
-    public static func < (lhs: AppID, rhs: AppID) -> Bool { lhs.name < rhs.name }
+    package static func < (lhs: AppID, rhs: AppID) -> Bool { lhs.name < rhs.name }
 }
 
 /// A user's name: what a tag may hold, so that `username:<name>` is a legal ``Tag``.
-public struct UserName: Hashable, Sendable, Codable, CustomStringConvertible {
-    public let name: String
+package struct UserName: Hashable, Sendable, Codable, CustomStringConvertible {
+    package let name: String
 
     /// - Throws: ``InvalidValue`` when the name is empty, too long (over 111 characters) or holds a forbidden character.
-    public init(_ name: String) throws(InvalidValue) {
+    package init(_ name: String) throws(InvalidValue) {
         guard !name.isEmpty, name.utf8.count <= Tag.maximumLength - Tag.userPrefix.utf8.count else {
             throw InvalidValue("a user name has 1 to \(Tag.maximumLength - Tag.userPrefix.utf8.count) characters")
         }
@@ -48,24 +48,24 @@ public struct UserName: Hashable, Sendable, Codable, CustomStringConvertible {
         self.name = name
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         try self.init(decoder.singleValueContainer().decode(String.self))
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(self.name)
     }
 
-    public var description: String { self.name }
+    package var description: String { self.name }
 }
 
 /// The id of a registration as its app keeps it: hard to guess, safe in a URL path, never reused.
-public struct RegistrationID: Hashable, Sendable, Codable, CustomStringConvertible {
-    public let text: String
+package struct RegistrationID: Hashable, Sendable, Codable, CustomStringConvertible {
+    package let text: String
 
     /// A new id with 160 random bits, in lower-case letters and digits.
-    public static func random() -> RegistrationID {
+    package static func random() -> RegistrationID {
         let alphabet = Array("0123456789abcdefghijklmnopqrstuv".utf8)
         var generator = SystemRandomNumberGenerator()
         let bytes = (0..<32).map { _ in alphabet[Int(generator.next() & 31)] }
@@ -75,7 +75,7 @@ public struct RegistrationID: Hashable, Sendable, Codable, CustomStringConvertib
     /// Any text of 1 to 128 letters, digits, `-`, `_`, `.` or `~` can be an id; only ids handed out name a registration.
     ///
     /// - Returns: nil when the text cannot be an id.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         let unreserved = text.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -91,7 +91,7 @@ public struct RegistrationID: Hashable, Sendable, Codable, CustomStringConvertib
 
     private init(unchecked text: String) { self.text = text }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard let id = RegistrationID(try container.decode(String.self)) else {
             throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a registration id")
@@ -99,10 +99,10 @@ public struct RegistrationID: Hashable, Sendable, Codable, CustomStringConvertib
         self = id
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(self.text)
     }
 
-    public var description: String { self.text }
+    package var description: String { self.text }
 }

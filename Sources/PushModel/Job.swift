@@ -1,35 +1,35 @@
 /// A piece of accepted work: a send, or a change to the registrations.
-public struct Job: Sendable, Equatable {
-    public let id: JobID
+package struct Job: Sendable, Equatable {
+    package let id: JobID
     /// The store's number for it: gives order where clocks cannot (rule 11).
-    public let sequence: Int64
-    public let app: AppID
+    package let sequence: Int64
+    package let app: AppID
     /// The user who asked, or nil where a backend's key did.
-    public let user: UserName?
+    package let user: UserName?
     /// The name of the key that asked, if one did.
-    public let key: String?
-    public let priority: Priority
-    public let work: Work
-    public let state: State
+    package let key: String?
+    package let priority: Priority
+    package let work: Work
+    package let state: State
     /// The hub's own word, beside ``state``.
-    public let hubState: HubState?
+    package let hubState: HubState?
     /// What a register job came to.
-    public let result: RegisterResult?
+    package let result: RegisterResult?
     /// Why an abandoned job was abandoned.
-    public let reason: String?
-    public let accepted: Timestamp
-    public let started: Timestamp?
-    public let finished: Timestamp?
+    package let reason: String?
+    package let accepted: Timestamp
+    package let started: Timestamp?
+    package let finished: Timestamp?
     /// After this nothing is sent any more.
-    public let expires: Timestamp
+    package let expires: Timestamp
     /// When the next try of a retrying job is due, or a scheduled one starts.
-    public let due: Timestamp?
+    package let due: Timestamp?
     /// Counts by service; empty for a register job.
-    public let tallies: [PNS: Tally]
+    package let tallies: [PNS: Tally]
     /// W3C trace context of the request that brought it.
-    public let traceparent: String?
+    package let traceparent: String?
 
-    public init(
+    package init(
         id: JobID,
         sequence: Int64,
         app: AppID,
@@ -70,12 +70,12 @@ public struct Job: Sendable, Equatable {
     }
 
     /// What is to be done.
-    public enum Work: Codable, Sendable, Equatable {
+    package enum Work: Codable, Sendable, Equatable {
         case register(RegisterRequest)
         case send(SendRequest)
 
         /// The queue family and the envelope's `type`.
-        public var kind: JobKind {
+        package var kind: JobKind {
             switch self {
             case .register: .register
             case .send: .send
@@ -84,7 +84,7 @@ public struct Job: Sendable, Equatable {
     }
 
     /// Where a job stands.
-    public enum State: String, Codable, Sendable, CaseIterable {
+    package enum State: String, Codable, Sendable, CaseIterable {
         /// Accepted, to start later.
         case scheduled
         /// Accepted, not yet taken by a worker.
@@ -105,7 +105,7 @@ public struct Job: Sendable, Equatable {
         case expired
 
         /// Nothing changes any more.
-        public var isFinal: Bool {
+        package var isFinal: Bool {
             switch self {
             case .completed, .abandoned, .cancelled, .expired: true
             case .scheduled, .queued, .running, .retrying, .cancelling, .expiring: false
@@ -114,7 +114,7 @@ public struct Job: Sendable, Equatable {
     }
 
     /// A hub's outcome state, in the words of Azure Notification Hubs.
-    public enum HubState: String, Codable, Sendable {
+    package enum HubState: String, Codable, Sendable {
         case enqueued = "Enqueued"
         case processing = "Processing"
         case completed = "Completed"
@@ -126,32 +126,32 @@ public struct Job: Sendable, Equatable {
 }
 
 /// The family of a job: the envelope's `type` and the queues it goes through.
-public enum JobKind: String, Codable, Sendable, CaseIterable {
+package enum JobKind: String, Codable, Sendable, CaseIterable {
     case register
     case send
 }
 
 /// Counts of devices. In a finished job, ``targets`` = ``accounted``.
-public struct Tally: Codable, Sendable, Equatable {
+package struct Tally: Codable, Sendable, Equatable {
     /// Devices that the job was for.
-    public var targets: Int = 0
+    package var targets: Int = 0
     /// Taken over by the push service.
-    public var accepted: Int = 0
+    package var accepted: Int = 0
     /// Failed for good, by class.
-    public var failed: [FailureClass: Int] = [:]
+    package var failed: [FailureClass: Int] = [:]
     /// Not sent: the job's time was over.
-    public var expired: Int = 0
+    package var expired: Int = 0
     /// Not sent: the job was stopped.
-    public var cancelled: Int = 0
+    package var cancelled: Int = 0
 
-    public init() {}
+    package init() {}
 
     /// Devices whose outcome is known.
-    public var accounted: Int {
+    package var accounted: Int {
         self.accepted + self.failed.values.reduce(0, +) + self.expired + self.cancelled
     }
 
-    public static func += (lhs: inout Tally, rhs: Tally) {
+    package static func += (lhs: inout Tally, rhs: Tally) {
         lhs.targets += rhs.targets
         lhs.accepted += rhs.accepted
         lhs.failed.merge(rhs.failed, uniquingKeysWith: +)
@@ -161,7 +161,7 @@ public struct Tally: Codable, Sendable, Equatable {
 }
 
 /// Why a device was not reached.
-public enum FailureClass: String, Codable, Sendable, CaseIterable, CodingKeyRepresentable {
+package enum FailureClass: String, Codable, Sendable, CaseIterable, CodingKeyRepresentable {
     /// The push service says that the handle is dead; the registration is pruned.
     case unregistered
     /// The push service refuses this message.

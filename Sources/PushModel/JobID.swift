@@ -1,18 +1,18 @@
 /// The id of a job: a UUID, version 7 where we make it (RFC 9562, section 5.7).
 ///
 /// Its order is never relied on: clocks jump. The store's sequence gives order.
-public struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
+package struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
     /// The 16 bytes, most significant first.
-    public let high: UInt64
-    public let low: UInt64
+    package let high: UInt64
+    package let low: UInt64
 
-    public init(high: UInt64, low: UInt64) {
+    package init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
     }
 
     /// A new version 7 id: 48 bits of milliseconds, 74 random bits.
-    public static func make(at time: Timestamp = .now) -> JobID {
+    package static func make(at time: Timestamp = .now) -> JobID {
         var generator = SystemRandomNumberGenerator()
         let milliseconds = UInt64(bitPattern: time.milliseconds) & 0xFFFF_FFFF_FFFF
         let high = milliseconds << 16 | 0x7000 | (generator.next() & 0x0FFF)
@@ -21,7 +21,7 @@ public struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
     }
 
     /// Reads the canonical 8-4-4-4-12 form, in any letter case.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         var digits = 0
         var high: UInt64 = 0
         var low: UInt64 = 0
@@ -45,7 +45,7 @@ public struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
     }
 
     /// The 16 bytes in network order.
-    public var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         (0..<16).map { index in
             let word = index < 8 ? self.high : self.low
             return UInt8(truncatingIfNeeded: word >> UInt64(56 - (index % 8) * 8))
@@ -53,14 +53,14 @@ public struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
     }
 
     /// Reads 16 bytes in network order.
-    public init?(bytes: some Collection<UInt8>) {
+    package init?(bytes: some Collection<UInt8>) {
         guard bytes.count == 16 else { return nil }
         let high = bytes.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         let low = bytes.suffix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         self.init(high: high, low: low)
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard let id = JobID(try container.decode(String.self)) else {
             throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a job id")
@@ -68,13 +68,13 @@ public struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
         self = id
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(self.description)
     }
 
     /// The canonical lower-case form.
-    public var description: String {
+    package var description: String {
         let digits = Array("0123456789abcdef".utf8)
         var text: [UInt8] = []
         text.reserveCapacity(36)
@@ -90,7 +90,7 @@ public struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
     /// for every other row or job (rule 10).
     ///
     /// The row's number is mixed into the job's id, and the version becomes 8 (RFC 9562, section 5.8: custom).
-    public func notificationID(row: Int64) -> JobID {
+    package func notificationID(row: Int64) -> JobID {
         // splitmix64 is a bijection: two rows of a job can never meet.
         var mixed = UInt64(bitPattern: row) &+ 0x9E37_79B9_7F4A_7C15
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9

@@ -1,5 +1,5 @@
 /// A platform's push notification service.
-public enum PNS: String, CaseIterable, Codable, Hashable, Sendable, Comparable {
+package enum PNS: String, CaseIterable, Codable, Hashable, Sendable, Comparable {
     /// Apple Push Notification service.
     case apns
     /// Firebase Cloud Messaging, HTTP v1. Older apps say `gcm`, which means the same here.
@@ -12,7 +12,7 @@ public enum PNS: String, CaseIterable, Codable, Hashable, Sendable, Comparable {
     /// Reads a platform name as apps write it: any letter case, `gcm` for ``fcm``.
     ///
     /// - Returns: nil when no service has that name.
-    public init?(platformName: String) {
+    package init?(platformName: String) {
         switch platformName.lowercased() {
         case "gcm": self = .fcm
         case let name: self.init(rawValue: name)
@@ -20,7 +20,7 @@ public enum PNS: String, CaseIterable, Codable, Hashable, Sendable, Comparable {
     }
 
     /// Whether the service still takes notifications.
-    public var isInService: Bool { self != .mpns }
+    package var isInService: Bool { self != .mpns }
 
-    public static func < (lhs: PNS, rhs: PNS) -> Bool { lhs.rawValue < rhs.rawValue }
+    package static func < (lhs: PNS, rhs: PNS) -> Bool { lhs.rawValue < rhs.rawValue }
 }

@@ -1,11 +1,11 @@
 /// How urgent a job is: each priority has queues of its own, so that urgent work never waits behind a campaign.
-public enum Priority: String, CaseIterable, Codable, Hashable, Sendable, Comparable {
+package enum Priority: String, CaseIterable, Codable, Hashable, Sendable, Comparable {
     case high
     case normal
     case low
 
     /// 0 for the most urgent: the number that the store and the wire use.
-    public var rank: Int {
+    package var rank: Int {
         switch self {
         case .high: 0
         case .normal: 1
@@ -14,13 +14,13 @@ public enum Priority: String, CaseIterable, Codable, Hashable, Sendable, Compara
     }
 
     /// The priority with that ``rank``, or nil.
-    public init?(rank: Int) {
+    package init?(rank: Int) {
         guard let found = Priority.allCases.first(where: { $0.rank == rank }) else { return nil }
         self = found
     }
 
     /// How many messages of a queue of this priority are served for each round of all queues.
-    public var weight: Int {
+    package var weight: Int {
         switch self {
         case .high: 8
         case .normal: 4
@@ -29,5 +29,5 @@ public enum Priority: String, CaseIterable, Codable, Hashable, Sendable, Compara
     }
 
     /// Most urgent first.
-    public static func < (lhs: Priority, rhs: Priority) -> Bool { lhs.rank < rhs.rank }
+    package static func < (lhs: Priority, rhs: Priority) -> Bool { lhs.rank < rhs.rank }
 }

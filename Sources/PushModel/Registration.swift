@@ -1,22 +1,22 @@
 /// A device's registration: where it is reached, whose it is, and its tags.
-public struct Registration: Sendable, Equatable {
+package struct Registration: Sendable, Equatable {
     /// The store's number for it: ascends, is never reused, survives re-registration (rule 2).
-    public let row: Int64
-    public let id: RegistrationID
-    public let app: AppID
-    public let user: UserName?
-    public let pns: PNS?
-    public let handle: Handle?
+    package let row: Int64
+    package let id: RegistrationID
+    package let app: AppID
+    package let user: UserName?
+    package let pns: PNS?
+    package let handle: Handle?
     /// All tags, the user's own included, sorted.
-    public let tags: [Tag]
-    public let state: State
-    public let updated: Timestamp
+    package let tags: [Tag]
+    package let state: State
+    package let updated: Timestamp
     /// When it stops being sent to unless it is registered again; nil = never.
-    public let expires: Timestamp?
+    package let expires: Timestamp?
     /// When and why it left ``State/live``, if it did.
-    public let ended: Ended?
+    package let ended: Ended?
 
-    public init(
+    package init(
         row: Int64,
         id: RegistrationID,
         app: AppID,
@@ -43,7 +43,7 @@ public struct Registration: Sendable, Equatable {
     }
 
     /// Where a registration stands.
-    public enum State: String, Codable, Sendable, CaseIterable {
+    package enum State: String, Codable, Sendable, CaseIterable {
         /// Its id was handed out; the device has not registered yet.
         case issued
         /// It is sent to.
@@ -59,12 +59,12 @@ public struct Registration: Sendable, Equatable {
     }
 
     /// The end of a registration's life, for the operator who asks.
-    public struct Ended: Codable, Sendable, Equatable {
-        public let at: Timestamp
+    package struct Ended: Codable, Sendable, Equatable {
+        package let at: Timestamp
         /// Such as the push service's reason.
-        public let reason: String
+        package let reason: String
 
-        public init(at: Timestamp, reason: String) {
+        package init(at: Timestamp, reason: String) {
             self.at = at
             self.reason = reason
         }
@@ -72,7 +72,7 @@ public struct Registration: Sendable, Equatable {
 }
 
 /// A change to the registrations, as a register job carries it.
-public enum RegisterRequest: Codable, Sendable, Equatable {
+package enum RegisterRequest: Codable, Sendable, Equatable {
     /// Find the registrations with that handle, keep the first one's id and delete the others; with none, hand out `candidate`.
     /// The handle comes without its service, in the forms under which it may be stored.
     case issue(candidate: RegistrationID, handles: [Handle])
@@ -82,13 +82,13 @@ public enum RegisterRequest: Codable, Sendable, Equatable {
     case delete(RegistrationID)
 
     /// What a registration is to become.
-    public struct Upsert: Codable, Sendable, Equatable {
-        public let pns: PNS
-        public let handle: Handle
+    package struct Upsert: Codable, Sendable, Equatable {
+        package let pns: PNS
+        package let handle: Handle
         /// The tags that the caller asked for; the user's own is added by the server.
-        public let tags: [Tag]
+        package let tags: [Tag]
 
-        public init(pns: PNS, handle: Handle, tags: [Tag]) {
+        package init(pns: PNS, handle: Handle, tags: [Tag]) {
             self.pns = pns
             self.handle = handle
             self.tags = tags
@@ -97,7 +97,7 @@ public enum RegisterRequest: Codable, Sendable, Equatable {
 }
 
 /// What the hub made of a ``RegisterRequest``.
-public enum RegisterResult: Codable, Sendable, Equatable {
+package enum RegisterResult: Codable, Sendable, Equatable {
     /// The id to use.
     case issued(RegistrationID)
     /// Created, updated or deleted.

@@ -1,16 +1,16 @@
 /// A label of a registration, by which audiences are chosen: letters, digits and `_ @ # . : -`, 1 to 120 characters.
 ///
 /// The set is that of Azure Notification Hubs, so that an app can move between hubs.
-public struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
+package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
     /// The greatest length, in characters.
-    public static let maximumLength = 120
+    package static let maximumLength = 120
     /// The beginning of the tag that the server adds for a registration's user.
-    public static let userPrefix = "username:"
+    package static let userPrefix = "username:"
 
-    public let name: String
+    package let name: String
 
     /// - Throws: ``InvalidValue`` when the text is empty, too long or holds a forbidden character.
-    public init(_ name: String) throws(InvalidValue) {
+    package init(_ name: String) throws(InvalidValue) {
         guard !name.isEmpty, name.utf8.count <= Tag.maximumLength else {
             throw InvalidValue("a tag has 1 to \(Tag.maximumLength) characters")
         }
@@ -21,15 +21,15 @@ public struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConverti
     }
 
     /// The tag that every registration of that user has.
-    public init(user: UserName) {
+    package init(user: UserName) {
         self.name = Tag.userPrefix + user.name
     }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         try self.init(decoder.singleValueContainer().decode(String.self))
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(self.name)
     }
@@ -46,7 +46,7 @@ public struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConverti
         }
     }
 
-    public var description: String { self.name }
+    package var description: String { self.name }
 
-    public static func < (lhs: Tag, rhs: Tag) -> Bool { lhs.name < rhs.name }
+    package static func < (lhs: Tag, rhs: Tag) -> Bool { lhs.name < rhs.name }
 }

@@ -1,14 +1,14 @@
 /// Which registrations a send is for, by their tags.
 ///
 /// JSON: a tag is a string; `{"any": […]}` is true where one of its members is.
-public indirect enum TagExpression: Hashable, Sendable {
+package indirect enum TagExpression: Hashable, Sendable {
     /// The registrations that have this tag. Never parsed: each tag is literal.
     case tag(Tag)
     /// The registrations for which one of these holds.
     case any([TagExpression])
 
     /// The tags that the expression names, each once, in the order of their first mention.
-    public var tags: [Tag] {
+    package var tags: [Tag] {
         var seen: Set<Tag> = []
         var found: [Tag] = []
         func visit(_ expression: TagExpression) {
@@ -22,7 +22,7 @@ public indirect enum TagExpression: Hashable, Sendable {
     }
 
     /// Whether a registration with these tags is meant.
-    public func matches(_ tags: Set<Tag>) -> Bool {
+    package func matches(_ tags: Set<Tag>) -> Bool {
         switch self {
         case .tag(let tag): tags.contains(tag)
         case .any(let members): members.contains { $0.matches(tags) }
@@ -33,7 +33,7 @@ public indirect enum TagExpression: Hashable, Sendable {
 extension TagExpression: Codable {
     private enum CodingKeys: String, CodingKey { case any }
 
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         if let tag = try? decoder.singleValueContainer().decode(Tag.self) {
             self = .tag(tag)
         } else {
@@ -41,7 +41,7 @@ extension TagExpression: Codable {
         }
     }
 
-    public func encode(to encoder: any Encoder) throws {
+    package func encode(to encoder: any Encoder) throws {
         switch self {
         case .tag(let tag):
             var container = encoder.singleValueContainer()

@@ -1,7 +1,7 @@
-public import PushModel
+package import PushModel
 
 /// The apps of the installation.
-public protocol AppStore: Sendable {
+package protocol AppStore: Sendable {
     /// Declares an app, or replaces its declaration.
     ///
     /// - Returns: Whether anything changed.
@@ -14,7 +14,7 @@ public protocol AppStore: Sendable {
 }
 
 /// Accounts and keys.
-public protocol AccountStore: Sendable {
+package protocol AccountStore: Sendable {
     /// Adds an account, or gives an existing one this role and password and enables it again.
     ///
     /// - Parameters:

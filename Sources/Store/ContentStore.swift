@@ -1,7 +1,7 @@
-public import PushModel
+package import PushModel
 
 /// Uploaded content and the rich notifications that point to it.
-public protocol ContentStore: Sendable {
+package protocol ContentStore: Sendable {
     /// Keeps content.
     ///
     /// - Returns: Its id, hard to guess.
@@ -21,12 +21,12 @@ public protocol ContentStore: Sendable {
 }
 
 /// Bytes with their media type.
-public struct StoredContent: Sendable, Equatable {
-    public let owner: UserName?
-    public let mediaType: String
-    public let bytes: [UInt8]
+package struct StoredContent: Sendable, Equatable {
+    package let owner: UserName?
+    package let mediaType: String
+    package let bytes: [UInt8]
 
-    public init(owner: UserName?, mediaType: String, bytes: [UInt8]) {
+    package init(owner: UserName?, mediaType: String, bytes: [UInt8]) {
         self.owner = owner
         self.mediaType = mediaType
         self.bytes = bytes
@@ -34,16 +34,16 @@ public struct StoredContent: Sendable, Equatable {
 }
 
 /// A rich notification that is to be kept.
-public struct NewRichNotification: Sendable {
-    public let sender: UserName?
-    public let addressee: UserName
-    public let message: String
-    public let richType: String
+package struct NewRichNotification: Sendable {
+    package let sender: UserName?
+    package let addressee: UserName
+    package let message: String
+    package let richType: String
     /// The id of its content; nil = the app's default picture.
-    public let content: String?
-    public let isSecure: Bool
+    package let content: String?
+    package let isSecure: Bool
 
-    public init(
+    package init(
         sender: UserName?,
         addressee: UserName,
         message: String,
@@ -61,19 +61,19 @@ public struct NewRichNotification: Sendable {
 }
 
 /// A rich notification as it is kept.
-public struct RichNotification: Sendable {
-    public let id: Int32
-    public let sender: UserName?
-    public let addressee: UserName
-    public let message: String
-    public let richType: String
-    public let content: String?
-    public let isSecure: Bool
-    public let created: Timestamp
+package struct RichNotification: Sendable {
+    package let id: Int32
+    package let sender: UserName?
+    package let addressee: UserName
+    package let message: String
+    package let richType: String
+    package let content: String?
+    package let isSecure: Bool
+    package let created: Timestamp
     /// When its addressee fetched it first.
-    public let read: Timestamp?
+    package let read: Timestamp?
 
-    public init(
+    package init(
         id: Int32,
         sender: UserName?,
         addressee: UserName,

@@ -1,7 +1,7 @@
-public import PushModel
+package import PushModel
 
 /// Accepting jobs, and telling what became of them.
-public protocol JobStore: Sendable {
+package protocol JobStore: Sendable {
     /// Accepts a job: when this returns ``Acceptance/accepted(_:)`` the job is durable and will be worked on (rule 15).
     ///
     /// The row is due at once; who accepted it publishes it and says so with ``markPublished(jobs:lease:)``.
@@ -54,21 +54,21 @@ public protocol JobStore: Sendable {
 }
 
 /// A job that is to be accepted.
-public struct NewJob: Sendable {
-    public var id: JobID
-    public var app: AppID
-    public var user: UserName?
+package struct NewJob: Sendable {
+    package var id: JobID
+    package var app: AppID
+    package var user: UserName?
     /// The name of the key that asked, if one did.
-    public var key: String?
-    public var priority: Priority
-    public var work: Job.Work
-    public var expires: Timestamp
-    public var traceparent: String?
+    package var key: String?
+    package var priority: Priority
+    package var work: Job.Work
+    package var expires: Timestamp
+    package var traceparent: String?
     /// The routing key of the process that waits for the hub's answer; nil = nobody does (rule 16).
-    public var waiter: String?
-    public var idempotency: Idempotency?
+    package var waiter: String?
+    package var idempotency: Idempotency?
 
-    public init(
+    package init(
         id: JobID = .make(),
         app: AppID,
         user: UserName? = nil,
@@ -93,15 +93,15 @@ public struct NewJob: Sendable {
     }
 
     /// What makes a request and its repeat the same (rule 17).
-    public struct Idempotency: Sendable, Equatable {
+    package struct Idempotency: Sendable, Equatable {
         /// Account or key, with its kind: two callers never share keys.
-        public var caller: String
-        public var route: String
-        public var key: String
+        package var caller: String
+        package var route: String
+        package var key: String
         /// SHA-256 over path, query and raw body.
-        public var hash: [UInt8]
+        package var hash: [UInt8]
 
-        public init(caller: String, route: String, key: String, hash: [UInt8]) {
+        package init(caller: String, route: String, key: String, hash: [UInt8]) {
             self.caller = caller
             self.route = route
             self.key = key
@@ -111,7 +111,7 @@ public struct NewJob: Sendable {
 }
 
 /// What came of asking the store to accept a job.
-public enum Acceptance: Sendable {
+package enum Acceptance: Sendable {
     /// It is new and durable.
     case accepted(Job)
     /// The same request was accepted before; that job, as it is now.
@@ -121,19 +121,19 @@ public enum Acceptance: Sendable {
 }
 
 /// Which jobs to list.
-public struct JobQuery: Sendable {
-    public var app: AppID
-    public var state: Job.State?
-    public var pns: PNS?
-    public var user: UserName?
-    public var key: String?
-    public var kind: JobKind?
-    public var since: Timestamp?
-    public var cursor: String?
+package struct JobQuery: Sendable {
+    package var app: AppID
+    package var state: Job.State?
+    package var pns: PNS?
+    package var user: UserName?
+    package var key: String?
+    package var kind: JobKind?
+    package var since: Timestamp?
+    package var cursor: String?
     /// 1 to 1000.
-    public var limit: Int
+    package var limit: Int
 
-    public init(
+    package init(
         app: AppID,
         state: Job.State? = nil,
         pns: PNS? = nil,
@@ -157,16 +157,16 @@ public struct JobQuery: Sendable {
 }
 
 /// Which of a job's devices to list.
-public struct DeliveryQuery: Sendable {
-    public var job: JobID
-    public var app: AppID
-    public var outcome: DeliveryRecord.Outcome?
-    public var pns: PNS?
-    public var cursor: String?
+package struct DeliveryQuery: Sendable {
+    package var job: JobID
+    package var app: AppID
+    package var outcome: DeliveryRecord.Outcome?
+    package var pns: PNS?
+    package var cursor: String?
     /// 1 to 1000.
-    public var limit: Int
+    package var limit: Int
 
-    public init(
+    package init(
         job: JobID,
         app: AppID,
         outcome: DeliveryRecord.Outcome? = nil,
@@ -184,28 +184,28 @@ public struct DeliveryQuery: Sendable {
 }
 
 /// What became of one device.
-public struct DeliveryRecord: Sendable, Equatable {
+package struct DeliveryRecord: Sendable, Equatable {
     /// The end of a device's way.
-    public enum Outcome: Sendable, Equatable, Hashable {
+    package enum Outcome: Sendable, Equatable, Hashable {
         case accepted
         case failed(FailureClass)
     }
 
-    public let pns: PNS
-    public let row: Int64
+    package let pns: PNS
+    package let row: Int64
     /// The registration's id, while the store still has it.
-    public let registration: RegistrationID?
-    public let user: UserName?
-    public let outcome: Outcome
+    package let registration: RegistrationID?
+    package let user: UserName?
+    package let outcome: Outcome
     /// The push service's status, where it answered; 0 = none.
-    public let status: Int
+    package let status: Int
     /// The push service's own word for it.
-    public let reason: String
-    public let at: Timestamp
+    package let reason: String
+    package let at: Timestamp
     /// Carried by the notification (`apns-id`).
-    public let notificationID: JobID
+    package let notificationID: JobID
 
-    public init(
+    package init(
         pns: PNS,
         row: Int64,
         registration: RegistrationID?,
@@ -229,14 +229,14 @@ public struct DeliveryRecord: Sendable, Equatable {
 }
 
 /// A job that a message should be published for.
-public struct DueJob: Sendable, Equatable {
-    public let id: JobID
-    public let app: AppID
-    public let kind: JobKind
-    public let priority: Priority
-    public let traceparent: String?
+package struct DueJob: Sendable, Equatable {
+    package let id: JobID
+    package let app: AppID
+    package let kind: JobKind
+    package let priority: Priority
+    package let traceparent: String?
 
-    public init(id: JobID, app: AppID, kind: JobKind, priority: Priority, traceparent: String?) {
+    package init(id: JobID, app: AppID, kind: JobKind, priority: Priority, traceparent: String?) {
         self.id = id
         self.app = app
         self.kind = kind

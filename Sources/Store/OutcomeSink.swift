@@ -1,7 +1,7 @@
-public import PushModel
+package import PushModel
 
 /// Where delivery workers leave what became of their batches (rules 3, 8 and 14).
-public protocol OutcomeSink: Sendable {
+package protocol OutcomeSink: Sendable {
     /// How these batches stand; one that is closed, of a final job, or unknown is ``BatchStanding/closed``.
     ///
     /// Asked before sending, and every 500 ms while sending (rule 13).
@@ -20,7 +20,7 @@ public protocol OutcomeSink: Sendable {
 }
 
 /// Whether a batch is still to be worked on.
-public enum BatchStanding: Sendable, Equatable {
+package enum BatchStanding: Sendable, Equatable {
     case open
     /// Open, and its job is being stopped: count what is unsent as cancelled or expired.
     case stopping(StopCause)
@@ -28,31 +28,31 @@ public enum BatchStanding: Sendable, Equatable {
 }
 
 /// Why a job is stopped.
-public enum StopCause: Sendable, Equatable {
+package enum StopCause: Sendable, Equatable {
     case cancelled
     case expired
 }
 
 /// What became of the devices of a batch. Each device is in exactly one place (rule 3).
-public struct BatchOutcome: Sendable {
-    public var key: BatchKey
+package struct BatchOutcome: Sendable {
+    package var key: BatchKey
     /// Devices that the push service took.
-    public var accepted: Int
+    package var accepted: Int
     /// The rows of those, where the app records all; else empty.
-    public var acceptedRows: [Int64]
-    public var failures: [DeviceFailure]
-    public var expired: Int
-    public var cancelled: Int
+    package var acceptedRows: [Int64]
+    package var failures: [DeviceFailure]
+    package var expired: Int
+    package var cancelled: Int
     /// Devices to try again, in the next attempt.
-    public var carried: [CarriedDevice]
+    package var carried: [CarriedDevice]
     /// Why they are carried, for whoever asks what the job waits for.
-    public var carriedReason: String?
+    package var carriedReason: String?
     /// Handles that the push service says are dead.
-    public var deadHandles: [DeadHandle]
+    package var deadHandles: [DeadHandle]
     /// When it was sent.
-    public var at: Timestamp
+    package var at: Timestamp
 
-    public init(
+    package init(
         key: BatchKey,
         accepted: Int = 0,
         acceptedRows: [Int64] = [],
@@ -77,21 +77,21 @@ public struct BatchOutcome: Sendable {
     }
 
     /// n = accepted + failed + expired + cancelled + carried.
-    public var total: Int {
+    package var total: Int {
         self.accepted + self.failures.count + self.expired + self.cancelled + self.carried.count
     }
 }
 
 /// A device that failed for good.
-public struct DeviceFailure: Sendable, Equatable {
-    public let row: Int64
-    public let failure: FailureClass
+package struct DeviceFailure: Sendable, Equatable {
+    package let row: Int64
+    package let failure: FailureClass
     /// The push service's status; 0 = it gave none.
-    public let status: Int
+    package let status: Int
     /// The push service's own word, shortened to 200 characters by the store.
-    public let reason: String
+    package let reason: String
 
-    public init(row: Int64, failure: FailureClass, status: Int, reason: String) {
+    package init(row: Int64, failure: FailureClass, status: Int, reason: String) {
         self.row = row
         self.failure = failure
         self.status = status
@@ -100,14 +100,14 @@ public struct DeviceFailure: Sendable, Equatable {
 }
 
 /// A device that is to be tried again.
-public struct CarriedDevice: Sendable, Equatable {
-    public let row: Int64
+package struct CarriedDevice: Sendable, Equatable {
+    package let row: Int64
     /// How often it was tried.
-    public let tries: Int
+    package let tries: Int
     /// In an outcome: how long from now until it may be tried. In a ``DueBatch``: how long after the batch's due time.
-    public let wait: Duration
+    package let wait: Duration
 
-    public init(row: Int64, tries: Int, wait: Duration) {
+    package init(row: Int64, tries: Int, wait: Duration) {
         self.row = row
         self.tries = tries
         self.wait = wait
@@ -115,15 +115,15 @@ public struct CarriedDevice: Sendable, Equatable {
 }
 
 /// A handle that a push service called dead (rule 9).
-public struct DeadHandle: Sendable, Equatable {
-    public let row: Int64
-    public let handle: Handle
+package struct DeadHandle: Sendable, Equatable {
+    package let row: Int64
+    package let handle: Handle
     /// Only a registration that was last updated before this is pruned: the push service's own moment, or that of sending.
-    public let before: Timestamp
+    package let before: Timestamp
     /// The push service's word.
-    public let reason: String
+    package let reason: String
 
-    public init(row: Int64, handle: Handle, before: Timestamp, reason: String) {
+    package init(row: Int64, handle: Handle, before: Timestamp, reason: String) {
         self.row = row
         self.handle = handle
         self.before = before

@@ -1,7 +1,7 @@
-public import PushModel
+package import PushModel
 
 /// Planning a send: from its audience to batches (rules 2, 4 and 12).
-public protocol PlanStore: Sendable {
+package protocol PlanStore: Sendable {
     /// Takes a send job over: raises its planner's epoch and starts its lease. The first claim fixes the audience's ceiling
     /// and lays a lane for each service.
     ///
@@ -53,16 +53,16 @@ public protocol PlanStore: Sendable {
 }
 
 /// The right to plan a job, until someone claims it later.
-public struct PlannerClaim: Sendable {
-    public let job: Job
-    public let request: SendRequest
-    public let epoch: Int
+package struct PlannerClaim: Sendable {
+    package let job: Job
+    package let request: SendRequest
+    package let epoch: Int
     /// One for each service that the send goes to.
-    public let lanes: [PlanLane]
+    package let lanes: [PlanLane]
     /// The routing key of the process that waits for the hub's answer.
-    public let waiter: String?
+    package let waiter: String?
 
-    public init(job: Job, request: SendRequest, epoch: Int, lanes: [PlanLane], waiter: String?) {
+    package init(job: Job, request: SendRequest, epoch: Int, lanes: [PlanLane], waiter: String?) {
         self.job = job
         self.request = request
         self.epoch = epoch
@@ -72,16 +72,16 @@ public struct PlannerClaim: Sendable {
 }
 
 /// How far planning has come for one service.
-public struct PlanLane: Sendable, Equatable {
-    public let pns: PNS
+package struct PlanLane: Sendable, Equatable {
+    package let pns: PNS
     /// The last row planned.
-    public var after: Int64
+    package var after: Int64
     /// The highest row that counts: the highest there was when planning began.
-    public let through: Int64
-    public var nextPage: Int
-    public var isDone: Bool
+    package let through: Int64
+    package var nextPage: Int
+    package var isDone: Bool
 
-    public init(pns: PNS, after: Int64, through: Int64, nextPage: Int, isDone: Bool) {
+    package init(pns: PNS, after: Int64, through: Int64, nextPage: Int, isDone: Bool) {
         self.pns = pns
         self.after = after
         self.through = through
@@ -91,38 +91,38 @@ public struct PlanLane: Sendable, Equatable {
 }
 
 /// A piece of an audience.
-public struct AudiencePage: Sendable {
-    public var rows: [Int64]
+package struct AudiencePage: Sendable {
+    package var rows: [Int64]
     /// In the order of ``rows``.
-    public var handles: HandleList
+    package var handles: HandleList
 
-    public init(rows: [Int64] = [], handles: HandleList = HandleList()) {
+    package init(rows: [Int64] = [], handles: HandleList = HandleList()) {
         self.rows = rows
         self.handles = handles
     }
 }
 
 /// One step of a plan: the next pages of one lane, and where the lane stands after them.
-public struct PlanStep: Sendable {
-    public var batches: [PlannedBatch]
+package struct PlanStep: Sendable {
+    package var batches: [PlannedBatch]
     /// The lane as it is after this step.
-    public var lane: PlanLane
+    package var lane: PlanLane
 
-    public init(batches: [PlannedBatch], lane: PlanLane) {
+    package init(batches: [PlannedBatch], lane: PlanLane) {
         self.batches = batches
         self.lane = lane
     }
 }
 
 /// A batch before it is a message: the rows in `(from, to]`.
-public struct PlannedBatch: Sendable, Equatable {
-    public let page: Int
-    public let from: Int64
-    public let to: Int64
+package struct PlannedBatch: Sendable, Equatable {
+    package let page: Int
+    package let from: Int64
+    package let to: Int64
     /// How many devices it had when it was planned.
-    public let size: Int
+    package let size: Int
 
-    public init(page: Int, from: Int64, to: Int64, size: Int) {
+    package init(page: Int, from: Int64, to: Int64, size: Int) {
         self.page = page
         self.from = from
         self.to = to
@@ -131,7 +131,7 @@ public struct PlannedBatch: Sendable, Equatable {
 }
 
 /// What came of a plan's step.
-public enum PlanResult: Sendable, Equatable {
+package enum PlanResult: Sendable, Equatable {
     /// Written; more is to be planned.
     case more
     /// Written; that was the last.
@@ -141,20 +141,20 @@ public enum PlanResult: Sendable, Equatable {
 }
 
 /// A batch that a message should be published for.
-public struct DueBatch: Sendable {
-    public let key: BatchKey
-    public let app: AppID
-    public let job: Job
-    public let request: SendRequest
+package struct DueBatch: Sendable {
+    package let key: BatchKey
+    package let app: AppID
+    package let job: Job
+    package let request: SendRequest
     /// For attempt 0: exactly the audience's rows in `(from, to]`.
-    public let from: Int64
-    public let to: Int64
+    package let from: Int64
+    package let to: Int64
     /// For later attempts: the devices still to do.
-    public let carried: [CarriedDevice]
+    package let carried: [CarriedDevice]
     /// How long past its due time it is.
-    public let overdue: Duration
+    package let overdue: Duration
 
-    public init(
+    package init(
         key: BatchKey,
         app: AppID,
         job: Job,

@@ -1,7 +1,7 @@
-public import PushModel
+package import PushModel
 
 /// The registrations of the embedded hub.
-public protocol RegistrationStore: Sendable {
+package protocol RegistrationStore: Sendable {
     /// Applies a change in one transaction.
     ///
     /// A change applies only where the registration's version is below `sequence`; repeating the very same change gives the
@@ -44,18 +44,18 @@ public protocol RegistrationStore: Sendable {
 }
 
 /// Which registrations to list.
-public struct RegistrationQuery: Sendable {
-    public var app: AppID
-    public var user: UserName?
-    public var tag: Tag?
-    public var pns: PNS?
+package struct RegistrationQuery: Sendable {
+    package var app: AppID
+    package var user: UserName?
+    package var tag: Tag?
+    package var pns: PNS?
     /// nil = all but the deleted.
-    public var state: Registration.State?
-    public var cursor: String?
+    package var state: Registration.State?
+    package var cursor: String?
     /// 1 to 1000.
-    public var limit: Int
+    package var limit: Int
 
-    public init(
+    package init(
         app: AppID,
         user: UserName? = nil,
         tag: Tag? = nil,
