@@ -60,7 +60,8 @@ extension DeliverBatch {
         }
         let payload = NativePayload(kind: kind, body: try reader.bytes())
         let count: UInt32 = try reader.integer()
-        guard count <= UInt32(Self.maximumDevices) else { throw MalformedBatch("it has \(count) devices") }
+        // A page that is read again may have grown, so the planner's limit is none here; the message's own size is.
+        guard Int(count) * 12 <= reader.remaining else { throw MalformedBatch("it has fewer than its \(count) devices") }
         var devices = Devices()
         devices.rows.reserveCapacity(Int(count))
         for _ in 0..<count { devices.rows.append(try reader.integer()) }
@@ -166,7 +167,8 @@ private struct ByteReader {
 
     init(_ buffer: [UInt8]) { self.buffer = buffer }
 
-    var isAtEnd: Bool { self.position == self.buffer.count }
+    var remaining: Int { self.buffer.count - self.position }
+    var isAtEnd: Bool { self.remaining == 0 }
 
     mutating func integer<T: FixedWidthInteger>() throws(MalformedBatch) -> T {
         let size = T.bitWidth / 8

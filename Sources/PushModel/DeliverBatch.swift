@@ -8,13 +8,16 @@ package struct DeliverBatch: Sendable, Equatable {
     /// The size that a message is kept under, in bytes; a payload of its own size comes on top.
     package static let maximumBytes = 64 * 1024
 
+    /// The ``keepUntil`` of a send with a time to live of 0.
+    package static let nowOrNever = Timestamp(milliseconds: 0)
+
     package let app: AppID
     package let key: BatchKey
     package let priority: Priority
     /// After this no device is tried.
     package let expires: Timestamp
-    /// What the push service is told about keeping the notification: nil = its own default, else until then; the moment of
-    /// acceptance or earlier = now or never.
+    /// Until when the push service is to keep the notification for a device that is off; nil = its own default,
+    /// ``nowOrNever`` = not at all, and then we try once as well.
     package let keepUntil: Timestamp?
     package let collapse: String?
     package let payload: NativePayload
