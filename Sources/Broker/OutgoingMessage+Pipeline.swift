@@ -1,0 +1,68 @@
+package import PushModel
+
+// The messages of the pipeline: what a producer writes, a consumer of another release reads (rule 7).
+extension OutgoingMessage {
+    /// The message that tells a worker to look at a job.
+    package init(job: JobID, app: AppID, kind: JobKind, priority: Priority, traceparent: String?) {
+        let body = "{\"version\":\(JobEnvelope.currentVersion),\"app\":\"\(app)\",\"job\":\"\(job)\"}"
+        self.init(
+            routingKey: QueueName.jobs(kind, priority),
+            properties: MessageProperties(
+                type: kind.rawValue,
+                messageID: job.description,
+                contentType: "application/json",
+                headers: MessageProperties.headers(app: app, traceparent: traceparent)
+            ),
+            body: Array(body.utf8)
+        )
+    }
+
+    /// The message that hands a batch to a delivery worker.
+    package init(delivering batch: DeliverBatch, traceparent: String?) {
+        self.init(
+            routingKey: QueueName.deliver(batch.key.pns, batch.priority),
+            properties: MessageProperties(
+                type: MessageProperties.deliverType,
+                messageID: batch.key.description,
+                contentType: "application/octet-stream",
+                headers: MessageProperties.headers(app: batch.app, traceparent: traceparent)
+            ),
+            body: batch.encoded()
+        )
+    }
+
+    /// The hint to the process that waits for a job: "look at it" (rule 16). It may be lost.
+    package init(eventFor job: JobID, waiter: String) {
+        self.init(
+            exchange: QueueName.events,
+            routingKey: waiter,
+            properties: MessageProperties(type: "event", messageID: job.description, contentType: "text/plain"),
+            body: Array(job.description.utf8),
+            isPersistent: false
+        )
+    }
+
+    /// A message that nobody could work on, on its way to the dead queue with the reason (rule 5).
+    package init(burying delivery: Delivery, from queue: String, reason: String) {
+        var properties = delivery.properties
+        properties.headers[MessageProperties.queueHeader] = queue
+        properties.headers[MessageProperties.reasonHeader] = reason
+        self.init(routingKey: QueueName.dead, properties: properties, body: delivery.body)
+    }
+}
+
+extension MessageProperties {
+    package static let deliverType = "deliver"
+    package static let appHeader = "app"
+    package static let traceparentHeader = "traceparent"
+    /// On dead messages: the queue they came from.
+    package static let queueHeader = "queue"
+    /// On dead messages: why they died.
+    package static let reasonHeader = "reason"
+
+    fileprivate static func headers(app: AppID, traceparent: String?) -> [String: String] {
+        var headers = [Self.appHeader: app.name]
+        headers[Self.traceparentHeader] = traceparent
+        return headers
+    }
+}
