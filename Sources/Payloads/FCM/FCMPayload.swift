@@ -1,0 +1,71 @@
+import PushModel
+
+/// The `message` object for FCM HTTP v1, without its target.
+///
+/// Never an empty object: the sender puts a member in front.
+enum FCMPayload {
+    /// The most bytes of notification and data that FCM takes.
+    ///
+    /// Google does not say how it counts. We count the JSON text of `notification` and `data` with their names, which is never
+    /// less than any way of counting keys and values; options and target are left out.
+    static let limit = 4096
+    /// The longest time that FCM keeps a message, in seconds: 28 days.
+    ///
+    /// A longer wish is cut, for FCM would refuse the message.
+    static let longestTimeToLive: Int64 = 2_419_200
+
+    static func format(_ content: Content, options: PayloadFormatter.Options) throws(InvalidValue) -> NativePayload {
+        let parts: [(name: String, value: JSONText)]
+        switch content {
+        case .message(let message):
+            parts = try Self.parts(of: message)
+        case .classic(let sender, let text):
+            parts = [("data", .object([("message", .string(ClassicText.shown(sender: sender, text: text)))]))]
+        case .rich(let rich):
+            parts = [("data", .object(RichReference.members(rich).map { ($0.name, .string($0.text)) }))]
+        }
+        // Without the braces around: they are the message's.
+        let size = JSONText.object(parts).bytes.count - 2
+        try PayloadFormatter.check(size: size, limit: Self.limit, service: "FCM")
+        return NativePayload(kind: .message, body: JSONText.object(parts + Self.android(options)).bytes)
+    }
+
+    private static func parts(of message: Content.Message) throws(InvalidValue) -> [(name: String, value: JSONText)] {
+        if let key = message.data.keys.sorted().first(where: Self.isReserved) {
+            throw InvalidValue(
+                member: "data.\(key)",
+                "FCM keeps \"from\", \"message_type\" and names that begin with \"gcm\" or \"google\" to itself; choose another"
+            )
+        }
+        var parts: [(name: String, value: JSONText)] = []
+        if !message.isSilent {
+            var shown: [(name: String, value: JSONText)] = []
+            if let title = message.title { shown.append(("title", .string(title))) }
+            if let body = message.body { shown.append(("body", .string(body))) }
+            parts.append(("notification", .object(shown)))
+        }
+        if !message.data.isEmpty || message.isSilent { parts.append(("data", .object(message.data))) }
+        return parts
+    }
+
+    static func isReserved(_ key: String) -> Bool {
+        // By bytes: to Swift, "gcm" with an accent over its m does not begin with "gcm", but to FCM it does.
+        key == "from" || key == "message_type" || key.utf8.starts(with: "gcm".utf8)
+            || key.utf8.starts(with: "google".utf8)
+    }
+
+    private static func android(_ options: PayloadFormatter.Options) -> [(name: String, value: JSONText)] {
+        var members: [(name: String, value: JSONText)] = []
+        if let collapse = options.collapse { members.append(("collapse_key", .string(collapse))) }
+        switch options.priority {
+        case .high: members.append(("priority", .string("HIGH")))
+        case .normal: break
+        case .low: members.append(("priority", .string("NORMAL")))
+        }
+        if let timeToLive = options.timeToLive {
+            let seconds = min(max(0, timeToLive.components.seconds), Self.longestTimeToLive)
+            members.append(("ttl", .string("\(seconds)s")))
+        }
+        return members.isEmpty ? [] : [("android", .object(members))]
+    }
+}

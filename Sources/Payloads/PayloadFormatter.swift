@@ -1,0 +1,69 @@
+package import PushModel
+
+/// Turns what a send says into the form of a push service.
+///
+/// Pure: the same content and options give the same bytes, so one payload serves all devices of a job. Text never gets
+/// into a payload but through ``JSONText`` or ``XMLText``, which escape it.
+package enum PayloadFormatter {
+    /// The greatest length of a collapse key, in bytes of UTF-8: what APNs takes.
+    package static let maximumCollapse = 64
+
+    /// What a send asks of the push service besides its content.
+    ///
+    /// FCM is told in the payload; APNs and WNS are told in headers, which are the sender's work.
+    package struct Options: Sendable, Equatable {
+        package var priority: Priority
+        /// How long the service may keep the notification; nil = its own default, 0 = now or never.
+        package var timeToLive: Duration?
+        package var collapse: String?
+
+        package init(priority: Priority = .normal, timeToLive: Duration? = nil, collapse: String? = nil) {
+            self.priority = priority
+            self.timeToLive = timeToLive
+            self.collapse = collapse
+        }
+    }
+
+    /// The payload of one content for one service.
+    ///
+    /// - Parameters:
+    ///   - content: What the send says.
+    ///   - pns: The service that is to carry it.
+    ///   - options: What is asked of the service besides.
+    /// - Returns: A payload within the service's limit.
+    /// - Throws: ``InvalidValue``: the payload is too large (it says by how many bytes); `data.KEY` is a name that the service
+    ///   keeps to itself; `collapse` is too long; the service is retired.
+    package static func format(
+        _ content: Content,
+        for pns: PNS,
+        options: Options = Options()
+    ) throws(InvalidValue) -> NativePayload {
+        if let collapse = options.collapse, collapse.utf8.count > Self.maximumCollapse {
+            throw InvalidValue(
+                member: "collapse",
+                "a collapse key has at most \(Self.maximumCollapse) bytes; this one has \(collapse.utf8.count)"
+            )
+        }
+        return switch pns {
+        case .apns: try APNsPayload.format(content)
+        case .fcm: try FCMPayload.format(content, options: options)
+        case .wns: try WNSPayload.format(content)
+        case .mpns: throw InvalidValue("mpns is a retired service: devices can be registered, but not sent to")
+        }
+    }
+
+    /// Refuses a payload over its service's limit.
+    ///
+    /// - Parameters:
+    ///   - size: The bytes that the service counts.
+    ///   - limit: The most that it takes.
+    ///   - service: Its name, for the caller's eyes.
+    /// - Throws: ``InvalidValue`` that says by how many bytes it is too large.
+    static func check(size: Int, limit: Int, service: String) throws(InvalidValue) {
+        guard size > limit else { return }
+        throw InvalidValue(
+            "the notification is too large for \(service): its payload has \(size) bytes, \(size - limit) more than the "
+                + "\(limit) that the service takes; shorten the text or the data"
+        )
+    }
+}

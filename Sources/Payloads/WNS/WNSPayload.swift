@@ -1,0 +1,39 @@
+import PushModel
+
+/// A toast, or raw bytes, for WNS.
+enum WNSPayload {
+    /// The most bytes that WNS takes as a body.
+    static let limit = 5000
+
+    static func format(_ content: Content) throws(InvalidValue) -> NativePayload {
+        let payload: NativePayload
+        switch content {
+        case .message(let message):
+            payload = Self.message(message)
+        case .classic(let sender, let text):
+            // The template of the classic backend: existing apps look for it.
+            let shown = XMLText.escape(ClassicText.shown(sender: sender, text: text))
+            payload = Self.toast(#"<binding template="ToastText01"><text id="1">\#(shown)</text></binding>"#)
+        case .rich(let rich):
+            let members = RichReference.members(rich).map { (name: $0.name, value: JSONText.string($0.text)) }
+            payload = NativePayload(kind: .raw, body: JSONText.object(members).bytes)
+        }
+        try PayloadFormatter.check(size: payload.body.count, limit: Self.limit, service: "WNS")
+        return payload
+    }
+
+    /// A toast whose `launch` argument is the data as JSON, or the JSON alone where nothing is shown.
+    private static func message(_ message: Content.Message) -> NativePayload {
+        let data = JSONText.object(message.data).bytes
+        if message.isSilent { return NativePayload(kind: .raw, body: data) }
+        let texts = [message.title, message.body].compactMap { $0 }
+            .map { "<text>\(XMLText.escape($0))</text>" }
+            .joined()
+        let launch = message.data.isEmpty ? "" : " launch=\"\(XMLText.escape(String(decoding: data, as: UTF8.self)))\""
+        return Self.toast("<binding template=\"ToastGeneric\">\(texts)</binding>", attributes: launch)
+    }
+
+    private static func toast(_ binding: String, attributes: String = "") -> NativePayload {
+        NativePayload(kind: .toast, body: Array("<toast\(attributes)><visual>\(binding)</visual></toast>".utf8))
+    }
+}

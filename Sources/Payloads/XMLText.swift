@@ -1,0 +1,33 @@
+/// Text as it stands in XML 1.0.
+enum XMLText {
+    /// Escapes text that stands between tags or in a double-quoted attribute.
+    ///
+    /// Both places get the same escapes. A parser makes one line feed of a carriage return, and a space of a line break or tab in
+    /// an attribute, unless they are written as references. What XML 1.0 cannot carry at all becomes U+FFFD.
+    static func escape(_ text: String) -> String {
+        var output = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": output.append(contentsOf: "&amp;".unicodeScalars)
+            case "<": output.append(contentsOf: "&lt;".unicodeScalars)
+            case ">": output.append(contentsOf: "&gt;".unicodeScalars)
+            case "\"": output.append(contentsOf: "&quot;".unicodeScalars)
+            case "\t": output.append(contentsOf: "&#9;".unicodeScalars)
+            case "\n": output.append(contentsOf: "&#10;".unicodeScalars)
+            case "\r": output.append(contentsOf: "&#13;".unicodeScalars)
+            case _ where Self.isForbidden(scalar): output.append("\u{FFFD}")
+            default: output.append(scalar)
+            }
+        }
+        return String(output)
+    }
+
+    /// Whether XML 1.0 (section 2.2, `Char`) has no place for that character, not even as a reference.
+    static func isForbidden(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x9, 0xA, 0xD: false
+        case 0..<0x20, 0xFFFE, 0xFFFF: true
+        default: false
+        }
+    }
+}
