@@ -117,7 +117,7 @@ let package = Package(
         // Contracts.
         .target(name: "Hub", dependencies: ["PushModel", "Store"]),
         .target(name: "Store", dependencies: ["PushModel"]),
-        .target(name: "Broker", dependencies: ["PushModel", collections, nioConcurrency]),
+        .target(name: "Broker", dependencies: ["PushModel", collections, lifecycle, nioConcurrency]),
 
         // Drivers.
         .target(

@@ -17,12 +17,17 @@ package protocol MessageBroker: Sendable {
     /// - Returns: One result a message, in their order. A fault of the connection is a failure of each message.
     func publish(_ messages: [OutgoingMessage], deadline: Duration) async -> [PublishResult]
 
-    /// Takes messages from a queue until `body` returns or throws, or the task is cancelled or drained.
+    /// Takes messages from a queue until `body` returns or throws.
+    ///
+    /// A graceful shutdown of the task stops the subscription: ``Subscription/next()`` returns nil, and `body` can finish and
+    /// acknowledge what it has. A cancelled task's `next()` throws.
     ///
     /// - Parameters:
     ///   - queue: A queue that was declared.
     ///   - prefetch: The most deliveries that are handed out and not acknowledged.
     ///   - body: Reads the subscription. When it ends, deliveries it has not acknowledged go back to the queue.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws; ``BrokerError`` when there is no such queue.
     func consume<Result: Sendable>(
         queue: String,
         prefetch: Int,
@@ -33,7 +38,9 @@ package protocol MessageBroker: Sendable {
     var status: BrokerStatus { get async }
 }
 
-/// A consumer of one queue. It survives lost connections: deliveries of a lost connection come again.
+/// A consumer of one queue.
+///
+/// It survives lost connections: deliveries of a lost connection come again.
 package protocol Subscription: Sendable {
     /// The next delivery, or nil when the subscription was stopped.
     ///
@@ -146,7 +153,10 @@ package enum BrokerStatus: Sendable, Equatable {
 package struct BrokerError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The kind of fault.
     package struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Base: String { case unreachable, timeout, blocked, returned, refused, mismatch, closed, protocolFault }
+        private enum Base: String {
+            case unreachable, timeout, blocked, returned, refused, mismatch, closed, protocolFault
+        }
+
         private let base: Base
 
         /// No connection to the broker.

@@ -40,7 +40,9 @@ package struct Topology: Sendable, Equatable {
     }
 }
 
-/// The names of Pushline's queues. A queue whose arguments change gets a new name (rule 7).
+/// The names of Pushline's queues.
+///
+/// A queue whose arguments change gets a new name (rule 7).
 package enum QueueName {
     /// Where messages end that nobody could work on.
     package static let dead = "pushline.dead"
