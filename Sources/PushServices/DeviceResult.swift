@@ -1,0 +1,30 @@
+package import PushModel
+
+/// What became of one device of a ``PushBatch``: the push service's answer, classed once.
+package enum DeviceResult: Sendable, Equatable {
+    /// The service took it; no proof that it was shown.
+    case accepted
+    /// Not now: try it again later.
+    ///
+    /// `after` is the shortest wait that the service asked for, or nil to leave it to the retry policy. `counts` is false where
+    /// the service processed nothing (no connection, refused), so that the try should not count against the device.
+    case retry(after: Duration?, scope: RetryScope, counts: Bool, reason: String, status: Int?)
+    /// The handle is dead: prune it if it was last registered before that moment.
+    case dead(before: Timestamp, reason: String, status: Int?)
+    /// The service will never take this notification for this device; the registration stays.
+    case rejected(reason: String, status: Int?)
+    /// Credentials, topic or project are wrong: all traffic of this sender will fail until a person acts.
+    case misconfigured(reason: String, status: Int?)
+    /// Stopped or out of time before it was sent: carry it without counting a try.
+    case unsent
+    /// It left and no answer came: it may or may not have been delivered.
+    case unanswered(reason: String)
+}
+
+/// What a ``DeviceResult/retry(after:scope:counts:reason:status:)`` should hold back.
+package enum RetryScope: Sendable, Equatable {
+    /// This device alone.
+    case device
+    /// All that goes through this sender.
+    case sender
+}

@@ -1,0 +1,27 @@
+/// Why an app has no sender for a push service: which setting or file is missing or wrong, and what would be right.
+///
+/// Never holds the content of a file.
+package struct SenderError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The kind of fault, for callers that tell them apart.
+    package enum Code: Sendable, Equatable {
+        /// The app declares no credentials for that service.
+        case notConfigured
+        /// The service was switched off, and takes nothing any more.
+        case retired
+        /// A file that the app names cannot be read.
+        case unreadableFile
+        /// A file or setting that the app names is not what it should be.
+        case invalid
+    }
+
+    package let code: Code
+    /// In words for the operator.
+    package let message: String
+
+    package init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    package var description: String { self.message }
+}

@@ -1,0 +1,141 @@
+package import Logging
+import NIOConcurrencyHelpers
+package import NIOCore
+import NIOPosix
+package import PushModel
+import ServiceLifecycle
+
+/// Keeps one sender for each app and push service, made from the app's declaration.
+///
+/// A sender is replaced when the declaration or the content of a file that it names changes, and closed when it has not been used
+/// for a while. As a `Service` it closes what is due, and everything at graceful shutdown: list it before what sends.
+package final class SenderRegistry: Service {
+    private struct Key: Hashable {
+        let app: AppID
+        let pns: PNS
+    }
+
+    private struct Entry {
+        let recipe: SenderRecipe
+        let sender: any PushSender
+        var files: [CredentialFile]
+        var checked: ContinuousClock.Instant
+        var used: ContinuousClock.Instant
+    }
+
+    private struct State {
+        var entries: [Key: Entry] = [:]
+        /// Replaced senders, whose last batches may still run.
+        var retired: [any PushSender] = []
+        var isClosed = false
+    }
+
+    private let settings: SenderSettings
+    private let eventLoopGroup: any EventLoopGroup
+    private let logger: Logger
+    private let state = NIOLockedValueBox(State())
+
+    package init(
+        settings: SenderSettings = SenderSettings(),
+        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
+        logger: Logger
+    ) {
+        self.settings = settings
+        self.eventLoopGroup = eventLoopGroup
+        self.logger = logger
+    }
+
+    /// The sender for an app and service: the one that is kept, or a new one.
+    ///
+    /// Reads the app's files where that is due, and opens no connection.
+    ///
+    /// - Parameters:
+    ///   - app: Whose credentials.
+    ///   - pns: Which service.
+    ///   - spec: The app as it is declared now.
+    /// - Returns: A sender that may be used until the registry is closed; ask for it again with each batch.
+    /// - Throws: ``SenderError`` that says which file or setting is wrong.
+    package func sender(app: AppID, pns: PNS, spec: AppSpec) throws(SenderError) -> any PushSender {
+        let recipe = try SenderRecipe(pns: pns, spec: spec)
+        let key = Key(app: app, pns: pns)
+        let result: Result<any PushSender, SenderError> = self.state.withLockedValue { state in
+            do throws(SenderError) {
+                return .success(try self.sender(key, recipe, &state))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Under the lock, so that a sender is made once however many ask.
+    private func sender(_ key: Key, _ recipe: SenderRecipe, _ state: inout State) throws(SenderError) -> any PushSender
+    {
+        guard !state.isClosed else { throw SenderError(.invalid, "the senders are closed: the process is stopping") }
+        let now = ContinuousClock.now
+        if var entry = state.entries[key] {
+            entry.used = now
+            var isCurrent = entry.recipe == recipe
+            if isCurrent, now - entry.checked >= self.settings.fileCheckInterval {
+                entry.checked = now
+                for index in entry.files.indices where isCurrent { isCurrent = !entry.files[index].hasChanged() }
+            }
+            if isCurrent {
+                state.entries[key] = entry
+                return entry.sender
+            }
+            state.entries[key] = nil
+            state.retired.append(entry.sender)
+        }
+        var logger = self.logger
+        logger[metadataKey: "app"] = "\(key.app)"
+        logger[metadataKey: "push.service"] = "\(key.pns.rawValue)"
+        let made = try recipe.make(settings: self.settings, eventLoopGroup: self.eventLoopGroup, logger: logger)
+        state.entries[key] = Entry(recipe: recipe, sender: made.sender, files: made.files, checked: now, used: now)
+        logger.debug("push sender made")
+        return made.sender
+    }
+
+    /// Closes what is due until graceful shutdown, then everything.
+    package func run() async throws {
+        try? await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                try await Task.sleep(for: .seconds(5))
+                await self.closeIdle()
+            }
+        }
+        await self.close()
+    }
+
+    /// Lets running batches end, then closes all senders; asking for one afterwards throws.
+    package func close() async {
+        let senders = self.state.withLockedValue { state in
+            let all = state.retired + state.entries.values.map(\.sender)
+            state = State(isClosed: true)
+            return all
+        }
+        await SenderRegistry.close(senders)
+    }
+
+    private func closeIdle() async {
+        let now = ContinuousClock.now
+        let senders = self.state.withLockedValue { state in
+            var due = state.retired
+            state.retired = []
+            for (key, entry) in state.entries where now - entry.used > self.settings.senderIdleTimeout {
+                due.append(entry.sender)
+                state.entries[key] = nil
+            }
+            return due
+        }
+        await SenderRegistry.close(senders)
+    }
+
+    private static func close(_ senders: [any PushSender]) async {
+        await withDiscardingTaskGroup { group in
+            for sender in senders {
+                group.addTask { await sender.close() }
+            }
+        }
+    }
+}
