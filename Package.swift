@@ -160,7 +160,8 @@ let package = Package(
             dependencies: [
                 "BrokerRabbitMQ", "StoreSQLite", "HubEmbedded", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store",
                 "Broker", "PushModel", "Payloads", argumentParser, configuration, hummingbird, hummingbirdHTTP2,
-                hummingbirdTLS, lifecycle, logging, metrics, nioConcurrency, nioCore, nioSSL, tracing, unixSignals, yams,
+                hummingbirdTLS, lifecycle, logging, metrics, nioConcurrency, nioCore, nioSSL, tracing, unixSignals,
+                yams,
             ],
             exclude: []
         ),
@@ -210,7 +211,8 @@ let package = Package(
         .testTarget(
             name: "HTTPAPITests",
             dependencies: [
-                "HTTPAPI", "Store", "StoreSQLite", "Broker", "PushModel", hummingbird, hummingbirdTesting, httpTypes, logging,
+                "HTTPAPI", "Store", "StoreSQLite", "Broker", "PushModel", hummingbird, hummingbirdTesting, httpTypes,
+                logging,
                 nioConcurrency, nioCore, yams,
             ]
         ),

@@ -31,7 +31,9 @@ extension OutgoingMessage {
         )
     }
 
-    /// The hint to the process that waits for a job: "look at it" (rule 16). It may be lost.
+    /// The hint to the process that waits for a job: "look at it" (rule 16).
+    ///
+    /// It may be lost.
     package init(eventFor job: JobID, waiter: String) {
         self.init(
             exchange: QueueName.events,

@@ -9,6 +9,7 @@ package protocol NotificationHub: Sendable {
     ///   - request: The change.
     ///   - job: The register job: its app, user and sequence.
     ///   - spec: The app's declaration.
+    /// - Returns: What the hub made of the change; a refusal is a result, not an error.
     /// - Throws: ``HubError``; with ``HubError/Code/unavailable`` the job is tried again later.
     func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult
 

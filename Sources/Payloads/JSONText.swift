@@ -15,6 +15,8 @@ enum JSONText {
         texts.sorted { $0.key < $1.key }.map { (name: $0.key, value: .string($0.value)) }
     }
 
+    private static let digits = Array("0123456789abcdef".utf8)
+
     /// The JSON text in UTF-8, without spaces.
     var bytes: [UInt8] {
         var output: [UInt8] = []
@@ -42,11 +44,12 @@ enum JSONText {
 
     /// Writes a JSON string (RFC 8259, section 7: quote, backslash and U+0000 to U+001F must be escaped, all else may stand).
     private static func quote(_ text: String, to output: inout [UInt8]) {
-        let digits = Array("0123456789abcdef".utf8)
         output.append(UInt8(ascii: "\""))
         for byte in text.utf8 {
             switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): output.append(contentsOf: [UInt8(ascii: "\\"), byte])
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                output.append(UInt8(ascii: "\\"))
+                output.append(byte)
             case 0x08: output.append(contentsOf: "\\b".utf8)
             case 0x09: output.append(contentsOf: "\\t".utf8)
             case 0x0A: output.append(contentsOf: "\\n".utf8)
@@ -54,7 +57,8 @@ enum JSONText {
             case 0x0D: output.append(contentsOf: "\\r".utf8)
             case 0..<0x20:
                 output.append(contentsOf: "\\u00".utf8)
-                output.append(contentsOf: [digits[Int(byte >> 4)], digits[Int(byte & 15)]])
+                output.append(Self.digits[Int(byte >> 4)])
+                output.append(Self.digits[Int(byte & 15)])
             default: output.append(byte)
             }
         }

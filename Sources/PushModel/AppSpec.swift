@@ -1,6 +1,7 @@
-/// An app as its operator declares it: hub, credentials, limits and habits. It holds paths of secrets, never secrets.
+/// An app as its operator declares it: hub, credentials, limits and habits.
 ///
-/// It is read from the YAML of `pushline apps apply FILE` and kept in the store as JSON.
+/// It holds paths of secrets, never secrets. It is read from the YAML of `pushline apps apply FILE` and kept in the store
+/// as JSON.
 package struct AppSpec: Codable, Sendable, Equatable {
     /// Which hub the app's sends go through.
     package enum HubKind: String, Codable, Sendable, CaseIterable {

@@ -107,7 +107,9 @@ package struct NativePayload: Codable, Sendable, Equatable {
     }
 
     package let kind: Kind
-    /// APNs: the JSON body. FCM: the `message` object without a target. WNS: the XML or the raw bytes.
+    /// The bytes for the service.
+    ///
+    /// APNs: the JSON body. FCM: the `message` object without a target, never an empty object. WNS: the XML or the raw bytes.
     package let body: [UInt8]
 
     package init(kind: Kind, body: [UInt8]) {

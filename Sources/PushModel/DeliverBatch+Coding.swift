@@ -1,5 +1,7 @@
 extension DeliverBatch {
-    /// The version that is written. A reader takes this one and the one before (rule 7).
+    /// The version that is written.
+    ///
+    /// A reader takes this one and the one before (rule 7).
     package static let version: UInt8 = 1
 
     /// The binary form: integers little-endian, texts and byte strings with a length before them.
@@ -61,7 +63,9 @@ extension DeliverBatch {
         let payload = NativePayload(kind: kind, body: try reader.bytes())
         let count: UInt32 = try reader.integer()
         // A page that is read again may have grown, so the planner's limit is none here; the message's own size is.
-        guard Int(count) * 12 <= reader.remaining else { throw MalformedBatch("it has fewer than its \(count) devices") }
+        guard Int(count) * 12 <= reader.remaining else {
+            throw MalformedBatch("it has fewer than its \(count) devices")
+        }
         var devices = Devices()
         devices.rows.reserveCapacity(Int(count))
         for _ in 0..<count { devices.rows.append(try reader.integer()) }

@@ -1,4 +1,6 @@
-/// A device's address at its push service: an APNs token, an FCM token, a WNS channel URI. Opaque but for its form.
+/// A device's address at its push service: an APNs token, an FCM token, a WNS channel URI.
+///
+/// Opaque but for its form.
 package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
     /// The greatest length, in bytes of UTF-8, for any service.
     package static let maximumLength = 2048
@@ -58,10 +60,13 @@ package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
         }
         let lower = text.lowercased()
         let isHexadecimal = lower.utf8.allSatisfy { byte in
-            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
         }
         guard isHexadecimal, lower.utf8.count.isMultiple(of: 2), lower.utf8.count <= 400 else {
-            throw InvalidValue("an APNs token is an even number of hexadecimal digits (at most 400), without spaces or brackets")
+            throw InvalidValue(
+                "an APNs token is an even number of hexadecimal digits (at most 400), without spaces or brackets"
+            )
         }
         return lower
     }
@@ -84,7 +89,8 @@ package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
             let rest = visible.dropFirst(start.count)
             let host = rest.prefix { !"/?#\\".contains($0) }.lowercased()
             let isName = host.utf8.allSatisfy { byte in
-                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
                     || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
             }
             if isName, domains.contains(where: { host.hasSuffix($0) }) { return visible }

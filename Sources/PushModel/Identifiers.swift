@@ -5,7 +5,8 @@ package struct AppID: Hashable, Sendable, Codable, Comparable, CustomStringConve
     /// - Throws: ``InvalidValue`` when the name breaks the rule.
     package init(_ name: String) throws(InvalidValue) {
         let allowed = name.utf8.allSatisfy { byte in
-            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
                 || byte == UInt8(ascii: "-")
         }
         guard allowed, (1...40).contains(name.utf8.count), !name.hasPrefix("-") else {

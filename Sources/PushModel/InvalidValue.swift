@@ -4,7 +4,9 @@
 package struct InvalidValue: Error, Equatable, Sendable, CustomStringConvertible {
     /// The member of the input, such as `to.tag`; empty when not known here.
     package let member: String
-    /// What is wrong and what would be right. Never holds a secret or a whole device token.
+    /// What is wrong and what would be right.
+    ///
+    /// Never holds a secret or a whole device token.
     package let reason: String
 
     package init(member: String = "", _ reason: String) {

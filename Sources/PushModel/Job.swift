@@ -131,7 +131,9 @@ package enum JobKind: String, Codable, Sendable, CaseIterable {
     case send
 }
 
-/// Counts of devices. In a finished job, ``targets`` = ``accounted``.
+/// Counts of devices.
+///
+/// In a finished job, ``targets`` = ``accounted``.
 package struct Tally: Codable, Sendable, Equatable {
     /// Devices that the job was for.
     package var targets: Int = 0

@@ -34,7 +34,9 @@ package struct Timestamp: Codable, Hashable, Sendable, Comparable {
     /// RFC 3339 in UTC with milliseconds, such as `2026-11-21T08:30:00.000Z`.
     package var iso8601: String {
         Date(timeIntervalSince1970: Double(self.milliseconds) / 1000)
-            .formatted(.iso8601.year().month().day().timeZone(separator: .omitted).time(includingFractionalSeconds: true))
+            .formatted(
+                .iso8601.year().month().day().timeZone(separator: .omitted).time(includingFractionalSeconds: true)
+            )
     }
 
     package func advanced(by duration: Duration) -> Timestamp {

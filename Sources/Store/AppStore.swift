@@ -20,6 +20,7 @@ package protocol AccountStore: Sendable {
     /// - Parameters:
     ///   - account: App, name, role.
     ///   - passwordHash: Opaque to the store; never the password.
+    /// - Throws: ``StoreError``.
     func put(_ account: Account, passwordHash: String) async throws
 
     /// The account and its password's hash, or nil.

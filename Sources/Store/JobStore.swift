@@ -26,6 +26,8 @@ package protocol JobStore: Sendable {
     /// - Parameters:
     ///   - overdue: How long past its due time a job must be.
     ///   - limit: The most to return.
+    /// - Returns: At most that many jobs.
+    /// - Throws: ``StoreError``.
     func dueJobs(overdue: Duration, limit: Int) async throws -> [DueJob]
 
     /// Counts that a redelivered job was begun once more (rule 5).

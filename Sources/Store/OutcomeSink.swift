@@ -33,7 +33,9 @@ package enum StopCause: Sendable, Equatable {
     case expired
 }
 
-/// What became of the devices of a batch. Each device is in exactly one place (rule 3).
+/// What became of the devices of a batch.
+///
+/// Each device is in exactly one place (rule 3).
 package struct BatchOutcome: Sendable {
     package var key: BatchKey
     /// Devices that the push service took.
@@ -104,7 +106,9 @@ package struct CarriedDevice: Sendable, Equatable {
     package let row: Int64
     /// How often it was tried.
     package let tries: Int
-    /// In an outcome: how long from now until it may be tried. In a ``DueBatch``: how long after the batch's due time.
+    /// How long until it may be tried.
+    ///
+    /// In an outcome: from now. In a ``DueBatch``: from the batch's due time.
     package let wait: Duration
 
     package init(row: Int64, tries: Int, wait: Duration) {

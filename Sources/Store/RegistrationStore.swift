@@ -18,6 +18,8 @@ package protocol RegistrationStore: Sendable {
     ///   - user: Who asks; their own tag is added to what they register. nil = an operator, for deleting.
     ///   - sequence: The register job's ``Job/sequence``.
     ///   - expires: When the registration expires; nil = never.
+    /// - Returns: What it made of the change; a refusal is a result, not an error.
+    /// - Throws: ``StoreError``.
     func change(
         _ request: RegisterRequest,
         app: AppID,

@@ -30,7 +30,9 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         private enum Base: String { case unavailable, backlogFull, conflict, corrupt, invalidCursor }
         private let base: Base
 
-        /// It cannot commit now: locked, full, read-only. Trying later may help.
+        /// It cannot commit now: locked, full, read-only.
+        ///
+        /// Trying later may help.
         package static let unavailable = Code(base: .unavailable)
         /// So much is accepted and unfinished that no more is taken.
         package static let backlogFull = Code(base: .backlogFull)
