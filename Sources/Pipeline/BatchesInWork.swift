@@ -1,0 +1,62 @@
+import Broker
+import NIOConcurrencyHelpers
+import PushModel
+import Store
+
+/// The batches that this process is at, and the messages that stand for each: a redelivery joins the work (rule 3).
+final class BatchesInWork: Sendable {
+    private struct Work {
+        var messages: [(Delivery, any Subscription)]
+        var stop: StopCause?
+    }
+
+    private let work = NIOLockedValueBox<[BatchKey: Work]>([:])
+
+    /// Adds a message to a batch that is in work.
+    ///
+    /// - Returns: false when it is not.
+    func join(_ key: BatchKey, _ delivery: Delivery, _ subscription: any Subscription) -> Bool {
+        self.work.withLockedValue { work in
+            guard work[key] != nil else { return false }
+            work[key]?.messages.append((delivery, subscription))
+            return true
+        }
+    }
+
+    /// Begins a batch, or joins it where another message began it meanwhile.
+    ///
+    /// - Returns: Whether the caller is to do the work.
+    func begin(_ key: BatchKey, _ delivery: Delivery, _ subscription: any Subscription) -> Bool {
+        self.work.withLockedValue { work in
+            guard work[key] == nil else {
+                work[key]?.messages.append((delivery, subscription))
+                return false
+            }
+            work[key] = Work(messages: [(delivery, subscription)])
+            return true
+        }
+    }
+
+    /// Ends the work on a batch and hands back all messages that stood for it.
+    func end(_ key: BatchKey) -> [(Delivery, any Subscription)] {
+        self.work.withLockedValue { $0.removeValue(forKey: key)?.messages ?? [] }
+    }
+
+    var keys: [BatchKey] { self.work.withLockedValue { Array($0.keys) } }
+
+    /// Takes note of what the store says about a batch in work.
+    func note(_ standing: BatchStanding, of key: BatchKey) {
+        self.work.withLockedValue { work in
+            switch standing {
+            case .open: break
+            case .stopping(let cause): work[key]?.stop = cause
+            // Someone else's outcome stands: what is not out need not go out, and ours will be dropped.
+            case .closed where work[key]?.stop == nil: work[key]?.stop = .cancelled
+            case .closed: break
+            }
+        }
+    }
+
+    /// Why the batch is to stop, if it is.
+    func stopCause(of key: BatchKey) -> StopCause? { self.work.withLockedValue { $0[key]?.stop } }
+}

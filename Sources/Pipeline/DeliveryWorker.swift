@@ -1,0 +1,209 @@
+package import Broker
+package import Logging
+import Metrics
+import PushModel
+package import PushServices
+import ServiceLifecycle
+package import Store
+
+/// Takes batches, sends them through the push services, and records what became of each device.
+package struct DeliveryWorker: Service {
+    /// The pace of delivery.
+    package struct Configuration: Sendable {
+        /// The most batches in work for each push service; one more for urgent ones.
+        ///
+        /// Duplicates after a crash are bounded by
+        /// this times the devices of a batch (rule 10).
+        package var batches = 4
+        /// How long a batch may be sent before what is left is carried: nobody holds a delivery for more than 60 s (rule 4).
+        package var sendingTime: Duration = .seconds(45)
+        package var retry = RetryPolicy()
+
+        package init() {}
+    }
+
+    let senders: SenderRegistry
+    let store: any OutcomeSink
+    let apps: AppDirectory
+    let broker: any MessageBroker
+    let configuration: Configuration
+    let logger: Logger
+    let inWork = BatchesInWork()
+
+    /// - Parameters:
+    ///   - senders: The push services.
+    ///   - store: Takes the outcomes.
+    ///   - apps: The apps' declarations.
+    ///   - broker: Brings the batches.
+    ///   - configuration: The pace.
+    ///   - logger: For degraded states.
+    package init(
+        senders: SenderRegistry,
+        store: any OutcomeSink,
+        apps: AppDirectory,
+        broker: any MessageBroker,
+        configuration: Configuration = Configuration(),
+        logger: Logger
+    ) {
+        self.senders = senders
+        self.store = store
+        self.apps = apps
+        self.broker = broker
+        self.configuration = configuration
+        self.logger = logger
+    }
+
+    package func run() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.watchForStops() }
+            try await withThrowingDiscardingTaskGroup { consumers in
+                for pns in PNS.allCases where pns.isInService {
+                    let gate = WeightedGate(places: self.configuration.batches)
+                    for priority in Priority.allCases {
+                        let consumer = self.consumer(
+                            of: QueueName.deliver(pns, priority),
+                            priority: priority,
+                            gate: gate
+                        )
+                        consumers.addTask { try await consumer.run() }
+                    }
+                }
+            }
+            group.cancelAll()
+        }
+    }
+
+    private func consumer(of queue: String, priority: Priority, gate: WeightedGate) -> QueueConsumer {
+        QueueConsumer(
+            broker: self.broker,
+            queue: queue,
+            priority: priority,
+            prefetch: self.configuration.batches,
+            gate: gate,
+            logger: self.logger,
+            handle: { delivery, subscription in try await self.handle(delivery, subscription, queue: queue) },
+            intercept: { delivery, subscription in
+                guard let key = BatchKey(delivery.properties.messageID) else { return false }
+                return self.inWork.join(key, delivery, subscription)
+            }
+        )
+    }
+
+    /// Looks every 500 ms whether the jobs of the batches in work are being stopped (rule 13).
+    private func watchForStops() async throws {
+        while true {
+            do { try await Task.sleep(for: .milliseconds(500)) } catch { return }
+            let keys = self.inWork.keys
+            guard !keys.isEmpty else { continue }
+            do {
+                for (key, standing) in try await self.store.standing(of: keys) { self.inWork.note(standing, of: key) }
+            } catch let error as StoreError {
+                self.logger.debug("Cannot look for stopped jobs", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    // MARK: One message
+
+    private func handle(_ delivery: Delivery, _ subscription: any Subscription, queue: String) async throws {
+        guard let key = BatchKey(delivery.properties.messageID) else {
+            return try await self.bury(delivery, subscription, queue: queue, reason: "its message-id names no batch")
+        }
+        // Two copies may have waited at the gate together: the later one joins.
+        guard !self.inWork.join(key, delivery, subscription) else { return }
+        guard self.inWork.begin(key, delivery, subscription) else { return }
+        var logger = self.logger
+        logger[metadataKey: "job.id"] = "\(key.job)"
+        logger[metadataKey: "push.batch"] = "\(key)"
+        do {
+            if let reason = try await self.work(on: key, delivery: delivery, logger: logger) {
+                try await Undertaker(broker: self.broker).bury(delivery, from: queue, reason: reason)
+            }
+        } catch {
+            // Neither recorded nor buried: the copies are not acknowledged and come again.
+            _ = self.inWork.end(key)
+            logger.debug("A batch comes again", metadata: ["error": "\(error)"])
+            throw CancellationError()
+        }
+        for (delivery, subscription) in self.inWork.end(key) { await subscription.acknowledge([delivery]) }
+    }
+
+    /// Sends a batch and records its outcome.
+    ///
+    /// - Returns: Why the message is dead, if it is.
+    private func work(on key: BatchKey, delivery: Delivery, logger: Logger) async throws -> String? {
+        let patience = StorePatience(logger: logger)
+        let batch: DeliverBatch
+        do { batch = try DeliverBatch(decoding: delivery.body) } catch { return error.description }
+        guard batch.key == key else { return "its body is of another batch than its message-id" }
+
+        let standing = try await patience.run { try await self.store.standing(of: [key]) }
+        switch standing[key] ?? .closed {
+        case .closed: return nil
+        case .stopping(let cause): self.inWork.note(.stopping(cause), of: key)
+        case .open: break
+        }
+        if delivery.deliveryCount > 0 {
+            let starts = try await patience.run { try await self.store.raiseStarts(batch: key) }
+            if starts > PoisonLimit.starts { return "begun \(starts) times without an end" }
+        }
+        let spec = try await patience.run { try await self.apps.spec(of: batch.app) }
+        let outcome = await self.deliver(batch, spec: spec ?? AppSpec(), logger: logger)
+        do {
+            let isFirst = try await patience.run { try await self.store.record(outcome) }
+            if isFirst { self.count(outcome) }
+        } catch let error as StoreError where error.code == .corrupt {
+            return "its outcome does not fit its batch: \(error.message)"
+        }
+        return nil
+    }
+
+    private func deliver(_ batch: DeliverBatch, spec: AppSpec, logger: Logger) async -> BatchOutcome {
+        var tally = OutcomeTally(batch, recording: spec.recording, retry: self.configuration.retry)
+        let stop = { @Sendable in self.inWork.stopCause(of: batch.key) }
+        let toTry = tally.settleUntried(stop: stop())
+        guard !toTry.isEmpty else { return tally.outcome() }
+        do {
+            let sender = try self.senders.sender(app: batch.app, pns: batch.key.pns, spec: spec)
+            let results = await sender.send(
+                PushBatch(
+                    payload: batch.payload,
+                    job: batch.key.job,
+                    priority: batch.priority,
+                    keepUntil: batch.keepUntil,
+                    collapse: batch.collapse,
+                    devices: batch.devices,
+                    indexes: toTry,
+                    deadline: .now.advanced(by: self.configuration.sendingTime),
+                    isStopped: { stop() != nil }
+                )
+            )
+            tally.settle(toTry, results, stop: stop())
+        } catch {
+            logger.warning("The app's sender cannot work; the batch waits", metadata: ["error": "\(error)"])
+            tally.settleStopped(toTry, reason: error.description)
+        }
+        return tally.outcome()
+    }
+
+    private func bury(
+        _ delivery: Delivery,
+        _ subscription: any Subscription,
+        queue: String,
+        reason: String
+    ) async throws {
+        try await Undertaker(broker: self.broker).bury(delivery, from: queue, reason: reason)
+        await subscription.acknowledge([delivery])
+    }
+
+    private func count(_ outcome: BatchOutcome) {
+        let counts: [(String, Int)] = [
+            ("accepted", outcome.accepted), ("failed", outcome.failures.count), ("expired", outcome.expired),
+            ("cancelled", outcome.cancelled), ("carried", outcome.carried.count),
+        ]
+        for (name, count) in counts where count > 0 {
+            let dimensions = [("service", outcome.key.pns.rawValue), ("outcome", name)]
+            Counter(label: "pushline.deliveries", dimensions: dimensions).increment(by: count)
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import PushModel
+import PushServices
+import Store
+
+/// Sorts the devices of a batch by what became of them; each lands in exactly one place (rule 3).
+struct OutcomeTally {
+    private let batch: DeliverBatch
+    private let recording: AppSpec.Recording
+    private let retry: RetryPolicy
+    /// One draw for the whole batch: devices that failed together are tried again together.
+    private let jitter = Double.random(in: 0...1)
+    private let began = Timestamp.now
+    private let received = ContinuousClock.now
+    private var result: BatchOutcome
+
+    /// A device whose turn is this near is tried now: it saves a round through the broker.
+    private static let tolerance = Duration.seconds(1)
+
+    init(_ batch: DeliverBatch, recording: AppSpec.Recording, retry: RetryPolicy) {
+        self.batch = batch
+        self.recording = recording
+        self.retry = retry
+        self.result = BatchOutcome(key: batch.key, at: self.began)
+    }
+
+    func outcome() -> BatchOutcome { self.result }
+
+    private var isOneTry: Bool { self.batch.keepUntil == DeliverBatch.nowOrNever }
+
+    /// Settles the devices that are not to be tried now.
+    ///
+    /// - Returns: The indexes of the others.
+    mutating func settleUntried(stop: StopCause?) -> [Int] {
+        let cause = stop ?? (self.batch.expires <= self.began ? .expired : nil)
+        var toTry: [Int] = []
+        toTry.reserveCapacity(self.batch.devices.count)
+        for index in self.batch.devices.rows.indices {
+            if let cause {
+                self.stopped(cause)
+            } else if self.batch.devices.handles[index].isEmpty {
+                self.failed(
+                    index,
+                    .deregistered,
+                    status: 0,
+                    reason: "the registration went away before it was tried again"
+                )
+            } else if self.batch.devices.wait(at: index) > Self.tolerance {
+                self.carry(index, tries: self.batch.devices.tries(at: index), wait: self.batch.devices.wait(at: index))
+            } else {
+                toTry.append(index)
+            }
+        }
+        return toTry
+    }
+
+    /// Settles the devices that were handed to a sender.
+    ///
+    /// - Parameters:
+    ///   - indexes: The devices.
+    ///   - results: What became of each.
+    ///   - stop: Why the sender was stopped, if it was.
+    mutating func settle(_ indexes: [Int], _ results: [DeviceResult], stop: StopCause?) {
+        for (index, result) in zip(indexes, results) {
+            let tries = self.batch.devices.tries(at: index)
+            switch result {
+            case .accepted:
+                self.result.accepted += 1
+                if self.recording == .all { self.result.acceptedRows.append(self.batch.devices.rows[index]) }
+            case .dead(let before, let reason, let status):
+                self.failed(index, .unregistered, status: status, reason: reason)
+                self.result.deadHandles.append(
+                    DeadHandle(
+                        row: self.batch.devices.rows[index],
+                        handle: self.batch.devices.handles.handle(at: index),
+                        before: before,
+                        reason: reason
+                    )
+                )
+            case .rejected(let reason, let status):
+                self.failed(index, .rejected, status: status, reason: reason)
+            case .misconfigured(let reason, _):
+                self.carryStopped(index, reason: reason)
+            case .unsent:
+                if let stop { self.stopped(stop) } else { self.carry(index, tries: tries, wait: .zero) }
+            case .retry(let after, _, let counts, let reason, _):
+                self.again(index, tries: tries + (counts ? 1 : 0), after: after, reason: reason, counts: counts)
+            case .unanswered(let reason):
+                if self.isOneTry {
+                    self.failed(index, .unknown, status: 0, reason: reason)
+                } else {
+                    self.again(index, tries: tries + 1, after: nil, reason: reason, counts: true)
+                }
+            }
+        }
+    }
+
+    /// Settles devices whose app cannot send at all now: they wait, visibly, until it can or their job expires.
+    mutating func settleStopped(_ indexes: [Int], reason: String) {
+        for index in indexes { self.carryStopped(index, reason: reason) }
+    }
+
+    private mutating func again(_ index: Int, tries: Int, after: Duration?, reason: String, counts: Bool) {
+        if self.isOneTry, counts {
+            // A time to live of 0 means one try, and this was it.
+            self.result.expired += 1
+            return
+        }
+        self.result.carriedReason = reason
+        // The attempt stands in for the tries of a device that was never let through.
+        let steps = counts ? tries : max(tries, self.batch.key.attempt) + 1
+        self.carry(index, tries: tries, wait: self.retry.wait(tries: steps, asked: after, jitter: self.jitter))
+    }
+
+    private mutating func carryStopped(_ index: Int, reason: String) {
+        self.result.carriedReason = reason
+        let wait = self.retry.stopWait(attempt: self.batch.key.attempt, jitter: self.jitter)
+        self.carry(index, tries: self.batch.devices.tries(at: index), wait: wait)
+    }
+
+    private mutating func carry(_ index: Int, tries: Int, wait: Duration) {
+        self.result.carried.append(CarriedDevice(row: self.batch.devices.rows[index], tries: tries, wait: wait))
+    }
+
+    private mutating func failed(_ index: Int, _ failure: FailureClass, status: Int?, reason: String) {
+        let row = self.batch.devices.rows[index]
+        self.result.failures.append(DeviceFailure(row: row, failure: failure, status: status ?? 0, reason: reason))
+    }
+
+    private mutating func stopped(_ cause: StopCause) {
+        switch cause {
+        case .cancelled: self.result.cancelled += 1
+        case .expired: self.result.expired += 1
+        }
+    }
+}

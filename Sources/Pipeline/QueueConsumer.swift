@@ -1,0 +1,85 @@
+import Broker
+import Logging
+import PushModel
+import ServiceLifecycle
+
+/// Reads one queue and works on its messages side by side, as many as a gate lets in.
+///
+/// When the process is asked to stop it takes no more messages, gives back what is not begun, and finishes what is.
+struct QueueConsumer: Sendable {
+    let broker: any MessageBroker
+    let queue: String
+    let priority: Priority
+    /// The most messages that are taken from the queue and not acknowledged.
+    let prefetch: Int
+    let gate: WeightedGate
+    let logger: Logger
+    /// Works on one message, and acknowledges it when it is done with.
+    let handle: @Sendable (Delivery, any Subscription) async throws -> Void
+    /// Whether a message that comes again is worked on with nothing else beside it (rule 5).
+    var isolatesRepeats = true
+    /// Takes a message over before it waits for a place, such as one that is being worked on already.
+    var intercept: @Sendable (Delivery, any Subscription) -> Bool = { _, _ in false }
+
+    /// Runs until the process drains or the task is cancelled.
+    ///
+    /// Faults of the broker end a round, not the consumer.
+    func run() async throws {
+        while !Task.isShuttingDownGracefully {
+            do {
+                return try await self.broker.consume(queue: self.queue, prefetch: self.prefetch) { subscription in
+                    try await self.drainable(subscription)
+                }
+            } catch let error as BrokerError where error.code != .closed {
+                self.logger.warning(
+                    "Cannot take messages from the queue; trying again",
+                    metadata: ["queue": "\(self.queue)", "error": "\(error)"]
+                )
+                try await Task.sleep(for: .seconds(1))
+            } catch is BrokerError {
+                return
+            }
+        }
+    }
+
+    private func drainable(_ subscription: any Subscription) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                // Ends by cancellation when the reading below ended by itself.
+                do { try await gracefulShutdown() } catch { return }
+                await subscription.stop()
+            }
+            try await self.read(subscription)
+            group.cancelAll()
+        }
+    }
+
+    private func read(_ subscription: any Subscription) async throws {
+        try await withThrowingDiscardingTaskGroup { group in
+            while let delivery = try await subscription.next() {
+                if self.intercept(delivery, subscription) { continue }
+                let isAlone = self.isolatesRepeats && delivery.deliveryCount > 0
+                try await self.gate.enter(isAlone ? nil : self.priority)
+                group.addTask {
+                    defer { self.gate.leave(wasExclusive: isAlone) }
+                    do {
+                        try await self.handle(delivery, subscription)
+                    } catch is CancellationError {
+                        // Not acknowledged: it comes again.
+                        return
+                    } catch {
+                        // The store sweeps up what its message did not finish (rule 1), so this one need not come again.
+                        self.logger.error(
+                            "A message was given up; the sweeper takes it up again",
+                            metadata: [
+                                "queue": "\(self.queue)", "message.id": "\(delivery.properties.messageID)",
+                                "error": "\(error)",
+                            ]
+                        )
+                        await subscription.acknowledge([delivery])
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+package import Broker
+package import Hub
+package import Logging
+import NIOConcurrencyHelpers
+import PushModel
+import ServiceLifecycle
+package import Store
+
+/// Takes send jobs, claims them, and plans them slice by slice (rule 4).
+package struct SendWorker: Service {
+    /// The store's part that planning needs.
+    package typealias SendStore = JobStore & PlanStore
+
+    private let hub: any NotificationHub
+    private let store: any SendStore
+    private let apps: AppDirectory
+    private let broker: any MessageBroker
+    private let concurrency: Int
+    private let logger: Logger
+    /// Bounds the jobs that are claimed and not yet planned: they wait in memory between their slices.
+    private let claims: WeightedGate
+
+    /// How long a slice may take.
+    private static let slice = Duration.milliseconds(200)
+    /// How long a planner may be silent (rule 1).
+    private static let lease = Duration.seconds(60)
+    /// A job whose planning was begun more often than any run of restarts explains kills its planners.
+    private static let epochLimit = 50
+
+    /// - Parameters:
+    ///   - hub: Where sends go.
+    ///   - store: Holds jobs and plans.
+    ///   - apps: The apps' declarations.
+    ///   - broker: Brings the jobs.
+    ///   - concurrency: How many slices are planned at once.
+    ///   - logger: For degraded states.
+    package init(
+        hub: any NotificationHub,
+        store: any SendStore,
+        apps: AppDirectory,
+        broker: any MessageBroker,
+        concurrency: Int = 16,
+        logger: Logger
+    ) {
+        self.hub = hub
+        self.store = store
+        self.apps = apps
+        self.broker = broker
+        self.concurrency = concurrency
+        self.logger = logger
+        self.claims = WeightedGate(places: concurrency * 64)
+    }
+
+    package func run() async throws {
+        let slices = WeightedGate(places: self.concurrency)
+        try await withThrowingDiscardingTaskGroup { group in
+            for priority in Priority.allCases {
+                let consumer = QueueConsumer(
+                    broker: self.broker,
+                    queue: QueueName.jobs(.send, priority),
+                    priority: priority,
+                    prefetch: 64,
+                    gate: self.claims,
+                    logger: self.logger,
+                    handle: { delivery, subscription in
+                        try await self.handle(delivery, subscription, slices: slices, priority: priority)
+                    },
+                    // A place here is held until the job is planned; the first slice is what runs alone.
+                    isolatesRepeats: false
+                )
+                group.addTask { try await consumer.run() }
+            }
+        }
+    }
+
+    private func handle(
+        _ delivery: Delivery,
+        _ subscription: any Subscription,
+        slices: WeightedGate,
+        priority: Priority
+    ) async throws {
+        guard let id = JobID(delivery.properties.messageID) else {
+            try await Undertaker(broker: self.broker)
+                .bury(delivery, from: QueueName.jobs(.send, priority), reason: "its message-id is no job id")
+            return await subscription.acknowledge([delivery])
+        }
+        var logger = self.logger
+        logger[metadataKey: "job.id"] = "\(id)"
+        let patience = StorePatience(logger: logger, limit: .seconds(30))
+        if delivery.deliveryCount > 0 {
+            let starts = try await patience.run { try await self.store.raiseStarts(job: id) }
+            if starts > PoisonLimit.starts {
+                let reason = "begun \(starts) times without an end"
+                try await Undertaker(broker: self.broker)
+                    .bury(delivery, from: QueueName.jobs(.send, priority), reason: reason)
+                return await subscription.acknowledge([delivery])
+            }
+        }
+        let claim = try await patience.run { try await self.store.claim(id, lease: Self.lease) }
+        // From here on the claim's lease brings the job back if this process dies (rule 1).
+        await subscription.acknowledge([delivery])
+        guard let claim else { return }
+        if claim.epoch > Self.epochLimit {
+            let reason = "its planning was begun \(claim.epoch) times without an end"
+            let waiter = try await patience.run { try await self.store.abandon(claim, reason: reason) }
+            return await EventSender(broker: self.broker).notify(waiter, of: id)
+        }
+        let isRepeat = delivery.deliveryCount > 0 || claim.epoch > PoisonLimit.starts
+        try await self.plan(claim, isRepeat: isRepeat, slices: slices, patience: patience, logger: logger)
+    }
+
+    /// Advances a claimed job until the hub has it, slice by slice, so that no job holds a place for long.
+    private func plan(
+        _ claim: PlannerClaim,
+        isRepeat: Bool,
+        slices: WeightedGate,
+        patience: StorePatience,
+        logger: Logger
+    ) async throws {
+        var claim = claim
+        var extended = ContinuousClock.now
+        let events = EventSender(broker: self.broker)
+        var waiter = claim.waiter
+        var isAlone = isRepeat
+        while true {
+            if Task.isShuttingDownGracefully {
+                // Due at once: another planner takes over without waiting for the lease.
+                return try await patience.run { try await self.store.markPublished(jobs: [claim.job.id], lease: .zero) }
+            }
+            let pause: Duration
+            do {
+                let advance = try await self.slice(of: claim, alone: isAlone, in: slices)
+                isAlone = false
+                // The hub's answer stands in the row now: whoever waits may look.
+                await events.notify(waiter, of: claim.job.id)
+                waiter = nil
+                switch advance {
+                case .done, .lost: return
+                case .more(let next, let after):
+                    claim = next
+                    pause = after
+                }
+            } catch let error as HubError where error.code == .refused {
+                logger.warning("The hub took nothing", metadata: ["error": "\(error)"])
+                let current = claim
+                let waiting = try await patience.run { try await self.store.abandon(current, reason: error.message) }
+                return await events.notify(waiting, of: claim.job.id)
+            } catch let error as HubError {
+                logger.warning("The hub cannot answer; planning waits", metadata: ["error": "\(error)"])
+                pause = error.retryAfter ?? .seconds(2)
+            } catch let error as StoreError where error.code == .unavailable {
+                logger.warning("The store takes nothing; planning waits", metadata: ["error": "\(error)"])
+                pause = .seconds(1)
+            }
+            if pause > .zero { try await Task.sleep(for: pause) }
+            if extended.duration(to: .now) > Self.lease / 4 {
+                let current = claim
+                guard try await patience.run({ try await self.store.extend(current, lease: Self.lease) }) else {
+                    return
+                }
+                extended = .now
+            }
+        }
+    }
+
+    private func slice(of claim: PlannerClaim, alone: Bool, in slices: WeightedGate) async throws -> Advance {
+        guard let spec = try await self.apps.spec(of: claim.job.app) else {
+            throw HubError(.refused, "the app is not declared")
+        }
+        if alone {
+            return try await slices.alone { try await self.hub.advance(claim, spec: spec, budget: Self.slice) }
+        }
+        return try await slices.withPlace(claim.job.priority) {
+            try await self.hub.advance(claim, spec: spec, budget: Self.slice)
+        }
+    }
+}

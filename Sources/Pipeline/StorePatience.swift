@@ -1,0 +1,25 @@
+import Logging
+import Store
+
+/// Repeats a step while the store cannot commit (rule 5: keep the results, retry the commit).
+struct StorePatience: Sendable {
+    let logger: Logger
+    /// After this the step fails; nil = it goes on until the task is cancelled.
+    var limit: Duration?
+
+    /// Runs `step` until the store takes it.
+    func run<Result>(_ step: () async throws -> Result) async throws -> Result {
+        let start = ContinuousClock.now
+        var pause = Duration.milliseconds(100)
+        while true {
+            do {
+                return try await step()
+            } catch let error as StoreError where error.code == .unavailable {
+                if let limit = self.limit, start.duration(to: .now) > limit { throw error }
+                self.logger.warning("The store takes nothing; trying again", metadata: ["error": "\(error)"])
+                try await Task.sleep(for: pause)
+                pause = min(pause * 2, .seconds(2))
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+package import Broker
+package import Hub
+package import Logging
+import Metrics
+import PushModel
+import ServiceLifecycle
+package import Store
+
+/// Publishes what is due and seems to be nowhere (rules 1 and 15).
+///
+/// That is: retries, lapsed leases, and jobs whose process died before it could publish them. It also ends jobs whose
+/// time is over and prunes dead handles (rules 9 and 13).
+///
+/// One process at a time leads: an economy, for nothing breaks when two do the same.
+package struct Sweeper: Service {
+    /// The store's part that sweeping needs.
+    package typealias SweptStore = JobStore & PlanStore & RegistrationStore
+
+    /// The pace of sweeping.
+    package struct Configuration: Sendable {
+        /// How often due rows are looked for.
+        package var interval: Duration = .milliseconds(250)
+        /// How long past its due time a job must be: its own process comes first.
+        package var overdue: Duration = .seconds(1)
+        /// How long a job may be with the broker and a worker.
+        package var jobLease: Duration = .seconds(60)
+        /// How often expired jobs, dead handles and expired registrations are looked for.
+        package var housekeeping: Duration = .seconds(1)
+        /// The most rows of a kind in one step.
+        package var limit = 500
+
+        package init() {}
+    }
+
+    private let hub: any NotificationHub
+    private let store: any SweptStore
+    private let apps: AppDirectory
+    private let broker: any MessageBroker
+    private let leadership: LeaderLock
+    private let configuration: Configuration
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - hub: Publishes batches again.
+    ///   - store: Knows what is due.
+    ///   - apps: The apps' declarations.
+    ///   - broker: Takes the messages of jobs.
+    ///   - leadership: Who sweeps.
+    ///   - configuration: The pace.
+    ///   - logger: For degraded states.
+    package init(
+        hub: any NotificationHub,
+        store: any SweptStore,
+        apps: AppDirectory,
+        broker: any MessageBroker,
+        leadership: LeaderLock,
+        configuration: Configuration = Configuration(),
+        logger: Logger
+    ) {
+        self.hub = hub
+        self.store = store
+        self.apps = apps
+        self.broker = broker
+        self.leadership = leadership
+        self.configuration = configuration
+        self.logger = logger
+    }
+
+    package func run() async throws {
+        await cancelWhenGracefulShutdown {
+            var lastHousekeeping: ContinuousClock.Instant?
+            defer { self.leadership.release() }
+            while !Task.isCancelled {
+                guard self.leadership.acquire() else {
+                    try? await Task.sleep(for: .seconds(1))
+                    continue
+                }
+                var isBusy = false
+                do {
+                    isBusy = try await self.sweep()
+                    if lastHousekeeping.map({ $0.duration(to: .now) >= self.configuration.housekeeping }) ?? true {
+                        try await self.keepHouse()
+                        lastHousekeeping = .now
+                    }
+                } catch is CancellationError {
+                    return
+                } catch {
+                    self.logger.warning("A sweep failed; trying again", metadata: ["error": "\(error)"])
+                    try? await Task.sleep(for: .seconds(1))
+                }
+                if !isBusy { try? await Task.sleep(for: self.configuration.interval) }
+            }
+        }
+    }
+
+    /// Publishes what is due.
+    ///
+    /// - Returns: Whether there may be more.
+    package func sweep() async throws -> Bool {
+        guard case .connected = await self.broker.status else { return false }
+        let jobs = try await self.store.dueJobs(overdue: self.configuration.overdue, limit: self.configuration.limit)
+        if !jobs.isEmpty {
+            let messages = jobs.map { job in
+                OutgoingMessage(
+                    job: job.id,
+                    app: job.app,
+                    kind: job.kind,
+                    priority: job.priority,
+                    traceparent: job.traceparent
+                )
+            }
+            let results = await self.broker.publish(messages, deadline: .seconds(10))
+            let published = zip(jobs, results).filter { $0.1.isPublished }.map(\.0.id)
+            if !published.isEmpty {
+                try await self.store.markPublished(jobs: published, lease: self.configuration.jobLease)
+            }
+            Counter(label: "pushline.sweeper.published", dimensions: [("what", "job")]).increment(by: published.count)
+            // A broker that takes nothing is not asked again at once.
+            guard published.count == jobs.count else { return false }
+        }
+        // Fewer at a time: each may hold a whole page of devices.
+        let batches = try await self.store.dueBatches(limit: 32)
+        if !batches.isEmpty {
+            var specs: [AppID: AppSpec] = [:]
+            for app in Set(batches.map(\.app)) { specs[app] = try await self.apps.spec(of: app) }
+            try await self.hub.resume(batches, specs: specs)
+            Counter(label: "pushline.sweeper.published", dimensions: [("what", "batch")]).increment(by: batches.count)
+        }
+        return jobs.count == self.configuration.limit || batches.count == 32
+    }
+
+    /// Ends what is over, in small bites.
+    package func keepHouse() async throws {
+        _ = try await self.store.expireJobs(limit: self.configuration.limit, lease: self.configuration.jobLease)
+        _ = try await self.store.prune(limit: self.configuration.limit)
+        _ = try await self.store.expireRegistrations(limit: self.configuration.limit)
+    }
+}

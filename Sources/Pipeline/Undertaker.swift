@@ -1,0 +1,80 @@
+package import Broker
+package import Logging
+import PushModel
+import ServiceLifecycle
+package import Store
+
+/// How often a message may be begun without an end before it counts as poison (rule 5).
+enum PoisonLimit {
+    static let starts = 5
+}
+
+/// Sends messages that nobody can work on to the dead queue.
+struct Undertaker: Sendable {
+    let broker: any MessageBroker
+
+    /// - Throws: The broker's error when the dead queue did not take it; then it must not be acknowledged.
+    func bury(_ delivery: Delivery, from queue: String, reason: String) async throws {
+        let message = OutgoingMessage(burying: delivery, from: queue, reason: reason)
+        let results = await self.broker.publish([message], deadline: .seconds(10))
+        // Not acknowledged where this fails: the message comes again, and is buried then.
+        if case .failed(let error)? = results.first {
+            throw BurialFailed(error: error)
+        }
+    }
+}
+
+/// The dead queue did not take a message.
+struct BurialFailed: Error {
+    let error: BrokerError
+}
+
+/// Moves the dead queue into the store's table (rule 6): commits, then acknowledges.
+package struct DeadLetterKeeper: Service {
+    private let store: any DeadStore
+    private let broker: any MessageBroker
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - store: Keeps the dead.
+    ///   - broker: Brings them.
+    ///   - logger: Says that work was lost.
+    package init(store: any DeadStore, broker: any MessageBroker, logger: Logger) {
+        self.store = store
+        self.broker = broker
+        self.logger = logger
+    }
+
+    package func run() async throws {
+        let consumer = QueueConsumer(
+            broker: self.broker,
+            queue: QueueName.dead,
+            priority: .low,
+            prefetch: 8,
+            gate: WeightedGate(places: 4),
+            logger: self.logger,
+            handle: { delivery, subscription in try await self.keep(delivery, subscription) }
+        )
+        try await consumer.run()
+    }
+
+    private func keep(_ delivery: Delivery, _ subscription: any Subscription) async throws {
+        let headers = delivery.properties.headers
+        let message = DeadMessage(
+            queue: headers[MessageProperties.queueHeader] ?? delivery.firstDeathQueue ?? "unknown",
+            type: delivery.properties.type,
+            messageID: delivery.properties.messageID,
+            app: headers[MessageProperties.appHeader].flatMap { try? AppID($0) },
+            reason: headers[MessageProperties.reasonHeader] ?? "the broker's delivery limit was reached",
+            body: delivery.body
+        )
+        try await StorePatience(logger: self.logger).run { try await self.store.bury(message) }
+        self.logger.error(
+            "A message is dead",
+            metadata: [
+                "queue": "\(message.queue)", "message.id": "\(message.messageID)", "reason": "\(message.reason)",
+            ]
+        )
+        await subscription.acknowledge([delivery])
+    }
+}
