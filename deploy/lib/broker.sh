@@ -1,0 +1,271 @@
+# shellcheck shell=bash
+# A private RabbitMQ node in a folder of its own, beside whatever broker the system runs. To be sourced.
+#
+#   broker_install                     installs RabbitMQ, without starting the system's service
+#   broker_start DIR [--tls CERTDIR]   starts the node of DIR and waits until it accepts connections
+#   broker_env DIR                     exports the node's BROKER_URL (and BROKER_TLS_URL)
+#   broker_ctl DIR ARGUMENT...         runs rabbitmqctl against it
+#   broker_kill DIR                    ends the node at once, as a crash would
+#   broker_stop DIR                    ends the node in order, and its port mapper
+#   broker_certificates DIR            makes a CA, and certificates for localhost and for a client
+#
+# DIR keeps ports, password and data: a node that is started again there is the same node.
+
+BROKER_SERVER=/usr/lib/rabbitmq/bin/rabbitmq-server
+BROKER_CONTROL=/usr/lib/rabbitmq/bin/rabbitmqctl
+
+broker_say() { printf '%s\n' "$*" >&2; }
+
+broker_is_installed() { [ -x "$BROKER_SERVER" ] && command -v epmd >/dev/null; }
+
+# Installs the package; needs root or sudo. The package starts a service of the system: it is kept from it by a
+# policy-rc.d for as long as the installation lasts, as Debian's policy provides.
+broker_install() {
+    broker_is_installed && return 0
+    local sudo=() policy=/usr/sbin/policy-rc.d placed=no status=0
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! command -v sudo >/dev/null; then
+            broker_say "RabbitMQ is missing. As root: apt-get install rabbitmq-server"
+            return 1
+        fi
+        sudo=(sudo)
+    fi
+    if [ ! -e "$policy" ]; then
+        # shellcheck disable=SC2016  # the script is written as it stands
+        "${sudo[@]}" sh -c 'printf "#!/bin/sh\nexit 101\n" >"$1" && chmod 755 "$1"' sh "$policy" || return 1
+        placed=yes
+    fi
+    broker_say "Installing RabbitMQ ..."
+    "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y --no-install-recommends rabbitmq-server >&2 || status=$?
+    if [ "$placed" = yes ]; then "${sudo[@]}" rm -f "$policy"; fi
+    return "$status"
+}
+
+# Prints a port of 127.0.0.1 that nobody listens on, outside the range of outgoing connections.
+broker_free_port() {
+    local port
+    for _ in {1..200}; do
+        port=$((20000 + (RANDOM * 32768 + RANDOM) % 12000))
+        if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+            printf '%s\n' "$port"
+            return 0
+        fi
+    done
+    broker_say "No free port was found."
+    return 1
+}
+
+# Succeeds when the process of a pid file runs and is the program named.
+broker_alive() {
+    local pid
+    pid=$(cat "$1" 2>/dev/null) || return 1
+    [ -n "$pid" ] && [ -r "/proc/$pid/comm" ] && grep -q "$2" "/proc/$pid/comm" 2>/dev/null
+}
+
+# Succeeds when an AMQP server answers at the port.
+broker_answers() {
+    local answer=
+    {
+        exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1
+        printf 'AMQP\0\0\11\1' >&3
+        # The first octet of an answer is the frame type, 1.
+        IFS= read -r -t 2 -N 1 answer <&3
+        exec 3>&-
+    } 2>/dev/null
+    [ "$answer" = $'\1' ]
+}
+
+# Writes what a node needs to know of itself, once a folder.
+broker_identity() {
+    local dir=$1 tls=$2 port dist epmd ssl=
+    port=$(broker_free_port) && dist=$(broker_free_port) && epmd=$(broker_free_port) || return 1
+    if [ -n "$tls" ]; then ssl=$(broker_free_port) || return 1; fi
+    local password
+    password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+    (
+        umask 077
+        cat >"$dir/node.env" <<END
+NODE_PORT=$port
+NODE_DIST_PORT=$dist
+NODE_EPMD_PORT=$epmd
+NODE_TLS_PORT=$ssl
+NODE_PASSWORD=$password
+END
+        # Half of the system's default for Raft's log, as this node may share a small machine with everything else.
+        cat >"$dir/rabbitmq.conf" <<END
+listeners.tcp.1 = 127.0.0.1:$port
+default_vhost = pushline
+default_user = pushline
+default_pass = $password
+loopback_users = none
+vm_memory_high_watermark.relative = 0.4
+disk_free_limit.absolute = 256MB
+raft.wal_max_size_bytes = 67108864
+heartbeat = 30
+log.console = false
+log.file.level = info
+log.file.rotation.size = 10485760
+log.file.rotation.count = 3
+END
+        if [ -n "$tls" ]; then
+            cat >>"$dir/rabbitmq.conf" <<END
+listeners.ssl.1 = 127.0.0.1:$ssl
+ssl_options.cacertfile = $tls/ca.pem
+ssl_options.certfile = $tls/server.pem
+ssl_options.keyfile = $tls/server.key
+ssl_options.verify = verify_peer
+ssl_options.fail_if_no_peer_cert = true
+ssl_options.versions.1 = tlsv1.2
+ssl_options.versions.2 = tlsv1.3
+END
+        fi
+        printf '[].\n' >"$dir/enabled_plugins"
+    )
+}
+
+# Becomes a command in the environment of the node of DIR: to be called in a subshell, whose id is then the command's.
+broker_become() {
+    local dir=$1 NODE_PORT NODE_DIST_PORT NODE_EPMD_PORT
+    shift
+    # shellcheck source=/dev/null
+    . "$dir/node.env"
+    export HOME="$dir/home" ERL_EPMD_PORT="$NODE_EPMD_PORT" ERL_EPMD_ADDRESS=127.0.0.1
+    export RABBITMQ_NODENAME="pushline-$NODE_PORT@localhost" RABBITMQ_DIST_PORT="$NODE_DIST_PORT"
+    export RABBITMQ_MNESIA_BASE="$dir/mnesia" RABBITMQ_LOG_BASE="$dir/log"
+    export RABBITMQ_CONFIG_FILE="$dir/rabbitmq.conf" RABBITMQ_ADVANCED_CONFIG_FILE="$dir/advanced.config"
+    export RABBITMQ_CONF_ENV_FILE="$dir/no-rabbitmq-env.conf" RABBITMQ_CONFIG_FILES="$dir/conf.d"
+    export RABBITMQ_ENABLED_PLUGINS_FILE="$dir/enabled_plugins" RABBITMQ_GENERATED_CONFIG_DIR="$dir/config"
+    export ERL_CRASH_DUMP="$dir/log/erl_crash.dump"
+    local loopback="-kernel inet_dist_use_interface {127,0,0,1}"
+    export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="$loopback" RABBITMQ_CTL_ERL_ARGS="$loopback"
+    # With "input allowed" the script becomes the node itself, so that its id is the node's; the two arguments give back
+    # what the script would otherwise have said: no input, and no end by an interrupt of the terminal.
+    export RABBITMQ_ALLOW_INPUT=1 RABBITMQ_SERVER_START_ARGS="-noinput +B i"
+    unset NOTIFY_SOCKET RABBITMQ_PID_FILE RABBITMQ_NODE_PORT RABBITMQ_NODE_IP_ADDRESS
+    exec "$@"
+}
+
+broker_launch() {
+    local dir=$1 port epmd
+    port=$(sed -n 's/^NODE_PORT=//p' "$dir/node.env")
+    if ! broker_alive "$dir/epmd.pid" epmd; then
+        epmd=$(sed -n 's/^NODE_EPMD_PORT=//p' "$dir/node.env")
+        epmd -address 127.0.0.1 -port "$epmd" </dev/null >"$dir/log/epmd.out" 2>&1 &
+        printf '%s\n' "$!" >"$dir/epmd.pid"
+    fi
+    (broker_become "$dir" "$BROKER_SERVER") </dev/null >"$dir/log/start.out" 2>&1 &
+    printf '%s\n' "$!" >"$dir/node.pid"
+    # Else the shell would report its end among our own words.
+    disown -a
+
+    local start=$SECONDS
+    while ! broker_answers "$port"; do
+        if ! kill -0 "$(cat "$dir/node.pid")" 2>/dev/null; then return 1; fi
+        if [ $((SECONDS - start)) -ge 120 ]; then
+            broker_say "RabbitMQ does not answer after 120 s."
+            return 1
+        fi
+        if [ -t 2 ]; then printf '\rStarting RabbitMQ ... %s s' "$((SECONDS - start))" >&2; fi
+        sleep 0.1
+    done
+    if [ -t 2 ]; then printf '\r' >&2; fi
+    broker_say "RabbitMQ is up on 127.0.0.1:$port."
+}
+
+broker_start() {
+    local dir tls=
+    mkdir -p "$1/home" "$1/log" "$1/mnesia" "$1/config" "$1/conf.d" || return 1
+    dir=$(cd "$1" && pwd) || return 1
+    if [ "${2-}" = --tls ]; then tls=$(cd "$3" && pwd) || return 1; fi
+    if ! broker_is_installed; then
+        broker_say "RabbitMQ is missing: apt-get install rabbitmq-server"
+        return 1
+    fi
+    if broker_alive "$dir/node.pid" beam; then
+        broker_say "A RabbitMQ node is running in $dir already."
+        broker_env "$dir"
+        return 0
+    fi
+    local attempt fresh=no
+    for attempt in 1 2 3; do
+        if [ ! -e "$dir/node.env" ]; then
+            broker_identity "$dir" "$tls" || return 1
+            fresh=yes
+        fi
+        if broker_launch "$dir"; then
+            broker_env "$dir"
+            return 0
+        fi
+        broker_stop "$dir"
+        # Somebody may have taken a port in between; a node that holds data keeps its name and ports.
+        if [ "$fresh" = no ]; then break; fi
+        if [ "$attempt" -lt 3 ]; then rm -rf "$dir/node.env" "$dir/mnesia"; fi
+    done
+    broker_say "RabbitMQ did not start. Its last words, from $dir/log/start.out:"
+    tail -n 15 "$dir/log/start.out" >&2
+    return 1
+}
+
+broker_env() {
+    local NODE_PORT NODE_TLS_PORT NODE_PASSWORD
+    # shellcheck source=/dev/null
+    . "$1/node.env" || return 1
+    export BROKER_URL="amqp://pushline:$NODE_PASSWORD@127.0.0.1:$NODE_PORT/pushline"
+    if [ -n "$NODE_TLS_PORT" ]; then
+        export BROKER_TLS_URL="amqps://pushline:$NODE_PASSWORD@localhost:$NODE_TLS_PORT/pushline"
+    fi
+}
+
+broker_ctl() {
+    local dir
+    dir=$(cd "$1" && pwd) || return 1
+    shift
+    (broker_become "$dir" "$BROKER_CONTROL" "$@")
+}
+
+# Waits until the process of a pid file is gone; after so many seconds it is killed.
+broker_await_end() {
+    local file=$1 name=$2 seconds=$3 ticks=0
+    while broker_alive "$file" "$name"; do
+        if [ "$ticks" -ge $((seconds * 10)) ]; then kill -KILL "$(cat "$file")" 2>/dev/null; fi
+        ticks=$((ticks + 1))
+        sleep 0.1
+    done
+    rm -f "$file"
+}
+
+broker_kill() {
+    if broker_alive "$1/node.pid" beam; then kill -KILL "$(cat "$1/node.pid")"; fi
+    broker_await_end "$1/node.pid" beam 0
+}
+
+broker_stop() {
+    # Between fork and exec the node is still a shell or erlexec; the pid file is ours, so its id is enough to ask it to end.
+    if [ -s "$1/node.pid" ]; then kill -TERM "$(cat "$1/node.pid")" 2>/dev/null; fi
+    broker_await_end "$1/node.pid" beam 20
+    # The port mapper outlives the node.
+    if broker_alive "$1/epmd.pid" epmd; then kill -TERM "$(cat "$1/epmd.pid")" 2>/dev/null; fi
+    broker_await_end "$1/epmd.pid" epmd 5
+}
+
+# ca.pem, server.pem and server.key (localhost, 127.0.0.1), client.pem and client.key: for tests, valid for 30 days.
+broker_certificates() {
+    local dir=$1 name
+    mkdir -p "$dir" || return 1
+    (
+        umask 077
+        cd "$dir" || exit 1
+        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -keyout ca.key -out ca.pem \
+            -subj "/CN=Pushline test CA" -addext basicConstraints=critical,CA:TRUE || exit 1
+        for name in server client; do
+            openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout $name.key -out $name.csr \
+                -subj "/CN=localhost" || exit 1
+            openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -out $name.pem \
+                -extfile <(printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\n') || exit 1
+        done
+    ) >/dev/null 2>&1 || {
+        broker_say "The certificates could not be made."
+        return 1
+    }
+}
