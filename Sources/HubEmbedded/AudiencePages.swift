@@ -17,21 +17,21 @@ struct AudiencePages {
     init(_ audience: AudiencePage, lane: PlanLane, isLast: Bool) {
         var from = lane.after
         var current = DeliverBatch.Devices()
+        var bytes = 0
         func close(at end: Int64) {
             let number = lane.nextPage + self.pages.count
             let batch = PlannedBatch(page: number, from: from, to: end, size: current.count)
             self.pages.append(Page(batch: batch, devices: current))
             from = end
             current = DeliverBatch.Devices()
+            bytes = 0
         }
         for (index, row) in audience.rows.enumerated() {
             let handle = audience.handles[index]
-            let size = current.handles.bytes.count + handle.count + (current.count + 1) * 12
-            if current.count == DeliverBatch.maximumDevices || (current.count > 0 && size > DeliverBatch.maximumBytes),
-                let last = current.rows.last
-            {
-                close(at: last)
-            }
+            let size = DeliverBatch.Devices.wireSize(of: handle, pns: lane.pns)
+            let isFull = current.count == DeliverBatch.maximumDevices || bytes + size > DeliverBatch.maximumBytes
+            if isFull, let last = current.rows.last { close(at: last) }
+            bytes += size
             current.rows.append(row)
             current.handles.append(handle)
         }

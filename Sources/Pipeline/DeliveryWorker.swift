@@ -120,10 +120,9 @@ package struct DeliveryWorker: Service {
                 try await Undertaker(broker: self.broker).bury(delivery, from: queue, reason: reason)
             }
         } catch {
-            // Neither recorded nor buried: the copies are not acknowledged and come again.
+            // Cancelled, neither recorded nor buried: the copies are not acknowledged and come again.
             _ = self.inWork.end(key)
-            logger.debug("A batch comes again", metadata: ["error": "\(error)"])
-            throw CancellationError()
+            throw error
         }
         for (delivery, subscription) in self.inWork.end(key) { await subscription.acknowledge([delivery]) }
     }
@@ -137,25 +136,25 @@ package struct DeliveryWorker: Service {
         do { batch = try DeliverBatch(decoding: delivery.body) } catch { return error.description }
         guard batch.key == key else { return "its body is of another batch than its message-id" }
 
-        let standing = try await patience.run { try await self.store.standing(of: [key]) }
-        switch standing[key] ?? .closed {
-        case .closed: return nil
-        case .stopping(let cause): self.inWork.note(.stopping(cause), of: key)
-        case .open: break
-        }
-        if delivery.deliveryCount > 0 {
-            let starts = try await patience.run { try await self.store.raiseStarts(batch: key) }
-            if starts > PoisonLimit.starts { return "begun \(starts) times without an end" }
-        }
-        let spec = try await patience.run { try await self.apps.spec(of: batch.app) }
-        let outcome = await self.deliver(batch, spec: spec ?? AppSpec(), logger: logger)
         do {
+            let standing = try await patience.run { try await self.store.standing(of: [key]) }
+            switch standing[key] ?? .closed {
+            case .closed: return nil
+            case .stopping(let cause): self.inWork.note(.stopping(cause), of: key)
+            case .open: break
+            }
+            if delivery.deliveryCount > 0 {
+                let starts = try await patience.run { try await self.store.raiseStarts(batch: key) }
+                if starts > PoisonLimit.starts { return "begun \(starts) times without an end" }
+            }
+            let spec = try await patience.run { try await self.apps.spec(of: batch.app) }
+            let outcome = await self.deliver(batch, spec: spec ?? AppSpec(), logger: logger)
             let isFirst = try await patience.run { try await self.store.record(outcome) }
             if isFirst { self.count(outcome) }
-        } catch let error as StoreError where error.code == .corrupt {
-            return "its outcome does not fit its batch: \(error.message)"
+            return nil
+        } catch let error as StoreError {
+            return "the store cannot make sense of it: \(error.message)"
         }
-        return nil
     }
 
     private func deliver(_ batch: DeliverBatch, spec: AppSpec, logger: Logger) async -> BatchOutcome {

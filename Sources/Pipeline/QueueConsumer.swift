@@ -59,9 +59,9 @@ struct QueueConsumer: Sendable {
             while let delivery = try await subscription.next() {
                 if self.intercept(delivery, subscription) { continue }
                 let isAlone = self.isolatesRepeats && delivery.deliveryCount > 0
-                try await self.gate.enter(isAlone ? nil : self.priority)
+                let place = try await self.gate.enter(isAlone ? nil : self.priority)
                 group.addTask {
-                    defer { self.gate.leave(wasExclusive: isAlone) }
+                    defer { self.gate.leave(place) }
                     do {
                         try await self.handle(delivery, subscription)
                     } catch is CancellationError {

@@ -13,20 +13,19 @@ enum PoisonLimit {
 struct Undertaker: Sendable {
     let broker: any MessageBroker
 
-    /// - Throws: The broker's error when the dead queue did not take it; then it must not be acknowledged.
+    /// Returns when the dead queue has the message, so that it may be acknowledged.
+    ///
+    /// - Parameters:
+    ///   - delivery: The message.
+    ///   - queue: Where it came from.
+    ///   - reason: Why it is dead.
+    /// - Throws: `CancellationError` when the task is cancelled before the broker took it.
     func bury(_ delivery: Delivery, from queue: String, reason: String) async throws {
         let message = OutgoingMessage(burying: delivery, from: queue, reason: reason)
-        let results = await self.broker.publish([message], deadline: .seconds(10))
-        // Not acknowledged where this fails: the message comes again, and is buried then.
-        if case .failed(let error)? = results.first {
-            throw BurialFailed(error: error)
+        while await self.broker.publish([message], deadline: .seconds(10)) != [.published] {
+            try await Task.sleep(for: .seconds(1))
         }
     }
-}
-
-/// The dead queue did not take a message.
-struct BurialFailed: Error {
-    let error: BrokerError
 }
 
 /// Moves the dead queue into the store's table (rule 6): commits, then acknowledges.

@@ -6,13 +6,24 @@ package import PushModel
 /// One place is kept for ``Priority/high``, so that urgent work finds room while a campaign fills the rest. Who asks for the
 /// whole gate is alone in it (rule 5).
 package final class WeightedGate: Sendable {
+    /// Where someone stands inside; it is given back with ``leave(_:)``.
+    enum Place {
+        case ordinary
+        /// The one beyond the others, for urgent work.
+        case reserved
+        case whole
+    }
+
+    private typealias Entrance = CheckedContinuation<Place, any Error>
+
     private struct Waiter {
         let id: UInt64
-        let continuation: CheckedContinuation<Void, any Error>
+        let entrance: Entrance
     }
 
     private struct State {
-        var inside = 0
+        var ordinary = 0
+        var isReservedTaken = false
         var isExclusive = false
         var nextID: UInt64 = 0
         var waiting: [Priority: [Waiter]] = [:]
@@ -36,31 +47,31 @@ package final class WeightedGate: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled while it waits; whatever `body` throws.
     package func withPlace<Result>(_ priority: Priority, _ body: () async throws -> Result) async throws -> Result {
-        try await self.enter(priority)
-        defer { self.leave() }
+        let place = try await self.enter(priority)
+        defer { self.leave(place) }
         return try await body()
     }
 
     /// Runs `body` with nobody else in the gate.
     package func alone<Result>(_ body: () async throws -> Result) async throws -> Result {
-        try await self.enter(nil)
-        defer { self.leave(wasExclusive: true) }
+        let place = try await self.enter(nil)
+        defer { self.leave(place) }
         return try await body()
     }
 
     /// Waits for a place and takes it.
     ///
-    /// ``leave(wasExclusive:)`` gives it back. nil = the whole gate.
-    func enter(_ priority: Priority?) async throws {
+    /// ``leave(_:)`` gives it back. nil = the whole gate.
+    func enter(_ priority: Priority?) async throws -> Place {
         let id = self.state.withLockedValue { state in
             state.nextID += 1
             return state.nextID
         }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let resumed = self.state.withLockedValue { state -> [CheckedContinuation<Void, any Error>]? in
+        let place = try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (entrance: Entrance) in
+                let admitted = self.state.withLockedValue { state -> [(Entrance, Place)]? in
                     guard state.cancelled.remove(id) == nil else { return nil }
-                    let waiter = Waiter(id: id, continuation: continuation)
+                    let waiter = Waiter(id: id, entrance: entrance)
                     if let priority {
                         state.waiting[priority, default: []].append(waiter)
                     } else {
@@ -68,8 +79,8 @@ package final class WeightedGate: Sendable {
                     }
                     return self.admit(&state)
                 }
-                guard let resumed else { return continuation.resume(throwing: CancellationError()) }
-                for admitted in resumed { admitted.resume() }
+                guard let admitted else { return entrance.resume(throwing: CancellationError()) }
+                for (entrance, place) in admitted { entrance.resume(returning: place) }
             }
         } onCancel: {
             let withdrawn = self.state.withLockedValue { state in Self.withdraw(id, from: &state) }
@@ -77,40 +88,49 @@ package final class WeightedGate: Sendable {
         }
         // A cancellation that came after admission leaves its mark behind: the place is the caller's all the same.
         self.state.withLockedValue { _ = $0.cancelled.remove(id) }
+        return place
     }
 
-    func leave(wasExclusive: Bool = false) {
-        let resumed = self.state.withLockedValue { state in
-            if wasExclusive { state.isExclusive = false } else { state.inside -= 1 }
+    func leave(_ place: Place) {
+        let admitted = self.state.withLockedValue { state in
+            switch place {
+            case .ordinary: state.ordinary -= 1
+            case .reserved: state.isReservedTaken = false
+            case .whole: state.isExclusive = false
+            }
             return self.admit(&state)
         }
-        for admitted in resumed { admitted.resume() }
+        for (entrance, place) in admitted { entrance.resume(returning: place) }
     }
 
     /// Lets in whoever may come in now.
-    private func admit(_ state: inout State) -> [CheckedContinuation<Void, any Error>] {
-        var admitted: [CheckedContinuation<Void, any Error>] = []
-        guard !state.isExclusive else { return admitted }
+    private func admit(_ state: inout State) -> [(Entrance, Place)] {
+        guard !state.isExclusive else { return [] }
         if !state.exclusive.isEmpty {
             // Nobody comes in before the one who wants to be alone; he comes in when all have left.
-            guard state.inside == 0 else { return admitted }
+            guard state.ordinary == 0, !state.isReservedTaken else { return [] }
             state.isExclusive = true
-            return [state.exclusive.removeFirst().continuation]
+            return [(state.exclusive.removeFirst().entrance, .whole)]
         }
-        while let priority = self.nextPriority(&state), var queue = state.waiting[priority], !queue.isEmpty {
-            admitted.append(queue.removeFirst().continuation)
-            state.waiting[priority] = queue
-            state.inside += 1
+        var admitted: [(Entrance, Place)] = []
+        while state.ordinary < self.places, let priority = self.nextPriority(&state),
+            let waiter = state.waiting[priority]?.removeFirst()
+        {
+            state.ordinary += 1
+            admitted.append((waiter.entrance, .ordinary))
+        }
+        if !state.isReservedTaken, state.waiting[.high]?.isEmpty == false,
+            let waiter = state.waiting[.high]?.removeFirst()
+        {
+            state.isReservedTaken = true
+            admitted.append((waiter.entrance, .reserved))
         }
         return admitted
     }
 
-    /// Whose turn it is: most urgent first, each at most its weight a round; nil when nobody may come in.
+    /// Whose turn it is: most urgent first, each at most its weight a round; nil when nobody waits.
     private func nextPriority(_ state: inout State) -> Priority? {
         let candidates = Priority.allCases.filter { state.waiting[$0]?.isEmpty == false }
-        guard state.inside < self.places else {
-            return state.inside == self.places && candidates.contains(.high) ? .high : nil
-        }
         guard !candidates.isEmpty else { return nil }
         if !candidates.contains(where: { (state.credit[$0] ?? 0) > 0 }) {
             for priority in Priority.allCases { state.credit[priority] = priority.weight }
@@ -120,13 +140,13 @@ package final class WeightedGate: Sendable {
         return chosen
     }
 
-    private static func withdraw(_ id: UInt64, from state: inout State) -> CheckedContinuation<Void, any Error>? {
+    private static func withdraw(_ id: UInt64, from state: inout State) -> Entrance? {
         if let index = state.exclusive.firstIndex(where: { $0.id == id }) {
-            return state.exclusive.remove(at: index).continuation
+            return state.exclusive.remove(at: index).entrance
         }
         for priority in Priority.allCases {
             if let index = state.waiting[priority]?.firstIndex(where: { $0.id == id }) {
-                return state.waiting[priority]?.remove(at: index).continuation
+                return state.waiting[priority]?.remove(at: index).entrance
             }
         }
         state.cancelled.insert(id)

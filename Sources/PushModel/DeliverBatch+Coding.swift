@@ -17,6 +17,9 @@ extension DeliverBatch {
         if self.collapse != nil { flags.insert(.collapse) }
         if !self.devices.tries.isEmpty { flags.insert(.tries) }
         if !self.devices.waits.isEmpty { flags.insert(.waits) }
+        let packed = self.key.pns == .apns ? Hexadecimal.packed(self.devices.handles) : nil
+        if packed != nil { flags.insert(.packed) }
+        let handles = packed ?? self.devices.handles
         writer.integer(flags.rawValue)
         writer.text(self.app.name)
         writer.integer(self.key.job.high)
@@ -32,8 +35,8 @@ extension DeliverBatch {
         writer.bytes(self.payload.body)
         writer.integer(UInt32(self.devices.count))
         for row in self.devices.rows { writer.integer(row) }
-        for end in self.devices.handles.ends { writer.integer(UInt32(end)) }
-        writer.bytes(self.devices.handles.bytes)
+        for end in handles.ends { writer.integer(UInt32(end)) }
+        writer.bytes(handles.bytes)
         for count in self.devices.tries { writer.integer(count) }
         for wait in self.devices.waits { writer.integer(wait) }
         return writer.buffer
@@ -80,6 +83,7 @@ extension DeliverBatch {
             devices.handles.append(handles[start..<Int(end)])
             start = Int(end)
         }
+        if flags.contains(.packed) { devices.handles = Hexadecimal.unpacked(devices.handles) }
         if flags.contains(.tries) { for _ in 0..<count { devices.tries.append(try reader.integer()) } }
         if flags.contains(.waits) { for _ in 0..<count { devices.waits.append(try reader.integer()) } }
         guard reader.isAtEnd else { throw MalformedBatch("it goes on behind its end") }
@@ -101,6 +105,50 @@ extension DeliverBatch {
         static let collapse = Flags(rawValue: 2)
         static let tries = Flags(rawValue: 4)
         static let waits = Flags(rawValue: 8)
+        /// The handles are hexadecimal digits, two in a byte.
+        static let packed = Flags(rawValue: 16)
+    }
+}
+
+/// Lower-case hexadecimal digits, two in a byte: so a thousand APNs tokens fit one message.
+private enum Hexadecimal {
+    /// The same handles at half their length; nil where one is not made of pairs of lower-case digits.
+    static func packed(_ handles: HandleList) -> HandleList? {
+        guard handles.ends.allSatisfy({ $0.isMultiple(of: 2) }) else { return nil }
+        var packed = HandleList()
+        packed.reserveCapacity(handles.count, bytes: handles.bytes.count / 2)
+        for index in 0..<handles.count {
+            let digits = handles[index]
+            var bytes: [UInt8] = []
+            bytes.reserveCapacity(digits.count / 2)
+            for position in stride(from: digits.startIndex, to: digits.endIndex, by: 2) {
+                guard let high = Self.value(digits[position]), let low = Self.value(digits[position + 1]) else {
+                    return nil
+                }
+                bytes.append(high << 4 | low)
+            }
+            packed.append(bytes)
+        }
+        return packed
+    }
+
+    static func unpacked(_ handles: HandleList) -> HandleList {
+        var unpacked = HandleList()
+        unpacked.reserveCapacity(handles.count, bytes: handles.bytes.count * 2)
+        for index in 0..<handles.count {
+            unpacked.append(handles[index].flatMap { [Self.digits[Int($0 >> 4)], Self.digits[Int($0 & 15)]] })
+        }
+        return unpacked
+    }
+
+    private static let digits = Array("0123456789abcdef".utf8)
+
+    private static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        default: nil
+        }
     }
 }
 

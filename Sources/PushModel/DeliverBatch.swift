@@ -58,6 +58,12 @@ package struct DeliverBatch: Sendable, Equatable {
 
         package var count: Int { self.rows.count }
 
+        /// The bytes that a device takes in a message, about.
+        package static func wireSize(of handle: some Collection<UInt8>, pns: PNS) -> Int {
+            // Row, end of the handle, and the handle; APNs tokens travel as two digits a byte.
+            12 + (pns == .apns ? (handle.count + 1) / 2 : handle.count)
+        }
+
         package func tries(at index: Int) -> Int { self.tries.isEmpty ? 0 : Int(self.tries[index]) }
         package func wait(at index: Int) -> Duration {
             self.waits.isEmpty ? .zero : .milliseconds(Int64(self.waits[index]))

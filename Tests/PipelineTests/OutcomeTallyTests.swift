@@ -1,0 +1,153 @@
+import PushModel
+import PushServices
+import Store
+import Testing
+
+@testable import Pipeline
+
+struct OutcomeTallyTests {
+    private let job = JobID.make()
+
+    private func batch(
+        _ count: Int,
+        expires: Duration = .seconds(3600),
+        keepUntil: Timestamp? = nil,
+        attempt: Int = 0,
+        tries: [UInt8] = [],
+        waits: [UInt32] = []
+    ) -> DeliverBatch {
+        var devices = DeliverBatch.Devices()
+        for number in 0..<count {
+            devices.rows.append(Int64(number + 1))
+            devices.handles.append("token\(number)".utf8)
+        }
+        devices.tries = tries
+        devices.waits = waits
+        return DeliverBatch(
+            app: .default,
+            key: BatchKey(job: self.job, pns: .apns, page: 0, attempt: attempt),
+            priority: .normal,
+            expires: .now.advanced(by: expires),
+            keepUntil: keepUntil,
+            collapse: nil,
+            payload: NativePayload(kind: .alert, body: []),
+            devices: devices
+        )
+    }
+
+    private func tally(_ batch: DeliverBatch, recording: AppSpec.Recording = .failures) -> OutcomeTally {
+        OutcomeTally(batch, recording: recording, retry: RetryPolicy())
+    }
+
+    private let results: [DeviceResult] = [
+        .accepted,
+        .retry(after: .seconds(3), scope: .sender, counts: true, reason: "ServiceUnavailable", status: 503),
+        .retry(after: nil, scope: .sender, counts: false, reason: "no connection", status: nil),
+        .dead(before: Timestamp(milliseconds: 42), reason: "Unregistered", status: 410),
+        .rejected(reason: "PayloadTooLarge", status: 413),
+        .misconfigured(reason: "InvalidProviderToken", status: 403),
+        .unsent,
+        .unanswered(reason: "reset"),
+    ]
+
+    @Test func everyDeviceLandsInOnePlace() {
+        var tally = self.tally(self.batch(8))
+        let indexes = tally.settleUntried(stop: nil)
+        #expect(indexes == Array(0..<8))
+        tally.settle(indexes, self.results, stop: nil)
+        let outcome = tally.outcome()
+        #expect(outcome.total == 8)
+        #expect(outcome.accepted == 1)
+        #expect(outcome.failures.map(\.failure) == [.unregistered, .rejected])
+        #expect(outcome.deadHandles.map(\.before.milliseconds) == [42])
+        #expect(outcome.carried.map(\.row) == [2, 3, 6, 7, 8])
+        #expect(outcome.carried.map(\.tries) == [1, 0, 0, 0, 1])
+        #expect(outcome.carried[0].wait >= .seconds(3))
+        #expect(outcome.acceptedRows.isEmpty)
+    }
+
+    @Test func oneTryMeansOneTry() {
+        var tally = self.tally(self.batch(8, keepUntil: DeliverBatch.nowOrNever))
+        tally.settle(tally.settleUntried(stop: nil), self.results, stop: nil)
+        let outcome = tally.outcome()
+        #expect(outcome.total == 8)
+        // The counted retry is over; what was never let through, stopped or not sent is still to have its try.
+        #expect(outcome.expired == 1)
+        #expect(outcome.failures.map(\.failure) == [.unregistered, .rejected, .unknown])
+        #expect(outcome.carried.map(\.row) == [3, 6, 7])
+    }
+
+    @Test(arguments: [StopCause.cancelled, .expired])
+    func whatIsUnsentWhenTheJobStopsIsCounted(cause: StopCause) {
+        var tally = self.tally(self.batch(8))
+        tally.settle(tally.settleUntried(stop: nil), self.results, stop: cause)
+        let outcome = tally.outcome()
+        #expect(outcome.total == 8)
+        #expect(outcome.cancelled == (cause == .cancelled ? 1 : 0))
+        #expect(outcome.expired == (cause == .expired ? 1 : 0))
+
+        var untouched = self.tally(self.batch(5))
+        #expect(untouched.settleUntried(stop: cause).isEmpty)
+        #expect(untouched.outcome().total == 5)
+    }
+
+    @Test func anExpiredBatchIsNotSent() {
+        var tally = self.tally(self.batch(3, expires: .seconds(-1)))
+        #expect(tally.settleUntried(stop: nil).isEmpty)
+        #expect(tally.outcome().expired == 3)
+    }
+
+    @Test func aDeviceWhoseTurnHasNotComeWaitsOn() {
+        var tally = self.tally(self.batch(3, attempt: 2, tries: [1, 2, 2], waits: [0, 900, 60_000]))
+        #expect(tally.settleUntried(stop: nil) == [0, 1])
+        #expect(tally.outcome().carried == [CarriedDevice(row: 3, tries: 2, wait: .seconds(60))])
+    }
+
+    @Test func aDeviceThatWentAwayIsCounted() {
+        var batch = self.batch(1)
+        batch.devices.rows.append(9)
+        batch.devices.handles.append("".utf8)
+        var tally = self.tally(batch)
+        #expect(tally.settleUntried(stop: nil) == [0])
+        #expect(tally.outcome().failures.map(\.failure) == [.deregistered])
+    }
+
+    @Test func recordingAllListsTheAccepted() {
+        var tally = self.tally(self.batch(2), recording: .all)
+        tally.settle(tally.settleUntried(stop: nil), [.accepted, .accepted], stop: nil)
+        #expect(tally.outcome().acceptedRows == [1, 2])
+    }
+
+    @Test func devicesThatFailedTogetherAreTriedAgainTogether() {
+        var tally = self.tally(self.batch(100))
+        let results = Array(
+            repeating: DeviceResult.retry(after: nil, scope: .sender, counts: true, reason: "503", status: 503),
+            count: 100
+        )
+        tally.settle(tally.settleUntried(stop: nil), results, stop: nil)
+        #expect(Set(tally.outcome().carried.map(\.wait)).count == 1)
+    }
+}
+
+struct RetryPolicyTests {
+    @Test(arguments: [(1, 2), (2, 4), (5, 32), (30, 900), (Int.max, 900)])
+    func backoffGrowsToItsCap(tries: Int, seconds: Int) {
+        let policy = RetryPolicy()
+        #expect(policy.wait(tries: tries, asked: nil, jitter: 1) == .seconds(seconds))
+        #expect(policy.wait(tries: tries, asked: nil, jitter: 0) == .zero)
+    }
+
+    @Test func neverShorterThanAsked() {
+        let policy = RetryPolicy()
+        #expect(policy.wait(tries: 1, asked: .seconds(7), jitter: 0.1) == .seconds(7))
+        #expect(policy.wait(tries: 9, asked: .seconds(7), jitter: 1) == .seconds(512))
+    }
+
+    @Test(arguments: 0..<40)
+    func aStoppedAppIsAskedAgainBetweenSecondsAndMinutes(attempt: Int) {
+        for jitter in [0.0, 0.5, 1.0] {
+            let wait = RetryPolicy().stopWait(attempt: attempt, jitter: jitter)
+            #expect(wait >= .milliseconds(2500) && wait <= .seconds(300))
+        }
+    }
+}

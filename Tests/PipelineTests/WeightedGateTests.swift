@@ -1,0 +1,104 @@
+import NIOConcurrencyHelpers
+import PushModel
+import Testing
+
+@testable import Pipeline
+
+struct WeightedGateTests {
+    @Test func neverLetsInMoreThanItsPlaces() async throws {
+        let gate = WeightedGate(places: 3)
+        let inside = NIOLockedValueBox((now: 0, most: 0))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<50 {
+                group.addTask {
+                    try await gate.withPlace(.normal) {
+                        inside.withLockedValue {
+                            $0.now += 1; $0.most = max($0.most, $0.now)
+                        }
+                        try await Task.sleep(for: .milliseconds(1))
+                        inside.withLockedValue { $0.now -= 1 }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(inside.withLockedValue { $0.most } == 3)
+        #expect(inside.withLockedValue { $0.now } == 0)
+    }
+
+    @Test func keepsAPlaceForUrgentWork() async throws {
+        let gate = WeightedGate(places: 1)
+        let first = try await gate.enter(.low)
+        // Full for all but the urgent.
+        let second = try await gate.enter(.high)
+        let waiting = Task { _ = try await gate.enter(.normal) }
+        try await Task.sleep(for: .milliseconds(20))
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        gate.leave(first)
+        gate.leave(second)
+    }
+
+    @Test func sharesPlacesByWeight() async throws {
+        let gate = WeightedGate(places: 1)
+        let first = try await gate.enter(.high)
+        let second = try await gate.enter(.high)
+        let order = NIOLockedValueBox<[Priority]>([])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for priority in Priority.allCases {
+                for _ in 0..<26 {
+                    group.addTask {
+                        let place = try await gate.enter(priority)
+                        order.withLockedValue { $0.append(priority) }
+                        gate.leave(place)
+                    }
+                }
+            }
+            try await Task.sleep(for: .milliseconds(50))
+            gate.leave(first)
+            gate.leave(second)
+            try await group.waitForAll()
+        }
+        // While urgent work waits, the ordinary place serves 8 : 4 : 1 and the reserved one is all urgent.
+        let early = order.withLockedValue { Array($0.prefix(36)) }
+        #expect((4...12).contains(early.filter { $0 == .normal }.count))
+        #expect((1...4).contains(early.filter { $0 == .low }.count))
+    }
+
+    @Test func whoAsksForTheWholeGateIsAlone() async throws {
+        let gate = WeightedGate(places: 4)
+        let inside = NIOLockedValueBox(0)
+        let collisions = NIOLockedValueBox(0)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<60 {
+                group.addTask {
+                    if number.isMultiple(of: 6) {
+                        try await gate.alone {
+                            let others = inside.withLockedValue { $0 }
+                            try await Task.sleep(for: .milliseconds(1))
+                            if others + inside.withLockedValue({ $0 }) > 0 { collisions.withLockedValue { $0 += 1 } }
+                        }
+                    } else {
+                        try await gate.withPlace(.normal) {
+                            inside.withLockedValue { $0 += 1 }
+                            try await Task.sleep(for: .milliseconds(1))
+                            inside.withLockedValue { $0 -= 1 }
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(collisions.withLockedValue { $0 } == 0)
+    }
+
+    @Test func aCancelledWaiterLeavesNoTrace() async throws {
+        let gate = WeightedGate(places: 1)
+        let place = try await gate.enter(.normal)
+        let tasks = (0..<20).map { _ in Task { _ = try await gate.enter(.normal) } }
+        for task in tasks { task.cancel() }
+        for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+        gate.leave(place)
+        try await gate.withPlace(.normal) {}
+    }
+}
