@@ -192,7 +192,9 @@ let package = Package(
         ),
         .testTarget(
             name: "PushlineSimulatorTests",
-            dependencies: ["PushlineSimulator", asyncHTTPClient, crypto, jwtKit, logging, nioCore, nioPosix, nioSSL]
+            dependencies: [
+                "PushlineSimulator", asyncHTTPClient, crypto, jwtKit, logging, nioCore, nioHTTP1, nioPosix, nioSSL,
+            ]
         ),
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
         .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),

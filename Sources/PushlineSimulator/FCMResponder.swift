@@ -1,0 +1,122 @@
+import Foundation
+import NIOCore
+
+/// Answers as FCM and Google's token endpoint do.
+struct FCMResponder: Responder {
+    var core: SimulatorCore
+    var tokenEndpoint: TokenEndpoint
+    var project: String
+
+    private let rules = FCMRules()
+    private static let rpcStatus: [Int: String] = [
+        400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND",
+        429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
+    ]
+    /// Names that come as `status` alone, without an FcmError.
+    private static let bareNames: Set<String> = [
+        "UNAUTHENTICATED", "PERMISSION_DENIED", "NOT_FOUND", "BAD_GATEWAY", "GATEWAY_TIMEOUT",
+    ]
+
+    init(core: SimulatorCore, tokenEndpoint: TokenEndpoint, project: String) {
+        self.core = core
+        self.tokenEndpoint = tokenEndpoint
+        self.project = project
+    }
+
+    func respond(to request: InboundRequest, on connection: ConnectionMemory) -> Reaction {
+        if request.pathOnly == "/token" { return self.tokenEndpoint.exchangeAssertion(request) }
+        let data = Data(request.body.readableBytesView)
+        let checked = self.rules.check(data)
+        let token = (try? checked.get())?.target ?? Self.target(in: data)
+        if let refusal = self.refusal(of: request, checked) {
+            let status = Self.httpStatus(refusal.status)
+            self.core.record(
+                .fcm,
+                token: token,
+                request: request,
+                status: status,
+                reason: refusal.code ?? refusal.status
+            )
+            return Reaction(.answer(Self.error(status, refusal)))
+        }
+        let id = String(UInt64.random(in: .min ... .max), radix: 16)
+        let name = JSONText.string("projects/\(self.project)/messages/0:\(id)")
+        let success = Answer.json(200, "{\n  \"name\": \(name)\n}\n")
+        return self.core.decide(.fcm, token: token, request: request, success: success) { reason, status, _ in
+            let name = Self.rpcStatus[status] ?? "UNKNOWN"
+            let code = Self.bareNames.contains(reason) || reason.hasPrefix("Status") ? nil : reason
+            let message = "A fault on purpose: \(reason)"
+            return Self.error(status, .init(status: name, code: code, message: message, field: nil))
+        }
+    }
+
+    /// What is wrong before the message itself is looked at, then with the message.
+    private func refusal(
+        of request: InboundRequest,
+        _ checked: Result<FCMRules.Message, FCMRules.RefusalError>
+    ) -> FCMRules.Refusal? {
+        let parts = request.pathOnly.split(separator: "/", omittingEmptySubsequences: false)
+        guard request.method == "POST", parts.count == 5, parts[1] == "v1", parts[2] == "projects",
+            parts[4] == "messages:send"
+        else { return .init(status: "NOT_FOUND", message: "Method not found.") }
+        guard let token = AccessTokens.bearer(request["authorization"]),
+            self.core.accessTokens.isGood(token, for: .fcm)
+        else {
+            return .init(
+                status: "UNAUTHENTICATED",
+                message: "Request had invalid authentication credentials. Expected OAuth 2 access token."
+            )
+        }
+        guard parts[3] == self.project else {
+            return .init(
+                status: "PERMISSION_DENIED",
+                message: "Permission 'cloudmessaging.messages.create' denied on resource"
+            )
+        }
+        let type = (request["content-type"] ?? "").prefix { $0 != ";" }
+        guard type.lowercased() == "application/json" else {
+            return .init(status: "INVALID_ARGUMENT", message: "Invalid content type: application/json is required.")
+        }
+        if case .failure(let error) = checked { return error.refusal }
+        return nil
+    }
+
+    /// The target of a message that is not in order, for the record.
+    private static func target(in data: Data) -> String {
+        let root = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any]
+        let message = root?["message"] as? [String: Any]
+        return message?["token"] as? String ?? message?["fid"] as? String ?? ""
+    }
+
+    private static func httpStatus(_ name: String) -> Int {
+        switch name {
+        case "UNAUTHENTICATED": 401
+        case "PERMISSION_DENIED": 403
+        case "NOT_FOUND": 404
+        default: 400
+        }
+    }
+
+    private static func error(_ status: Int, _ refusal: FCMRules.Refusal) -> Answer {
+        var details: [String] = []
+        if let code = refusal.code {
+            details.append(
+                """
+                {"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":\(JSONText.string(code))}
+                """
+            )
+        }
+        if let field = refusal.field {
+            details.append(
+                """
+                {"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":\
+                \(JSONText.string(field)),"description":\(JSONText.string(refusal.message))}]}
+                """
+            )
+        }
+        var body = "{\"error\":{\"code\":\(status),\"message\":\(JSONText.string(refusal.message))"
+        body += ",\"status\":\(JSONText.string(refusal.status))"
+        if !details.isEmpty { body += ",\"details\":[" + details.joined(separator: ",") + "]" }
+        return Answer.json(status, body + "}}")
+    }
+}

@@ -1,0 +1,227 @@
+import DequeModule
+package import Foundation
+import NIOCore
+
+/// A push as the simulator received it.
+package struct ReceivedPush: Sendable, Equatable {
+    /// Its place among all that came since the start, from 0.
+    package var index: Int
+    package var pns: SimulatedService
+    /// The device token as sent, or the channel URI.
+    package var token: String
+    /// Names in lower case.
+    package var headers: [String: String]
+    package var body: String
+    /// When it came, to the millisecond.
+    package var time: Date
+    /// The status answered; 0 = none was.
+    package var status: Int
+    /// The reason answered, or what else was done: `reset`, `refuse`, `close`, `goaway`, `silence`.
+    package var reason: String?
+}
+
+/// Numbers about all that came since the start or the last reset.
+package struct SimulatorCounts: Sendable, Equatable, Codable {
+    /// The numbers of one service.
+    package struct Service: Sendable, Equatable, Codable {
+        /// All pushes, whatever became of them.
+        package var requests = 0
+        /// By status; `0` = not answered.
+        package var statuses: [String: Int] = [:]
+        /// By reason.
+        package var reasons: [String: Int] = [:]
+        /// Answered 200 and not dropped.
+        package var accepted = 0
+        /// Tokens among the accepted ones.
+        package var distinctTokens = 0
+        /// Accepted more than once: the same `apns-id` to the same token; on FCM and WNS the same body to the same target.
+        package var duplicates = 0
+        /// Access tokens given out.
+        package var accessTokens = 0
+    }
+
+    package var apns = Service()
+    package var fcm = Service()
+    package var wns = Service()
+    /// The index that the next push will have; for `since`.
+    package var next = 0
+    /// Whether distinct tokens and duplicates are still exact: they stop growing at ten million entries.
+    package var isExact = true
+
+    package subscript(pns: SimulatedService) -> Service {
+        get {
+            switch pns {
+            case .apns: self.apns
+            case .fcm: self.fcm
+            case .wns: self.wns
+            }
+        }
+        set {
+            switch pns {
+            case .apns: self.apns = newValue
+            case .fcm: self.fcm = newValue
+            case .wns: self.wns = newValue
+            }
+        }
+    }
+}
+
+/// The last pushes, packed, and the counts of all.
+struct Journal {
+    /// One push in one allocation: 200,000 of them must fit.
+    private struct Entry {
+        var milliseconds: Int64
+        var pns: SimulatedService
+        var status: UInt16
+        var tokenEnd: UInt32
+        var headersEnd: UInt32
+        /// Shared by all the pushes that carry it.
+        var authorization: String?
+        var reason: String?
+        /// Token, then headers as `name 0 value 0`, then the body.
+        var bytes: [UInt8]
+    }
+
+    private let keep: Int
+    private var entries: Deque<Entry> = []
+    private var lastAuthorization: String?
+    private var tokens: Set<Int> = []
+    private var deliveries: Set<Int> = []
+    private(set) var counts = SimulatorCounts()
+
+    private static let maximumHashes = 10_000_000
+
+    init(keep: Int) {
+        self.keep = max(keep, 0)
+    }
+
+    mutating func clear() {
+        let next = self.counts.next
+        self = Journal(keep: self.keep)
+        self.counts.next = next
+    }
+
+    mutating func countAccessToken(of pns: SimulatedService) {
+        self.counts[pns].accessTokens += 1
+    }
+
+    mutating func record(_ pns: SimulatedService, token: String, request: InboundRequest, status: Int, reason: String?)
+    {
+        self.count(pns, token: token, request: request, status: status, reason: reason)
+        guard self.keep > 0 else { return }
+        if self.entries.count >= self.keep { self.entries.removeFirst() }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(1024)
+        bytes.append(contentsOf: token.utf8)
+        let tokenEnd = UInt32(bytes.count)
+        var authorization: String?
+        for field in request.fields {
+            if field.name == "authorization" {
+                if self.lastAuthorization != field.value { self.lastAuthorization = field.value }
+                authorization = self.lastAuthorization
+                continue
+            }
+            bytes.append(contentsOf: field.name.utf8)
+            bytes.append(0)
+            bytes.append(contentsOf: field.value.utf8)
+            bytes.append(0)
+        }
+        let headersEnd = UInt32(bytes.count)
+        bytes.append(contentsOf: request.body.readableBytesView)
+        self.entries.append(
+            Entry(
+                milliseconds: Int64(Date.now.timeIntervalSince1970 * 1000),
+                pns: pns,
+                status: UInt16(clamping: status),
+                tokenEnd: tokenEnd,
+                headersEnd: headersEnd,
+                authorization: authorization,
+                reason: reason,
+                bytes: bytes
+            )
+        )
+    }
+
+    private mutating func count(
+        _ pns: SimulatedService,
+        token: String,
+        request: InboundRequest,
+        status: Int,
+        reason: String?
+    ) {
+        var of = self.counts[pns]
+        of.requests += 1
+        of.statuses[String(status), default: 0] += 1
+        if let reason { of.reasons[reason, default: 0] += 1 }
+        if status == 200, reason == nil {
+            of.accepted += 1
+            if self.deliveries.count < Self.maximumHashes {
+                var hasher = Hasher()
+                hasher.combine(pns)
+                hasher.combine(token)
+                if self.tokens.insert(hasher.finalize()).inserted { of.distinctTokens += 1 }
+                if pns == .apns, let id = request["apns-id"] {
+                    hasher.combine(id)
+                } else {
+                    hasher.combine(request.body)
+                }
+                if !self.deliveries.insert(hasher.finalize()).inserted { of.duplicates += 1 }
+            } else {
+                self.counts.isExact = false
+            }
+        }
+        self.counts[pns] = of
+        self.counts.next += 1
+    }
+
+    /// What matches, oldest first.
+    func received(_ filter: ReceivedFilter) -> [ReceivedPush] {
+        let first = self.counts.next - self.entries.count
+        var found: [ReceivedPush] = []
+        for (offset, entry) in self.entries.enumerated() {
+            let index = first + offset
+            if let wanted = filter.pns, wanted != entry.pns { continue }
+            if let since = filter.sinceIndex, index < since { continue }
+            if let since = filter.sinceTime, entry.milliseconds < Int64((since.timeIntervalSince1970 * 1000).rounded())
+            {
+                continue
+            }
+            let token = String(decoding: entry.bytes[..<Int(entry.tokenEnd)], as: UTF8.self)
+            if let wanted = filter.token, !tokenMatches(token, wanted: wanted, pns: entry.pns) { continue }
+            found.append(Self.unpack(entry, token: token, index: index))
+            if found.count == filter.limit { break }
+        }
+        return found
+    }
+
+    private static func unpack(_ entry: Entry, token: String, index: Int) -> ReceivedPush {
+        let packed = entry.bytes[Int(entry.tokenEnd)..<Int(entry.headersEnd)]
+        let parts = packed.split(separator: 0, omittingEmptySubsequences: false)
+        var headers: [String: String] = [:]
+        for place in stride(from: 0, to: parts.count - 1, by: 2) {
+            let name = String(decoding: parts[place], as: UTF8.self)
+            let value = String(decoding: parts[place + 1], as: UTF8.self)
+            headers[name] = headers[name].map { $0 + ", " + value } ?? value
+        }
+        if let authorization = entry.authorization { headers["authorization"] = authorization }
+        return ReceivedPush(
+            index: index,
+            pns: entry.pns,
+            token: token,
+            headers: headers,
+            body: String(decoding: entry.bytes[Int(entry.headersEnd)...], as: UTF8.self),
+            time: Date(timeIntervalSince1970: Double(entry.milliseconds) / 1000),
+            status: Int(entry.status),
+            reason: entry.reason
+        )
+    }
+}
+
+/// Which pushes are asked for.
+struct ReceivedFilter {
+    var token: String?
+    var pns: SimulatedService?
+    var sinceIndex: Int?
+    var sinceTime: Date?
+    var limit = Int.max
+}

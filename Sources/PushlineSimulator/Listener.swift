@@ -1,0 +1,115 @@
+import NIOCore
+import NIOHTTP1
+import NIOHTTP2
+import NIOPosix
+import NIOSSL
+import NIOTLS
+
+/// Opens the simulator's ports.
+struct Listener {
+    var group: MultiThreadedEventLoopGroup
+    var host = "127.0.0.1"
+
+    /// What is spoken once TLS stands.
+    enum Protocols: Sendable {
+        /// ALPN h2 alone; anything else is cut.
+        case http2(streams: Int)
+        /// By ALPN.
+        case either(streams: Int)
+        case http1
+
+        var names: [String] {
+            switch self {
+            case .http2: ["h2"]
+            case .either: ["h2", "http/1.1"]
+            case .http1: ["http/1.1"]
+            }
+        }
+    }
+
+    /// Listens with TLS.
+    func bind(
+        port: Int,
+        keys: KeyMaterial,
+        protocols: Protocols,
+        responder: any Responder
+    ) async throws -> any Channel {
+        let tls = try keys.serverContext(protocols: protocols.names)
+        return try await self.bind(port: port) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                let pipeline = channel.pipeline.syncOperations
+                try pipeline.addHandler(NIOSSLServerHandler(context: tls))
+                try pipeline.addHandler(
+                    ApplicationProtocolNegotiationHandler { result, channel in
+                        channel.eventLoop.makeCompletedFuture {
+                            try Self.serve(channel, result, protocols, responder)
+                        }
+                    }
+                )
+            }
+        }
+    }
+
+    /// Listens in plain text, HTTP/1.1.
+    func bindPlain(port: Int, responder: any Responder) async throws -> any Channel {
+        try await self.bind(port: port) { channel in
+            channel.eventLoop.makeCompletedFuture {
+                try Self.serveHTTP1(channel, responder)
+            }
+        }
+    }
+
+    private func bind(
+        port: Int,
+        _ initialize: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>
+    ) async throws -> any Channel {
+        try await ServerBootstrap(group: self.group)
+            .serverChannelOption(.backlog, value: 1024)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelInitializer(initialize)
+            .bind(host: self.host, port: port)
+            .get()
+    }
+
+    private static func serve(
+        _ channel: any Channel,
+        _ result: ALPNResult,
+        _ protocols: Protocols,
+        _ responder: any Responder
+    ) throws {
+        switch (protocols, result) {
+        case (.http2(let streams), .negotiated("h2")), (.either(let streams), .negotiated("h2")):
+            try Self.serveHTTP2(channel, streams: streams, responder)
+        case (.http2, _):
+            channel.close(promise: nil)
+        case (.either, _), (.http1, _):
+            try Self.serveHTTP1(channel, responder)
+        }
+    }
+
+    private static func serveHTTP2(_ channel: any Channel, streams: Int, _ responder: any Responder) throws {
+        var connection = NIOHTTP2Handler.ConnectionConfiguration()
+        connection.initialSettings = [
+            HTTP2Setting(parameter: .maxConcurrentStreams, value: streams),
+            HTTP2Setting(parameter: .maxHeaderListSize, value: 16_384),
+        ]
+        // A load generator may ping and cancel as it likes.
+        connection.controlFrameRateLimit.maximumCount = 100_000
+        var stream = NIOHTTP2Handler.StreamConfiguration()
+        stream.streamResetFrameRateLimit.maximumCount = 1_000_000
+        stream.streamErrorRateLimit.maximumCount = 1_000_000
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(
+            NIOHTTP2Handler(mode: .server, connectionConfiguration: connection, streamConfiguration: stream)
+        )
+        try pipeline.addHandler(HTTP2ServerHandler(responder: responder))
+    }
+
+    private static func serveHTTP1(_ channel: any Channel, _ responder: any Responder) throws {
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(HTTPResponseEncoder())
+        try pipeline.addHandler(ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)))
+        try pipeline.addHandler(HTTP1ServerHandler(responder: responder))
+    }
+}

@@ -1,0 +1,227 @@
+import Crypto
+import CryptoExtras
+import Foundation
+package import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+
+/// APNs, FCM and WNS with their token endpoints, on loopback ports, as strict as the real ones.
+///
+/// It can be run as a service or started and stopped by hand. Once stopped it cannot be started again.
+package final class Simulator: Service {
+    /// What exists while it runs.
+    private struct Running {
+        var group: MultiThreadedEventLoopGroup
+        var channels: [any Channel]
+        var urls: SimulatorURLs
+        var credentials: SimulatorCredentials
+        var isFolderOurs: Bool
+    }
+
+    private let configuration: SimulatorConfiguration
+    private let logger: Logger
+    private let core: SimulatorCore
+    private let running = NIOLockedValueBox<Running?>(nil)
+
+    package init(_ configuration: SimulatorConfiguration = SimulatorConfiguration(), logger: Logger? = nil) {
+        self.configuration = configuration
+        self.logger = logger ?? Logger(label: "pushline.simulator") { _ in SwiftLogNoOpLogHandler() }
+        self.core = SimulatorCore(configuration: configuration)
+    }
+
+    /// Binds all ports, then writes the credentials.
+    ///
+    /// - Returns: The addresses.
+    /// - Throws: A port in use, or a folder that cannot be written.
+    @discardableResult
+    package func start() async throws -> SimulatorURLs {
+        let keys = try KeyMaterial.shared()
+        let folder =
+            self.configuration.folder
+            ?? FileManager.default.temporaryDirectory.appending(path: "pushline-simulator-\(UUID().uuidString)").path
+        let credentials = SimulatorCredentials(
+            folder: folder,
+            keys: keys,
+            topic: self.configuration.bundleIDs.first ?? "com.example.pushline"
+        )
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, self.configuration.threads))
+        var channels: [any Channel] = []
+        do {
+            try await self.bind(&channels, group: group, keys: keys, credentials: credentials)
+            let ports = channels.map { $0.localAddress?.port ?? 0 }
+            let urls = SimulatorURLs(apns: ports[0], fcm: ports[1], wns: ports[2], control: ports[3])
+            self.core.urls = urls
+            try credentials.write(urls: urls)
+            let isFolderOurs = self.configuration.folder == nil
+            self.running.withLockedValue {
+                $0 = Running(
+                    group: group,
+                    channels: channels,
+                    urls: urls,
+                    credentials: credentials,
+                    isFolderOurs: isFolderOurs
+                )
+            }
+            self.logger.debug("Simulator listens", metadata: ["simulator.control": "\(urls.control)"])
+            return urls
+        } catch {
+            for channel in channels { try? await channel.close() }
+            try? await group.shutdownGracefully()
+            throw error
+        }
+    }
+
+    private func bind(
+        _ channels: inout [any Channel],
+        group: MultiThreadedEventLoopGroup,
+        keys: KeyMaterial,
+        credentials: SimulatorCredentials
+    ) async throws {
+        let listener = Listener(group: group)
+        let ports = self.configuration.ports
+        let tokens = TokenEndpoint(
+            core: self.core,
+            credentials: credentials,
+            serviceAccountKey: keys.serviceAccountKey.publicKey
+        )
+        let rules = APNsRules(
+            bundleIDs: self.configuration.bundleIDs,
+            keyID: credentials.apnsKeyID,
+            teamID: credentials.apnsTeamID,
+            publicKey: keys.apnsKey.publicKey,
+            tokenUpdates: self.configuration.providerTokenUpdates,
+            tokenWindow: self.configuration.providerTokenWindow
+        )
+        channels.append(
+            try await listener.bind(
+                port: ports.apns,
+                keys: keys,
+                protocols: .http2(streams: self.configuration.apnsInitialStreams),
+                responder: APNsResponder(core: self.core, rules: rules)
+            )
+        )
+        channels.append(
+            try await listener.bind(
+                port: ports.fcm,
+                keys: keys,
+                protocols: .either(streams: self.configuration.fcmStreams),
+                responder: FCMResponder(core: self.core, tokenEndpoint: tokens, project: credentials.fcmProject)
+            )
+        )
+        channels.append(
+            try await listener.bind(
+                port: ports.wns,
+                keys: keys,
+                protocols: .http1,
+                responder: WNSResponder(core: self.core, tokenEndpoint: tokens)
+            )
+        )
+        channels.append(
+            try await listener.bindPlain(port: ports.control, responder: ControlResponder(core: self.core))
+        )
+    }
+
+    /// Closes the ports and every connection, and removes a temporary folder; harmless when it does not run.
+    package func stop() async throws {
+        let running = self.running.withLockedValue { box in
+            defer { box = nil }
+            return box
+        }
+        guard let running else { return }
+        for channel in running.channels { try? await channel.close() }
+        try await running.group.shutdownGracefully()
+        if running.isFolderOurs { try FileManager.default.removeItem(atPath: running.credentials.folder) }
+    }
+
+    /// Runs until graceful shutdown or cancellation, starting first where `start` was not called.
+    package func run() async throws {
+        if self.running.withLockedValue({ $0 == nil }) { try await self.start() }
+        do {
+            try await gracefulShutdown()
+        } catch is CancellationError {
+            // Ends the same way.
+        }
+        try await self.stop()
+    }
+
+    /// The addresses.
+    package var urls: SimulatorURLs {
+        get throws { try self.current().urls }
+    }
+
+    /// What an app needs to send here.
+    package var credentials: SimulatorCredentials {
+        get throws { try self.current().credentials }
+    }
+
+    private func current() throws -> Running {
+        guard let running = self.running.withLockedValue({ $0 }) else { throw SimulatorError("not started") }
+        return running
+    }
+
+    /// Makes something go wrong from now on.
+    package func inject(_ fault: SimulatorFault) {
+        _ = self.core.state.withLockedValue { $0.add(fault) }
+    }
+
+    /// Forgets faults, received pushes and counts; access tokens stay good.
+    package func reset() {
+        self.core.state.withLockedValue { $0.reset() }
+    }
+
+    /// Forgets the faults alone.
+    package func clearFaults() {
+        self.core.state.withLockedValue { $0.clearFaults() }
+    }
+
+    /// Makes all access tokens given out so far useless, so that the next push is answered 401.
+    package func revokeAccessTokens() {
+        self.core.accessTokens.revokeAll()
+    }
+
+    /// The kept pushes that match, oldest first.
+    ///
+    /// - Parameters:
+    ///   - token: A device token or channel URI, whole or its end.
+    ///   - pns: The service.
+    ///   - since: The first index wanted.
+    /// - Returns: What came in, whatever was answered.
+    package func received(
+        token: String? = nil,
+        pns: SimulatedService? = nil,
+        since: Int? = nil
+    ) -> [ReceivedPush] {
+        let filter = ReceivedFilter(token: token, pns: pns, sinceIndex: since)
+        return self.core.state.withLockedValue { $0.journal.received(filter) }
+    }
+
+    /// Counts of all that came in since the start or the last reset.
+    package var counts: SimulatorCounts {
+        self.core.state.withLockedValue { $0.journal.counts }
+    }
+}
+
+/// Runs a simulator around a body, and stops it whatever comes of the body.
+///
+/// - Parameters:
+///   - configuration: Ports, folder and limits.
+///   - body: What to do while it runs.
+/// - Returns: What the body returns.
+/// - Throws: What the body throws, or why the simulator could not start or stop.
+package func withSimulator<Value>(
+    _ configuration: SimulatorConfiguration = SimulatorConfiguration(),
+    _ body: (Simulator) async throws -> Value
+) async throws -> Value {
+    let simulator = Simulator(configuration)
+    try await simulator.start()
+    let outcome: Result<Value, any Error>
+    do {
+        outcome = .success(try await body(simulator))
+    } catch {
+        outcome = .failure(error)
+    }
+    try await simulator.stop()
+    return try outcome.get()
+}

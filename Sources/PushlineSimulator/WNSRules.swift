@@ -1,0 +1,97 @@
+import Foundation
+import FoundationXML
+import NIOCore
+
+/// Microsoft's rules for one push (contract, 3.2 and 3.5).
+struct WNSRules: Sendable {
+    /// What is wrong with a push.
+    struct Refusal: Equatable {
+        var status: Int
+        var description: String
+    }
+
+    static let maximumBody = 5000
+
+    /// Checks all but the access token.
+    func check(_ request: InboundRequest) -> Refusal? {
+        guard request.method == "POST" else { return Refusal(status: 405, description: "Only POST is allowed") }
+        if request["transfer-encoding"] != nil { return Self.bad("Chunked bodies are not supported") }
+        if request["expect"] != nil { return Self.bad("Expect is not supported") }
+        guard let length = request["content-length"].flatMap({ Int($0) }), length == request.bodySize else {
+            return Self.bad("Content-Length is required")
+        }
+        guard let type = request["x-wns-type"] else { return Self.bad("X-WNS-Type is required") }
+        let given = (request["content-type"] ?? "").prefix { $0 != ";" }.lowercased()
+        switch type {
+        case "wns/toast", "wns/tile", "wns/badge":
+            guard given == "text/xml" else { return Self.bad("Content-Type must be text/xml for \(type)") }
+        case "wns/raw":
+            guard given == "application/octet-stream" else {
+                return Self.bad("Content-Type must be application/octet-stream for wns/raw")
+            }
+        default:
+            return Self.bad("X-WNS-Type is none of toast, tile, badge, raw")
+        }
+        if let refusal = Self.optionalHeaders(request) { return refusal }
+        if request.bodySize > Self.maximumBody {
+            return Refusal(status: 413, description: "The payload exceeds 5000 bytes")
+        }
+        guard type != "wns/raw" else { return nil }
+        let root = String(type.dropFirst("wns/".count))
+        guard WellFormedXML.root(of: Data(request.body.readableBytesView)) == root else {
+            return Self.bad("The payload is no well-formed XML with the root \(root)")
+        }
+        return nil
+    }
+
+    private static func optionalHeaders(_ request: InboundRequest) -> Refusal? {
+        if let tag = request["x-wns-tag"] {
+            guard (1...16).contains(tag.utf8.count), tag.utf8.allSatisfy({ FormCoding.isAlphanumeric($0) }) else {
+                return Self.bad("X-WNS-Tag is at most 16 alphanumerics")
+            }
+        }
+        if let ttl = request["x-wns-ttl"] {
+            guard let seconds = Int(ttl), seconds >= 0 else { return Self.bad("X-WNS-TTL is a number of seconds") }
+        }
+        if let priority = request["x-wns-priority"], !["1", "2", "3", "4"].contains(priority) {
+            return Self.bad("X-WNS-PRIORITY is 1 to 4")
+        }
+        if let policy = request["x-wns-cache-policy"], !["cache", "no-cache"].contains(policy) {
+            return Self.bad("X-WNS-Cache-Policy is cache or no-cache")
+        }
+        if let wanted = request["x-wns-requestforstatus"], !["true", "false"].contains(wanted) {
+            return Self.bad("X-WNS-RequestForStatus is true or false")
+        }
+        if request["x-wns-suppresspopup"] != nil { return Self.bad("X-WNS-SuppressPopup is for phones alone") }
+        return nil
+    }
+
+    private static func bad(_ description: String) -> Refusal {
+        Refusal(status: 400, description: description)
+    }
+}
+
+/// Whether bytes are well-formed XML, by Foundation's event parser.
+final class WellFormedXML: NSObject, XMLParserDelegate {
+    private var root: String?
+
+    /// The name of the root element; nil where the text is not well-formed or has a document type.
+    static func root(of data: Data) -> String? {
+        // No push needs a DTD, and entities in one can grow without bound.
+        guard data.range(of: Data("<!DOCTYPE".utf8)) == nil else { return nil }
+        let delegate = WellFormedXML()
+        let parser = XMLParser(data: data)
+        parser.delegate = delegate
+        return parser.parse() ? delegate.root : nil
+    }
+
+    func parser(
+        _ parser: XMLParser,
+        didStartElement elementName: String,
+        namespaceURI: String?,
+        qualifiedName qName: String?,
+        attributes attributeDict: [String: String]
+    ) {
+        if self.root == nil { self.root = elementName }
+    }
+}
