@@ -50,6 +50,7 @@ extension DeliverBatch {
         let version: UInt8 = try reader.integer()
         guard version == Self.version else { throw MalformedBatch("its version is \(version), not \(Self.version)") }
         let flags = Flags(rawValue: try reader.integer())
+        guard flags.isSubset(of: .all) else { throw MalformedBatch("it has flags of another version") }
         guard let app = try? AppID(try reader.text()) else { throw MalformedBatch("its app has no legal name") }
         let job = JobID(high: try reader.integer(), low: try reader.integer())
         guard let pns = PNS(code: try reader.integer()) else { throw MalformedBatch("its push service is unknown") }
@@ -83,6 +84,7 @@ extension DeliverBatch {
             devices.handles.append(handles[start..<Int(end)])
             start = Int(end)
         }
+        guard start == handles.count else { throw MalformedBatch("it has more handles than devices") }
         if flags.contains(.packed) { devices.handles = Hexadecimal.unpacked(devices.handles) }
         if flags.contains(.tries) { for _ in 0..<count { devices.tries.append(try reader.integer()) } }
         if flags.contains(.waits) { for _ in 0..<count { devices.waits.append(try reader.integer()) } }
@@ -107,6 +109,7 @@ extension DeliverBatch {
         static let waits = Flags(rawValue: 8)
         /// The handles are hexadecimal digits, two in a byte.
         static let packed = Flags(rawValue: 16)
+        static let all: Flags = [.keepUntil, .collapse, .tries, .waits, .packed]
     }
 }
 

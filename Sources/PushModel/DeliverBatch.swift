@@ -94,8 +94,10 @@ package struct BatchKey: Hashable, Sendable, CustomStringConvertible {
     package init?(_ text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 4, let job = JobID(String(parts[0])), let pns = PNS(rawValue: String(parts[1])),
-            let page = Int(parts[2]), let attempt = Int(parts[3]), page >= 0, attempt >= 0
+            let page = UInt32(parts[2]), let attempt = UInt32(parts[3])
         else { return nil }
-        self.init(job: job, pns: pns, page: page, attempt: attempt)
+        self.init(job: job, pns: pns, page: Int(page), attempt: Int(attempt))
+        // One text a key: no `+1`, `007` or upper-case id.
+        guard self.description == text else { return nil }
     }
 }

@@ -80,23 +80,40 @@ package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
 
     private static func channel(_ text: String, pns: PNS, prefixes: [String]) throws(InvalidValue) -> String {
         let visible = try Handle.visible(text)
-        if prefixes.contains(where: { !$0.isEmpty && visible.hasPrefix($0) }) { return visible }
+        // Some URL parsers end the host at a backslash and others do not: no channel has one.
+        guard !visible.contains("\\") else { throw InvalidValue("a channel URI has no backslash") }
+        if prefixes.contains(where: { Handle.begins(visible, with: $0) }) { return visible }
         // What stands between the scheme and the first of / ? # is the authority; user information and a port have no place.
         let scheme = "https://"
         let domains = pns == .wns ? [".notify.windows.com"] : [".notify.live.net", ".notify.windows.com"]
         let schemes = pns == .wns ? [scheme] : [scheme, "http://"]
         for start in schemes where visible.lowercased().hasPrefix(start) {
             let rest = visible.dropFirst(start.count)
-            let host = rest.prefix { !"/?#\\".contains($0) }.lowercased()
-            let isName = host.utf8.allSatisfy { byte in
-                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
-                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                    || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
-            }
+            let host = rest.prefix { !"/?#".contains($0) }.lowercased()
+            let isName = !host.hasPrefix(".") && !host.contains("..") && host.utf8.allSatisfy(Handle.isHostByte)
             if isName, domains.contains(where: { host.hasSuffix($0) }) { return visible }
         }
         let wanted = pns == .wns ? "an https address under notify.windows.com" : "an address under notify.live.net"
         throw InvalidValue("a \(pns.rawValue.uppercased()) channel is \(wanted)")
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+            UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+
+    /// Whether a channel begins as the operator allows.
+    ///
+    /// Where the prefix is a host without a path, the host must end there: `https://127.0.0.1:84` does not allow port 8443,
+    /// nor `https://127.0.0.1:84@elsewhere`.
+    private static func begins(_ channel: String, with prefix: String) -> Bool {
+        guard !prefix.isEmpty, channel.hasPrefix(prefix) else { return false }
+        let hasPath = prefix.split(separator: "://", maxSplits: 1).last?.contains("/") == true
+        return hasPath || channel.dropFirst(prefix.count).first.map { "/?#".contains($0) } != false
     }
 }
 

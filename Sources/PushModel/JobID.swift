@@ -22,6 +22,7 @@ package struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
 
     /// Reads the canonical 8-4-4-4-12 form, in any letter case.
     package init?(_ text: String) {
+        guard text.utf8.count == 36 else { return nil }
         var digits = 0
         var high: UInt64 = 0
         var low: UInt64 = 0
@@ -40,7 +41,6 @@ package struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
             if digits < 16 { high = high << 4 | UInt64(value) } else { low = low << 4 | UInt64(value) }
             digits += 1
         }
-        guard digits == 32, text.utf8.count == 36 else { return nil }
         self.init(high: high, low: low)
     }
 

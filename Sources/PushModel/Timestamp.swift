@@ -29,14 +29,40 @@ package struct Timestamp: Codable, Hashable, Sendable, Comparable {
     }
 
     /// Whole seconds since the Unix epoch, rounded down: what `apns-expiration` and JWTs carry.
-    package var seconds: Int64 { self.milliseconds >= 0 ? self.milliseconds / 1000 : (self.milliseconds - 999) / 1000 }
+    package var seconds: Int64 { Self.divide(self.milliseconds, by: 1000).quotient }
 
     /// RFC 3339 in UTC with milliseconds, such as `2026-11-21T08:30:00.000Z`.
+    ///
+    /// In whole numbers: `Date` keeps seconds as a floating-point number and prints every second millisecond one too low.
     package var iso8601: String {
-        Date(timeIntervalSince1970: Double(self.milliseconds) / 1000)
-            .formatted(
-                .iso8601.year().month().day().timeZone(separator: .omitted).time(includingFractionalSeconds: true)
-            )
+        let (days, rest) = Self.divide(self.milliseconds, by: 86_400_000)
+        let (year, month, day) = Self.civil(day: days)
+        func padded(_ number: Int64, _ width: Int) -> String {
+            let digits = String(number)
+            return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        }
+        let date = "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
+        let time = "\(padded(rest / 3_600_000, 2)):\(padded(rest / 60_000 % 60, 2)):\(padded(rest / 1000 % 60, 2))"
+        return "\(date)T\(time).\(padded(rest % 1000, 3))Z"
+    }
+
+    /// The date of a day of the Gregorian calendar, counted from 1970-01-01.
+    ///
+    /// Years begin in March here, so that the leap day is a year's last; 400 years have 146,097 days.
+    private static func civil(day: Int64) -> (year: Int64, month: Int64, day: Int64) {
+        // 0000-03-01 is 719,468 days before 1970-01-01.
+        let (era, dayOfEra) = Self.divide(day + 719_468, by: 146_097)
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let marchMonth = (5 * dayOfYear + 2) / 153
+        let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * marchMonth + 2) / 5 + 1)
+    }
+
+    /// Division that rounds down, for moments before 1970.
+    private static func divide(_ number: Int64, by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+        let (quotient, remainder) = number.quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 
     package func advanced(by duration: Duration) -> Timestamp {

@@ -1,0 +1,134 @@
+import Foundation
+import PushModel
+import Testing
+
+/// Job rows and messages keep these forms: whoever changes one breaks what is stored.
+@Suite struct CodingTests {
+    private func json(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+
+    private func expect<T: Codable & Equatable>(_ value: T, _ golden: String) throws {
+        #expect(try self.json(value) == golden)
+        #expect(try JSONDecoder().decode(T.self, from: Data(golden.utf8)) == value)
+    }
+
+    @Test func sendOfAMessage() throws {
+        let request = SendRequest(
+            audience: .any([.tag(try Tag("a")), .tag(try Tag("username:b"))]),
+            platforms: [.apns, .fcm],
+            content: .message(.init(title: "T", body: "B", data: ["k": "v"])),
+            timeToLive: .seconds(60),
+            collapse: "c"
+        )
+        try self.expect(
+            Job.Work.send(request),
+            #"{"send":{"_0":{"audience":{"any":["a","username:b"]},"collapse":"c","#
+                + #""content":{"message":{"_0":{"body":"B","data":{"k":"v"},"title":"T"}}},"#
+                + #""platforms":["apns","fcm"],"ttl":60}}}"#
+        )
+    }
+
+    @Test func sendOfClassicText() throws {
+        try self.expect(
+            SendRequest(
+                audience: .tag(try Tag("a")),
+                content: .classic(sender: try UserName("bob"), text: "\"<é\u{0}")
+            ),
+            #"{"audience":"a","content":{"classic":{"sender":"bob","text":"\"<é\u0000"}},"platforms":[]}"#
+        )
+    }
+
+    @Test func sendOfARichPush() throws {
+        try self.expect(
+            SendRequest(
+                audience: .tag(try Tag("a")),
+                content: .rich(.init(id: 7, message: "m", richType: "img", isSecure: true)),
+                timeToLive: .zero
+            ),
+            #"{"audience":"a","content":{"rich":{"_0":{"id":7,"isSecure":true,"message":"m","richType":"img"}}},"#
+                + #""platforms":[],"ttl":0}"#
+        )
+    }
+
+    @Test func platformsMayBeMissing() throws {
+        let text = #"{"audience":"a","content":{"message":{"_0":{"data":{}}}}}"#
+        let request = try JSONDecoder().decode(SendRequest.self, from: Data(text.utf8))
+        #expect(request == SendRequest(audience: .tag(try Tag("a")), content: .message(.init())))
+    }
+
+    @Test func registerRequests() throws {
+        let id = try #require(RegistrationID("abc"))
+        try self.expect(
+            Job.Work.register(.issue(candidate: id, handles: [Handle(stored: "AB"), Handle(stored: "ab")])),
+            #"{"register":{"_0":{"issue":{"candidate":"abc","handles":["AB","ab"]}}}}"#
+        )
+        try self.expect(
+            RegisterRequest.upsert(id, .init(pns: .fcm, handle: Handle(stored: "t"), tags: [try Tag("a")])),
+            #"{"upsert":{"_0":"abc","_1":{"handle":"t","pns":"fcm","tags":["a"]}}}"#
+        )
+        try self.expect(RegisterRequest.delete(id), #"{"delete":{"_0":"abc"}}"#)
+    }
+
+    @Test func registerResults() throws {
+        let id = try #require(RegistrationID("abc"))
+        try self.expect(RegisterResult.issued(id), #"{"issued":{"_0":"abc"}}"#)
+        try self.expect(RegisterResult.done, #"{"done":{}}"#)
+        try self.expect(RegisterResult.superseded, #"{"superseded":{}}"#)
+        try self.expect(RegisterResult.gone, #"{"gone":{}}"#)
+        try self.expect(RegisterResult.notFound, #"{"notFound":{}}"#)
+        try self.expect(RegisterResult.refused("why"), #"{"refused":{"_0":"why"}}"#)
+    }
+
+    @Test func envelope() throws {
+        try self.expect(
+            JobEnvelope(app: .default, job: JobID(high: 1, low: 2)),
+            #"{"app":"default","job":"00000000-0000-0001-0000-000000000002","version":1}"#
+        )
+    }
+
+    @Test func tally() throws {
+        var tally = Tally()
+        tally.targets = 6
+        tally.accepted = 3
+        tally.failed = [.unregistered: 1, .retiredService: 2]
+        #expect(tally.accounted == 6)
+        try self.expect(
+            tally,
+            #"{"accepted":3,"cancelled":0,"expired":0,"failed":{"retired-service":2,"unregistered":1},"targets":6}"#
+        )
+        tally += tally
+        #expect(tally.targets == 12)
+        #expect(tally.failed == [.unregistered: 2, .retiredService: 4])
+    }
+
+    @Test func appSpec() throws {
+        var spec = AppSpec()
+        spec.wns = .init(clientID: "c", clientSecretFile: "/s", tokenURL: "https://t")
+        spec.registrationLifetimeDays = 90
+        #expect(try JSONDecoder().decode(AppSpec.self, from: JSONEncoder().encode(spec)) == spec)
+    }
+
+    @Test(arguments: [
+        #""a b""#, #"{"any":["a","b c"]}"#, "{}", "[]", "null", "1", #"{"any":"a"}"#, #"{"any":null}"#,
+        #"{"all":["a"]}"#,
+    ])
+    func noTagExpressions(text: String) {
+        #expect(throws: (any Error).self) {
+            try JSONDecoder().decode([TagExpression].self, from: Data("[\(text)]".utf8))
+        }
+    }
+
+    @Test func tagExpressions() throws {
+        let a = try Tag("a")
+        let b = try Tag("b")
+        let nested = TagExpression.any([.tag(a), .any([.tag(b), .tag(a)]), .any([])])
+        #expect(nested.tags == [a, b])
+        #expect(nested.matches([b]))
+        #expect(!nested.matches([try Tag("c")]))
+        #expect(!TagExpression.any([]).matches([a]))
+        try self.expect(nested, #"{"any":["a",{"any":["b","a"]},{"any":[]}]}"#)
+    }
+}

@@ -1,0 +1,145 @@
+import PushModel
+import Testing
+
+@Suite struct DeliverBatchTests {
+    static func batch(devices count: Int, again: Bool) throws -> DeliverBatch {
+        var devices = DeliverBatch.Devices()
+        for index in 0..<count {
+            devices.rows.append(Int64(index) * 7 - 3)
+            devices.handles.append(index % 5 == 4 ? "".utf8 : "token-é-\(index)".utf8)
+            if again {
+                devices.tries.append(UInt8(index % 256))
+                devices.waits.append(UInt32(index) * 1000)
+            }
+        }
+        return DeliverBatch(
+            app: try AppID("shop"),
+            key: BatchKey(job: .make(), pns: again ? .wns : .apns, page: 12, attempt: again ? 3 : 0),
+            priority: again ? .low : .high,
+            expires: Timestamp(milliseconds: 1_800_000_000_123),
+            keepUntil: again ? DeliverBatch.nowOrNever : nil,
+            collapse: again ? "key" : nil,
+            payload: NativePayload(kind: again ? .toast : .alert, body: Array("{\"a\":\"é\"}".utf8)),
+            devices: devices
+        )
+    }
+
+    @Test(arguments: [0, 1, 17, 1000], [false, true]) func roundTrip(devices: Int, again: Bool) throws {
+        let batch = try Self.batch(devices: devices, again: again)
+        #expect(try DeliverBatch(decoding: batch.encoded()) == batch)
+    }
+
+    @Test(arguments: [["00ff", "", "a1b2c3"], ["00ff", "abc"], ["00FF", "a1"], [], ["zz"]])
+    func tokensOfAPNsTravelPackedWhereTheyCan(handles: [String]) throws {
+        var batch = try Self.batch(devices: 0, again: false)
+        batch.devices.rows = handles.indices.map { Int64($0) }
+        batch.devices.handles = HandleList(handles.map(Handle.init(stored:)))
+        #expect(try DeliverBatch(decoding: batch.encoded()) == batch)
+    }
+
+    @Test func staysUnderItsSize() throws {
+        let batch = try Self.batch(devices: DeliverBatch.maximumDevices, again: true)
+        #expect(batch.encoded().count < DeliverBatch.maximumBytes)
+    }
+
+    @Test(arguments: [false, true]) func everyTruncationIsMalformed(again: Bool) throws {
+        let bytes = try Self.batch(devices: 9, again: again).encoded()
+        for length in 0..<bytes.count {
+            #expect(throws: MalformedBatch.self) { try DeliverBatch(decoding: Array(bytes.prefix(length))) }
+        }
+        #expect(throws: MalformedBatch.self) { try DeliverBatch(decoding: bytes + [0]) }
+    }
+
+    /// Any one byte changed: either it is refused, or it is a batch that writes back what was read.
+    @Test func everyChangedByteIsHarmless() throws {
+        let bytes = try Self.batch(devices: 5, again: true).encoded()
+        for index in bytes.indices {
+            for change: UInt8 in [1, 0x80, 0xFF] {
+                var changed = bytes
+                changed[index] ^= change
+                guard let batch = try? DeliverBatch(decoding: changed) else { continue }
+                #expect(batch.devices.handles.count == batch.devices.count)
+                #expect(try DeliverBatch(decoding: batch.encoded()) == batch)
+            }
+        }
+    }
+
+    @Test func randomBytesNeverCrash() throws {
+        let start = try Self.batch(devices: 3, again: true).encoded()
+        for round in 0..<20_000 {
+            let kept = round % 2 == 0 ? 1 : Int.random(in: 0...start.count)
+            let bytes = start.prefix(kept) + (0..<Int.random(in: 0...120)).map { _ in UInt8.random(in: 0...255) }
+            if let batch = try? DeliverBatch(decoding: Array(bytes)) {
+                #expect(batch.devices.handles.count == batch.devices.count)
+            }
+        }
+    }
+
+    @Test func countsThatLieNeedNoMemory() throws {
+        var bytes = try Self.batch(devices: 0, again: false).encoded()
+        // The count and the empty handles' length are the last eight bytes.
+        bytes.replaceSubrange(bytes.count - 8..<bytes.count, with: [UInt8](repeating: 0xFF, count: 8))
+        #expect(throws: MalformedBatch.self) { try DeliverBatch(decoding: bytes) }
+    }
+
+    @Test func otherVersionsAreRefused() throws {
+        var bytes = try Self.batch(devices: 1, again: false).encoded()
+        bytes[0] = 2
+        let error = #expect(throws: MalformedBatch.self) { try DeliverBatch(decoding: bytes) }
+        #expect(error?.description.contains("version is 2") == true)
+    }
+
+    @Test func flagsOfAnotherVersionAreRefused() throws {
+        var bytes = try Self.batch(devices: 1, again: false).encoded()
+        bytes[1] |= 0x20
+        #expect(throws: MalformedBatch.self) { try DeliverBatch(decoding: bytes) }
+    }
+
+    /// What a worker of this version writes, a worker of the next must read.
+    @Test func formIsPinned() throws {
+        var devices = DeliverBatch.Devices()
+        devices.rows = [1, -1]
+        devices.handles = HandleList(["ab", "c"].map(Handle.init(stored:)))
+        let batch = DeliverBatch(
+            app: .default,
+            key: BatchKey(job: JobID(high: 1, low: 2), pns: .fcm, page: 3, attempt: 4),
+            priority: .normal,
+            expires: Timestamp(milliseconds: 5),
+            keepUntil: nil,
+            collapse: "k",
+            payload: NativePayload(kind: .message, body: [6, 7]),
+            devices: devices
+        )
+        let head: [UInt8] = [1, 2, 7, 0, 0, 0] + Array("default".utf8)
+        let key: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2, 3, 0, 0, 0, 4, 0, 0, 0]
+        let options: [UInt8] = [1, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, UInt8(ascii: "k")]
+        let payload: [UInt8] = [3, 2, 0, 0, 0, 6, 7]
+        let rows: [UInt8] = [2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 255, count: 8)
+        let handles: [UInt8] = [2, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0] + Array("abc".utf8)
+        #expect(batch.encoded() == head + key + options + payload + rows + handles)
+    }
+}
+
+@Suite struct BatchKeyTests {
+    @Test func roundTrip() throws {
+        let key = BatchKey(
+            job: JobID(high: 0x0190_0000_0001_7ABC, low: 0x8000_0000_0000_00FF),
+            pns: .wns,
+            page: 12,
+            attempt: 3
+        )
+        #expect(key.description == "01900000-0001-7abc-8000-0000000000ff/wns/12/3")
+        #expect(BatchKey(key.description) == key)
+    }
+
+    @Test(arguments: [
+        "", "/", "///", "01900000-0001-7abc-8000-0000000000ff", "01900000-0001-7abc-8000-0000000000ff/wns/12",
+        "01900000-0001-7abc-8000-0000000000ff/wns/12/3/", "01900000-0001-7abc-8000-0000000000ff/gcm/12/3",
+        "01900000-0001-7abc-8000-0000000000ff/wns/-1/3", "01900000-0001-7abc-8000-0000000000ff/wns/+1/3",
+        "01900000-0001-7abc-8000-0000000000ff/wns/01/3", "01900000-0001-7abc-8000-0000000000ff/wns/1/4294967296",
+        "01900000-0001-7abc-8000-0000000000FF/wns/1/3", "x/wns/1/3",
+    ])
+    func refusesOtherTexts(text: String) {
+        #expect(BatchKey(text) == nil)
+    }
+}

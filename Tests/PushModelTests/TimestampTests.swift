@@ -1,0 +1,53 @@
+import Foundation
+import PushModel
+import Testing
+
+@Suite struct TimestampTests {
+    @Test(arguments: [
+        (Int64(0), "1970-01-01T00:00:00.000Z"), (1, "1970-01-01T00:00:00.001Z"), (-1, "1969-12-31T23:59:59.999Z"),
+        (1_700_000_000_123, "2023-11-14T22:13:20.123Z"), (1_795_250_000_999, "2026-11-21T08:33:20.999Z"),
+        (951_782_400_000, "2000-02-29T00:00:00.000Z"), (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+    ])
+    func iso8601(milliseconds: Int64, text: String) {
+        #expect(Timestamp(milliseconds: milliseconds).iso8601 == text)
+    }
+
+    /// A millisecond must not get lost on its way through floating-point seconds.
+    @Test func everyMillisecondOfASecond() {
+        for millisecond in Int64(0)..<1000 {
+            let text = Timestamp(milliseconds: 1_795_250_000_000 + millisecond).iso8601
+            #expect(text == "2026-11-21T08:33:20.\(String(1000 + millisecond).dropFirst())Z")
+        }
+    }
+
+    @Test func everyWeekOf800Years() throws {
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = try #require(TimeZone(secondsFromGMT: 0))
+        for day in stride(from: Int64(-135_000), to: 146_000, by: 7) {
+            let date = Date(timeIntervalSince1970: Double(day) * 86_400)
+            let parts = calendar.dateComponents([.year, .month, .day], from: date)
+            let numbers = Timestamp(milliseconds: day * 86_400_000).iso8601.prefix(10).split(separator: "-").map {
+                Int($0)
+            }
+            #expect(numbers == [parts.year, parts.month, parts.day])
+        }
+    }
+
+    @Test(arguments: [(Int64(0), Int64(0)), (999, 0), (1000, 1), (-1, -1), (-1000, -1), (-1001, -2), (1_999, 1)])
+    func seconds(milliseconds: Int64, seconds: Int64) {
+        #expect(Timestamp(milliseconds: milliseconds).seconds == seconds)
+    }
+
+    @Test func arithmetic() {
+        let start = Timestamp(milliseconds: 1000)
+        #expect(start.advanced(by: .milliseconds(-1500)).milliseconds == -500)
+        #expect(start.duration(to: Timestamp(milliseconds: 400)) == .milliseconds(-600))
+        #expect(Duration.milliseconds(1500).inSeconds == 1.5)
+        #expect((Duration.milliseconds(1500) + .microseconds(999)).milliseconds == 1500)
+        #expect(abs(Timestamp.now.milliseconds - Int64(Date().timeIntervalSince1970 * 1000)) < 10_000)
+    }
+
+    @Test func isANumberInJSON() throws {
+        #expect(try JSONEncoder().encode([Timestamp(milliseconds: 12)]) == Data("[12]".utf8))
+    }
+}
