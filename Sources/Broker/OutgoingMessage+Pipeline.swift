@@ -29,6 +29,7 @@ extension OutgoingMessage {
             ),
             body: batch.encoded()
         )
+        self.properties.headers[MessageProperties.devicesHeader] = String(batch.devices.count)
     }
 
     /// The hint to the process that waits for a job: "look at it" (rule 16).
@@ -57,6 +58,8 @@ extension MessageProperties {
     package static let deliverType = "deliver"
     package static let appHeader = "app"
     package static let traceparentHeader = "traceparent"
+    /// On deliver messages: how many devices they hold, so that a worker knows before it reads them.
+    package static let devicesHeader = "devices"
     /// On dead messages: the queue they came from.
     package static let queueHeader = "queue"
     /// On dead messages: why they died.

@@ -10,11 +10,12 @@ package import Store
 package struct DeliveryWorker: Service {
     /// The pace of delivery.
     package struct Configuration: Sendable {
-        /// The most batches in work for each push service; one more for urgent ones.
+        /// The most devices in work for each push service, and one urgent batch beyond them.
         ///
-        /// Duplicates after a crash are bounded by
-        /// this times the devices of a batch (rule 10).
-        package var batches = 4
+        /// This bounds the duplicates after a crash (rule 10).
+        package var devices = 4 * DeliverBatch.maximumDevices
+        /// The most batches in work for each push service, however small they are.
+        package var batches = 64
         /// How long a batch may be sent before what is left is carried: nobody holds a delivery for more than 60 s (rule 4).
         package var sendingTime: Duration = .seconds(45)
         package var retry = RetryPolicy()
@@ -58,7 +59,7 @@ package struct DeliveryWorker: Service {
             group.addTask { try await self.watchForStops() }
             try await withThrowingDiscardingTaskGroup { consumers in
                 for pns in PNS.allCases where pns.isInService {
-                    let gate = WeightedGate(places: self.configuration.batches)
+                    let gate = WeightedGate(places: self.configuration.devices)
                     for priority in Priority.allCases {
                         let consumer = self.consumer(
                             of: QueueName.deliver(pns, priority),
@@ -78,10 +79,17 @@ package struct DeliveryWorker: Service {
             broker: self.broker,
             queue: queue,
             priority: priority,
-            prefetch: self.configuration.batches,
+            prefetch: self.configuration.batches / 2,
             gate: gate,
             logger: self.logger,
             handle: { delivery, subscription in try await self.handle(delivery, subscription, queue: queue) },
+            cost: { delivery in
+                let count = delivery.properties.headers[MessageProperties.devicesHeader].flatMap { Int($0) }
+                return max(
+                    count ?? DeliverBatch.maximumDevices,
+                    self.configuration.devices / self.configuration.batches
+                )
+            },
             intercept: { delivery, subscription in
                 guard let key = BatchKey(delivery.properties.messageID) else { return false }
                 return self.inWork.join(key, delivery, subscription)

@@ -16,6 +16,8 @@ struct QueueConsumer: Sendable {
     let logger: Logger
     /// Works on one message, and acknowledges it when it is done with.
     let handle: @Sendable (Delivery, any Subscription) async throws -> Void
+    /// How many of the gate's places a message takes.
+    var cost: @Sendable (Delivery) -> Int = { _ in 1 }
     /// Whether a message that comes again is worked on with nothing else beside it (rule 5).
     var isolatesRepeats = true
     /// Takes a message over before it waits for a place, such as one that is being worked on already.
@@ -59,7 +61,7 @@ struct QueueConsumer: Sendable {
             while let delivery = try await subscription.next() {
                 if self.intercept(delivery, subscription) { continue }
                 let isAlone = self.isolatesRepeats && delivery.deliveryCount > 0
-                let place = try await self.gate.enter(isAlone ? nil : self.priority)
+                let place = try await self.gate.enter(isAlone ? nil : self.priority, cost: self.cost(delivery))
                 group.addTask {
                     defer { self.gate.leave(place) }
                     do {

@@ -3,13 +3,14 @@ package import PushModel
 
 /// Bounds how much a worker does at once, and shares the places between priorities by their weights (rule 12).
 ///
-/// One place is kept for ``Priority/high``, so that urgent work finds room while a campaign fills the rest. Who asks for the
-/// whole gate is alone in it (rule 5).
+/// Work may take several places: a batch of a thousand devices is not one of a single device. One entrance beyond the places is
+/// kept for ``Priority/high``, so that urgent work finds room while a campaign fills the rest. Who asks for the whole gate is
+/// alone in it (rule 5).
 package final class WeightedGate: Sendable {
     /// Where someone stands inside; it is given back with ``leave(_:)``.
-    enum Place {
-        case ordinary
-        /// The one beyond the others, for urgent work.
+    enum Place: Equatable {
+        case ordinary(Int)
+        /// The entrance beyond the places, for urgent work.
         case reserved
         case whole
     }
@@ -18,11 +19,12 @@ package final class WeightedGate: Sendable {
 
     private struct Waiter {
         let id: UInt64
+        let cost: Int
         let entrance: Entrance
     }
 
     private struct State {
-        var ordinary = 0
+        var taken = 0
         var isReservedTaken = false
         var isExclusive = false
         var nextID: UInt64 = 0
@@ -37,7 +39,7 @@ package final class WeightedGate: Sendable {
     private let places: Int
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter places: How many may be inside at once, at least 1; one more for urgent work.
+    /// - Parameter places: How many there are, at least 1.
     package init(places: Int) {
         precondition(places > 0, "a gate without places would never open")
         self.places = places
@@ -47,22 +49,26 @@ package final class WeightedGate: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled while it waits; whatever `body` throws.
     package func withPlace<Result>(_ priority: Priority, _ body: () async throws -> Result) async throws -> Result {
-        let place = try await self.enter(priority)
+        let place = try await self.enter(priority, cost: 1)
         defer { self.leave(place) }
         return try await body()
     }
 
     /// Runs `body` with nobody else in the gate.
     package func alone<Result>(_ body: () async throws -> Result) async throws -> Result {
-        let place = try await self.enter(nil)
+        let place = try await self.enter(nil, cost: self.places)
         defer { self.leave(place) }
         return try await body()
     }
 
-    /// Waits for a place and takes it.
+    /// Waits for room and takes it; ``leave(_:)`` gives it back.
     ///
-    /// ``leave(_:)`` gives it back. nil = the whole gate.
-    func enter(_ priority: Priority?) async throws -> Place {
+    /// - Parameters:
+    ///   - priority: nil = the whole gate.
+    ///   - cost: How many places; more than there are counts as all.
+    /// - Returns: What to give back.
+    /// - Throws: `CancellationError` when the task is cancelled while it waits.
+    func enter(_ priority: Priority?, cost: Int) async throws -> Place {
         let id = self.state.withLockedValue { state in
             state.nextID += 1
             return state.nextID
@@ -71,7 +77,7 @@ package final class WeightedGate: Sendable {
             try await withCheckedThrowingContinuation { (entrance: Entrance) in
                 let admitted = self.state.withLockedValue { state -> [(Entrance, Place)]? in
                     guard state.cancelled.remove(id) == nil else { return nil }
-                    let waiter = Waiter(id: id, entrance: entrance)
+                    let waiter = Waiter(id: id, cost: min(max(1, cost), self.places), entrance: entrance)
                     if let priority {
                         state.waiting[priority, default: []].append(waiter)
                     } else {
@@ -94,7 +100,7 @@ package final class WeightedGate: Sendable {
     func leave(_ place: Place) {
         let admitted = self.state.withLockedValue { state in
             switch place {
-            case .ordinary: state.ordinary -= 1
+            case .ordinary(let cost): state.taken -= cost
             case .reserved: state.isReservedTaken = false
             case .whole: state.isExclusive = false
             }
@@ -108,16 +114,18 @@ package final class WeightedGate: Sendable {
         guard !state.isExclusive else { return [] }
         if !state.exclusive.isEmpty {
             // Nobody comes in before the one who wants to be alone; he comes in when all have left.
-            guard state.ordinary == 0, !state.isReservedTaken else { return [] }
+            guard state.taken == 0, !state.isReservedTaken else { return [] }
             state.isExclusive = true
             return [(state.exclusive.removeFirst().entrance, .whole)]
         }
         var admitted: [(Entrance, Place)] = []
-        while state.ordinary < self.places, let priority = self.nextPriority(&state),
-            let waiter = state.waiting[priority]?.removeFirst()
+        while let priority = self.nextPriority(&state), let first = state.waiting[priority]?.first,
+            state.taken + first.cost <= self.places
         {
-            state.ordinary += 1
-            admitted.append((waiter.entrance, .ordinary))
+            state.waiting[priority]?.removeFirst()
+            state.credit[priority, default: 0] -= 1
+            state.taken += first.cost
+            admitted.append((first.entrance, .ordinary(first.cost)))
         }
         if !state.isReservedTaken, state.waiting[.high]?.isEmpty == false,
             let waiter = state.waiting[.high]?.removeFirst()
@@ -131,13 +139,10 @@ package final class WeightedGate: Sendable {
     /// Whose turn it is: most urgent first, each at most its weight a round; nil when nobody waits.
     private func nextPriority(_ state: inout State) -> Priority? {
         let candidates = Priority.allCases.filter { state.waiting[$0]?.isEmpty == false }
-        guard !candidates.isEmpty else { return nil }
-        if !candidates.contains(where: { (state.credit[$0] ?? 0) > 0 }) {
-            for priority in Priority.allCases { state.credit[priority] = priority.weight }
-        }
-        let chosen = candidates.first { (state.credit[$0] ?? 0) > 0 }
-        if let chosen { state.credit[chosen, default: 0] -= 1 }
-        return chosen
+        if let chosen = candidates.first(where: { (state.credit[$0] ?? 0) > 0 }) { return chosen }
+        // Those who wait have used up their turns: a new round begins.
+        for priority in Priority.allCases { state.credit[priority] = priority.weight }
+        return candidates.first
     }
 
     private static func withdraw(_ id: UInt64, from state: inout State) -> Entrance? {

@@ -28,10 +28,10 @@ struct WeightedGateTests {
 
     @Test func keepsAPlaceForUrgentWork() async throws {
         let gate = WeightedGate(places: 1)
-        let first = try await gate.enter(.low)
+        let first = try await gate.enter(.low, cost: 1)
         // Full for all but the urgent.
-        let second = try await gate.enter(.high)
-        let waiting = Task { _ = try await gate.enter(.normal) }
+        let second = try await gate.enter(.high, cost: 1)
+        let waiting = Task { _ = try await gate.enter(.normal, cost: 1) }
         try await Task.sleep(for: .milliseconds(20))
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
@@ -41,14 +41,14 @@ struct WeightedGateTests {
 
     @Test func sharesPlacesByWeight() async throws {
         let gate = WeightedGate(places: 1)
-        let first = try await gate.enter(.high)
-        let second = try await gate.enter(.high)
+        let first = try await gate.enter(.high, cost: 1)
+        let second = try await gate.enter(.high, cost: 1)
         let order = NIOLockedValueBox<[Priority]>([])
         try await withThrowingTaskGroup(of: Void.self) { group in
             for priority in Priority.allCases {
                 for _ in 0..<26 {
                     group.addTask {
-                        let place = try await gate.enter(priority)
+                        let place = try await gate.enter(priority, cost: 1)
                         order.withLockedValue { $0.append(priority) }
                         gate.leave(place)
                     }
@@ -92,10 +92,24 @@ struct WeightedGateTests {
         #expect(collisions.withLockedValue { $0 } == 0)
     }
 
+    @Test func largeWorkTakesManyPlaces() async throws {
+        let gate = WeightedGate(places: 10)
+        let large = try await gate.enter(.normal, cost: 7)
+        let small = try await gate.enter(.normal, cost: 3)
+        let next = Task { try await gate.enter(.normal, cost: 4) }
+        gate.leave(small)
+        try await Task.sleep(for: .milliseconds(20))
+        gate.leave(large)
+        #expect(try await next.value == .ordinary(4))
+        // More than there is means all there is.
+        gate.leave(.ordinary(4))
+        #expect(try await gate.enter(.low, cost: 1000) == .ordinary(10))
+    }
+
     @Test func aCancelledWaiterLeavesNoTrace() async throws {
         let gate = WeightedGate(places: 1)
-        let place = try await gate.enter(.normal)
-        let tasks = (0..<20).map { _ in Task { _ = try await gate.enter(.normal) } }
+        let place = try await gate.enter(.normal, cost: 1)
+        let tasks = (0..<20).map { _ in Task { _ = try await gate.enter(.normal, cost: 1) } }
         for task in tasks { task.cancel() }
         for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
         gate.leave(place)
