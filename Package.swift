@@ -159,9 +159,9 @@ let package = Package(
             name: "Runtime",
             dependencies: [
                 "BrokerRabbitMQ", "StoreSQLite", "HubEmbedded", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store",
-                "Broker", "PushModel", "Payloads", argumentParser, configuration, hummingbird, hummingbirdHTTP2,
-                hummingbirdTLS, lifecycle, logging, metrics, nioConcurrency, nioCore, nioSSL, tracing, unixSignals,
-                yams,
+                "Broker", "PushModel", "Payloads", argumentParser, configuration, httpTypes, hummingbird,
+                hummingbirdHTTP2, hummingbirdTLS, lifecycle, logging, metrics, nioConcurrency, nioCore, nioSSL, tracing,
+                unixSignals, yams,
             ],
             exclude: []
         ),
@@ -220,7 +220,10 @@ let package = Package(
         ),
         .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient"]),
         .testTarget(name: "PushlineCommandsTests", dependencies: ["PushlineCommands", "PushModel", argumentParser]),
-        .testTarget(name: "RuntimeTests", dependencies: ["Runtime", "PushModel", logging, nioConcurrency]),
+        .testTarget(
+            name: "RuntimeTests",
+            dependencies: ["Runtime", "PushModel", logging, metrics, nioConcurrency, yams]
+        ),
         .testTarget(
             name: "IntegrationTests",
             dependencies: [

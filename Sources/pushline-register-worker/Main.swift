@@ -1,4 +1,15 @@
+import ArgumentParser
+import Runtime
+
 @main
-struct Placeholder {
-    static func main() {}
+struct PushlineRegisterWorker: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pushline-register-worker",
+        abstract: "Brings registrations of devices to the hub.",
+        version: pushlineVersion
+    )
+
+    @OptionGroup var options: ProcessOptions
+
+    func run() async throws { try await self.options.run(.registerWorker) }
 }

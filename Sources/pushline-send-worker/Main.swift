@@ -1,4 +1,15 @@
+import ArgumentParser
+import Runtime
+
 @main
-struct Placeholder {
-    static func main() {}
+struct PushlineSendWorker: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pushline-send-worker",
+        abstract: "Plans sends: finds their devices and lays them out in batches.",
+        version: pushlineVersion
+    )
+
+    @OptionGroup var options: ProcessOptions
+
+    func run() async throws { try await self.options.run(.sendWorker) }
 }

@@ -1,0 +1,154 @@
+/// The keys, section by section. `Config/pushline.yaml` names exactly these; a test compares the two.
+extension ConfigurationKey {
+    static let storePath = text(
+        "store.path",
+        default: "pushline.sqlite",
+        "The SQLite file that holds everything; on a local disk, shared by all processes of this host."
+    )
+    static let storeBacklog = count(
+        "store.backlog",
+        in: 1...100_000_000,
+        unit: "jobs",
+        default: 1_000_000,
+        "The most jobs that are accepted and unfinished; then requests are answered 503 with Retry-After."
+    )
+
+    static let brokerURL = text(
+        "broker.url",
+        default: "amqp://guest:guest@127.0.0.1:5672/",
+        isSecret: true,
+        "RabbitMQ: amqp:// or amqps://, user:password@host:port/virtual-host."
+    )
+    static let brokerCA = text(
+        "broker.ca_file",
+        "PEM file with the authorities to trust for amqps; empty = the system's."
+    )
+    static let brokerCertificate = text(
+        "broker.certificate_file",
+        "PEM file with our client certificate for amqps; empty = none."
+    )
+    static let brokerKey = text(
+        "broker.key_file",
+        "PEM file with the client certificate's private key; empty = none."
+    )
+    static let brokerHeartbeat = seconds(
+        "broker.heartbeat",
+        in: 1...600,
+        default: 20,
+        "How often both sides show that they live; a silent connection is dropped after two."
+    )
+
+    static let apiHost = text("api.host", default: "127.0.0.1", "The address that the API listens on.")
+    static let apiPort = port("api.port", default: 8080, "The port that the API listens on; 0 = any free one.")
+    static let apiCertificate = text(
+        "api.certificate_file",
+        "PEM file with the certificate chain; with a key, the API speaks HTTPS (HTTP/1.1 and HTTP/2)."
+    )
+    static let apiKey = text("api.key_file", "PEM file with the certificate's private key.")
+    static let apiBodySize = bytes(
+        "api.body_size",
+        in: 1024...16_777_216,
+        default: 65_536,
+        "The longest body of a request, uploads apart; longer ones are answered 413."
+    )
+    static let apiContentSize = bytes(
+        "api.content_size",
+        in: 1024...268_435_456,
+        default: 8_388_608,
+        "The longest upload to /api/contents."
+    )
+    static let apiHeaderSize = bytes(
+        "api.header_size",
+        in: 1024...1_048_576,
+        default: 16_384,
+        "The most that all headers of a request may have together."
+    )
+    static let apiRequestTime = seconds(
+        "api.request_time",
+        in: 1...3600,
+        default: 30,
+        "The time that a client has to send a request, and an idle connection to send the next."
+    )
+    static let apiInFlight = count(
+        "api.in_flight",
+        in: 1...100_000,
+        unit: "requests",
+        default: 1024,
+        "The most requests that are worked on at a time; more are answered 503."
+    )
+    static let apiRequestRate = count(
+        "api.requests_per_second",
+        in: 1...1_000_000,
+        unit: "requests per second",
+        default: 100,
+        "For each account or key, where its app names no other; more are answered 429 with Retry-After."
+    )
+    static let apiClassicWait = seconds(
+        "api.classic_wait",
+        in: 0...60,
+        default: 10,
+        "How long the classic routes wait for the hub's answer before they answer 202."
+    )
+
+    static let workersHost = text(
+        "workers.host",
+        default: "127.0.0.1",
+        "The address of the workers' health and metrics."
+    )
+    static let registerPort = port(
+        "workers.register_port",
+        default: 8081,
+        "Port of the register worker; 0 = any free one."
+    )
+    static let sendPort = port("workers.send_port", default: 8082, "Port of the send worker; 0 = any free one.")
+    static let deliveryPort = port(
+        "workers.delivery_port",
+        default: 8083,
+        "Port of the delivery worker; 0 = any free one."
+    )
+
+    static let deliveryConnections = count(
+        "delivery.connections",
+        in: 1...64,
+        unit: "connections",
+        default: 2,
+        "The most connections of a delivery worker to each push service, for each app."
+    )
+    static let deliveryBatches = count(
+        "delivery.batches",
+        in: 1...64,
+        unit: "batches",
+        default: 4,
+        "The most batches (of up to 1,000 devices) that a delivery worker is at; bounds repeats after a crash."
+    )
+
+    static let drainTime = seconds(
+        "process.drain_time",
+        in: 1...600,
+        default: 30,
+        "How long a process may go on after SIGTERM, to finish what it has begun."
+    )
+    static let logLevel = choice(
+        "log.level",
+        of: ["trace", "debug", "info", "notice", "warning", "error", "critical"],
+        default: "info",
+        "The least severe level that is logged."
+    )
+    static let logFormat = choice(
+        "log.format",
+        of: ["text", "json"],
+        default: "text",
+        "Lines for people, or JSON lines."
+    )
+
+    /// All keys, in the order of the file.
+    package static let all: [ConfigurationKey] = [
+        storePath, storeBacklog,
+        brokerURL, brokerCA, brokerCertificate, brokerKey, brokerHeartbeat,
+        apiHost, apiPort, apiCertificate, apiKey, apiBodySize, apiContentSize, apiHeaderSize, apiRequestTime,
+        apiInFlight, apiRequestRate, apiClassicWait,
+        workersHost, registerPort, sendPort, deliveryPort,
+        deliveryConnections, deliveryBatches,
+        drainTime, logLevel, logFormat,
+    ]
+}

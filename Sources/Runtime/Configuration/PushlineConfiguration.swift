@@ -1,0 +1,146 @@
+import Foundation
+package import Logging
+
+/// What a process is told at its start: ports, broker, store and limits, and no app.
+///
+/// ``ConfigurationKey/all`` says what each means.
+package struct PushlineConfiguration: Sendable, Equatable {
+    /// Where the store is.
+    package struct Store: Sendable, Equatable {
+        package var path: String
+        package var backlog: Int
+    }
+
+    /// Where the broker is.
+    package struct Broker: Sendable, Equatable, CustomStringConvertible {
+        /// Holds a password: never for a log; ``description`` is.
+        package var url: String
+        package var caFile: String?
+        package var certificateFile: String?
+        package var keyFile: String?
+        package var heartbeat: Duration
+
+        /// Scheme, host, port and virtual host, without user and password.
+        package var description: String {
+            guard var parts = URLComponents(string: self.url) else { return "(not a URL)" }
+            parts.user = nil
+            parts.password = nil
+            parts.query = nil
+            return parts.string ?? "(not a URL)"
+        }
+    }
+
+    /// How the API listens, and its limits.
+    package struct API: Sendable, Equatable {
+        package var host: String
+        package var port: Int
+        package var certificateFile: String?
+        package var keyFile: String?
+        package var bodySize: Int
+        package var contentSize: Int
+        package var headerSize: Int
+        package var requestTime: Duration
+        package var inFlight: Int
+        package var requestsPerSecond: Int
+        package var classicWait: Duration
+    }
+
+    /// Where the workers' health and metrics are.
+    package struct Workers: Sendable, Equatable {
+        package var host: String
+        package var registerPort: Int
+        package var sendPort: Int
+        package var deliveryPort: Int
+    }
+
+    /// How much a delivery worker does at a time.
+    package struct Delivery: Sendable, Equatable {
+        package var connections: Int
+        package var batches: Int
+    }
+
+    /// How a process logs.
+    package struct Log: Sendable, Equatable {
+        /// Lines for people, or for machines.
+        package enum Format: String, Sendable { case text, json }
+
+        package var level: Logger.Level
+        package var format: Format
+    }
+
+    package var store: Store
+    package var broker: Broker
+    package var api: API
+    package var workers: Workers
+    package var delivery: Delivery
+    package var drainTime: Duration
+    package var log: Log
+
+    /// Where `--config` is looked for when it is not given.
+    package static let defaultFile = "Config/pushline.yaml"
+
+    /// Reads file and environment.
+    ///
+    /// - Parameters:
+    ///   - file: As given by `--config`; nil = ``defaultFile`` where that exists, else no file.
+    ///   - environment: Variables; those named `PUSHLINE_…` override the file.
+    /// - Throws: ``ConfigurationError`` that names the key.
+    package init(
+        file: String?,
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) async throws {
+        let found = file ?? (FileManager.default.fileExists(atPath: Self.defaultFile) ? Self.defaultFile : nil)
+        if let found { try ConfigurationFile(path: found).check() }
+        let values = try await ConfigurationValues(file: found, environment: environment)
+        self.store = Store(path: try values.text(.storePath), backlog: try values.integer(.storeBacklog))
+        self.broker = try Broker(values)
+        self.api = try API(values)
+        self.workers = Workers(
+            host: try values.text(.workersHost),
+            registerPort: try values.integer(.registerPort),
+            sendPort: try values.integer(.sendPort),
+            deliveryPort: try values.integer(.deliveryPort)
+        )
+        self.delivery = Delivery(
+            connections: try values.integer(.deliveryConnections),
+            batches: try values.integer(.deliveryBatches)
+        )
+        self.drainTime = try values.duration(.drainTime)
+        self.log = Log(
+            level: Logger.Level(rawValue: try values.text(.logLevel)) ?? .info,
+            format: Log.Format(rawValue: try values.text(.logFormat)) ?? .text
+        )
+    }
+}
+
+extension PushlineConfiguration.Broker {
+    fileprivate init(_ values: ConfigurationValues) throws {
+        self.url = try values.text(.brokerURL)
+        self.caFile = try values.optionalText(.brokerCA)
+        self.certificateFile = try values.optionalText(.brokerCertificate)
+        self.keyFile = try values.optionalText(.brokerKey)
+        self.heartbeat = try values.duration(.brokerHeartbeat)
+        guard (self.certificateFile == nil) == (self.keyFile == nil) else {
+            throw ConfigurationError("broker.certificate_file and broker.key_file belong together: give both or none")
+        }
+    }
+}
+
+extension PushlineConfiguration.API {
+    fileprivate init(_ values: ConfigurationValues) throws {
+        self.host = try values.text(.apiHost)
+        self.port = try values.integer(.apiPort)
+        self.certificateFile = try values.optionalText(.apiCertificate)
+        self.keyFile = try values.optionalText(.apiKey)
+        self.bodySize = try values.integer(.apiBodySize)
+        self.contentSize = try values.integer(.apiContentSize)
+        self.headerSize = try values.integer(.apiHeaderSize)
+        self.requestTime = try values.duration(.apiRequestTime)
+        self.inFlight = try values.integer(.apiInFlight)
+        self.requestsPerSecond = try values.integer(.apiRequestRate)
+        self.classicWait = try values.duration(.apiClassicWait)
+        guard (self.certificateFile == nil) == (self.keyFile == nil) else {
+            throw ConfigurationError("api.certificate_file and api.key_file belong together: give both or none")
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import Logging
+import PushModel
+
+/// Writes each event as one line to standard error: readable text, or JSON.
+struct LineLogHandler: LogHandler {
+    let label: String
+    let format: PushlineConfiguration.Log.Format
+    /// Takes a line without its end.
+    let write: @Sendable (String) -> Void
+
+    var logLevel: Logger.Level = .info
+    var metadata: Logger.Metadata = [:]
+    var metadataProvider: Logger.MetadataProvider?
+
+    init(
+        label: String,
+        format: PushlineConfiguration.Log.Format,
+        level: Logger.Level,
+        write: @escaping @Sendable (String) -> Void = LineLogHandler.standardError
+    ) {
+        self.label = label
+        self.format = format
+        self.write = write
+        self.logLevel = level
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { self.metadata[key] }
+        set { self.metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        var metadata = self.metadata
+        if let provided = self.metadataProvider?.get() { metadata.merge(provided) { $1 } }
+        if let own = event.metadata { metadata.merge(own) { $1 } }
+        if let error = event.error { metadata["error"] = "\(error)" }
+        let time = Timestamp.now.iso8601
+        switch self.format {
+        case .text: self.write(self.text(event, time: time, metadata: metadata))
+        case .json: self.write(self.json(event, time: time, metadata: metadata))
+        }
+    }
+
+    private func text(_ event: LogEvent, time: String, metadata: Logger.Metadata) -> String {
+        var line = "\(time) \(event.level.rawValue) \(self.label): \(Self.oneLine(event.message.description))"
+        for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
+            let text = Self.oneLine(value.description)
+            let isBare = !text.isEmpty && text.allSatisfy { !$0.isWhitespace && $0 != "\"" && $0 != "=" }
+            line += " \(key)=\(isBare ? text : "\"\(text.replacing("\"", with: "\\\""))\"")"
+        }
+        return line
+    }
+
+    private func json(_ event: LogEvent, time: String, metadata: Logger.Metadata) -> String {
+        var members = [
+            ("time", time), ("level", event.level.rawValue), ("logger", self.label),
+            ("message", event.message.description),
+        ]
+        let own = Set(members.map(\.0))
+        for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
+            members.append((own.contains(key) ? "metadata.\(key)" : key, value.description))
+        }
+        return "{\(members.map { "\(Self.quoted($0.0)):\(Self.quoted($0.1))" }.joined(separator: ","))}"
+    }
+
+    /// Control characters escaped, so that no value can begin a line of its own.
+    private static func oneLine(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: { Self.isControl($0) }) else { return text }
+        return text.unicodeScalars.map { Self.isControl($0) ? "\\u{\(String($0.value, radix: 16))}" : String($0) }
+            .joined()
+    }
+
+    private static func quoted(_ text: String) -> String {
+        var result = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": result += "\\\""
+            case "\\": result += "\\\\"
+            case _ where Self.isControl(scalar):
+                let digits = String(scalar.value, radix: 16)
+                result += "\\u" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "\""
+    }
+
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value) || scalar.value == 0x2028 || scalar.value == 0x2029
+    }
+
+    /// One write a line, so that lines of several threads do not mix.
+    ///
+    /// Where standard error is gone there is nobody to tell.
+    static let standardError: @Sendable (String) -> Void = { line in
+        try? FileHandle.standardError.write(contentsOf: Data((line + "\n").utf8))
+    }
+}

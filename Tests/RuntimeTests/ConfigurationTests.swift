@@ -1,0 +1,129 @@
+import Foundation
+import Testing
+import Yams
+
+@testable import Runtime
+
+@Suite struct ConfigurationTests {
+    /// Writes the text to a file of its own and reads the configuration from it.
+    private func configuration(_ text: String, environment: [String: String] = [:]) async throws
+        -> PushlineConfiguration
+    {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "pushline.yaml")
+        try text.write(to: file, atomically: true, encoding: .utf8)
+        return try await PushlineConfiguration(file: file.path, environment: environment)
+    }
+
+    /// The message of the refusal, without the folder.
+    private func refusal(_ text: String, environment: [String: String] = [:]) async -> String? {
+        do {
+            _ = try await self.configuration(text, environment: environment)
+            return nil
+        } catch {
+            let message = "\(error)"
+            return message.range(of: "pushline.yaml").map { String(message[$0.lowerBound...]) } ?? message
+        }
+    }
+
+    @Test func theShippedFileNamesEveryKeyWithItsDefault() async throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let text = try String(contentsOf: root.appending(path: "Config/pushline.yaml"), encoding: .utf8)
+        let sections = try #require(try Yams.compose(yaml: text)?.mapping)
+        var names: [String] = []
+        for (section, keys) in sections {
+            for (key, _) in try #require(keys.mapping) {
+                names.append("\(section.string ?? "").\(key.string ?? "")")
+            }
+        }
+        #expect(names == ConfigurationKey.all.map(\.name))
+        #expect(Set(names).count == names.count)
+        let shipped = try await self.configuration(text)
+        #expect(shipped == (try await self.configuration("")))
+    }
+
+    @Test func everyKeyIsExplained() {
+        for key in ConfigurationKey.all {
+            #expect(!key.meaning.isEmpty)
+            #expect(key.name.split(separator: ".").count == 2, "\(key.name)")
+        }
+    }
+
+    @Test func environmentOverridesFileOverridesDefault() async throws {
+        let found = try await self.configuration(
+            "api:\n  port: 9000\n  host: 10.0.0.1\nlog: { format: json }",
+            environment: [
+                "PUSHLINE_API_PORT": "9001", "PUSHLINE_BROKER_HEARTBEAT": "2.5", "PUSHLINE_STORE_PATH": "/x y",
+            ]
+        )
+        #expect(found.api.port == 9001)
+        #expect(found.api.host == "10.0.0.1")
+        #expect(found.log.format == .json)
+        #expect(found.broker.heartbeat == .milliseconds(2500))
+        #expect(found.store.path == "/x y")
+        #expect(found.workers.sendPort == 8082)
+    }
+
+    @Test(arguments: [
+        ("api:\n  prot: 1", "pushline.yaml:2: unknown key api.prot (did you mean api.port?)"),
+        ("apo:\n  port: 1", "pushline.yaml:1: unknown key apo"),
+        ("port: 1", "pushline.yaml:1: unknown key port (did you mean api.port?)"),
+        ("workers:\n  port: 1", "pushline.yaml:2: unknown key workers.port (did you mean api.port?)"),
+        ("api: 5", "pushline.yaml:1: api must be a section with keys"),
+        ("api:\n  port: many", "pushline.yaml:2: api.port must be a whole number from 0 to 65535"),
+        ("api:\n  port: \"8080\"", "pushline.yaml:2: api.port must be a whole number from 0 to 65535"),
+        ("api:\n  port: [1]", "pushline.yaml:2: api.port must be a whole number from 0 to 65535"),
+        ("api:\n  port: 65536", "pushline.yaml: api.port must be a whole number from 0 to 65535"),
+        ("api:\n  port:\n    a: 1", "pushline.yaml:3: api.port must be a whole number from 0 to 65535"),
+        ("broker:\n  heartbeat: .nan", "pushline.yaml: broker.heartbeat must be a number of seconds from 1 to 600"),
+        ("broker:\n  heartbeat: yes", "pushline.yaml:2: broker.heartbeat must be a number of seconds from 1 to 600"),
+        (
+            "log:\n  level: loud",
+            "pushline.yaml: log.level must be one of trace, debug, info, notice, warning, error, critical"
+        ),
+        (
+            "api:\n  key_file: k.pem",
+            "api.certificate_file and api.key_file belong together: give both or none"
+        ),
+        ("- 1", "pushline.yaml: must hold sections, such as `api:` and below it `port: 8080`"),
+    ])
+    func isRefusedByName(_ text: String, _ message: String) async {
+        #expect(await self.refusal(text) == message)
+    }
+
+    @Test(arguments: ["api: {", "\u{0}", "a: b: c", "api:\n\tport: 1"])
+    func brokenYAMLIsRefused(_ text: String) async throws {
+        let message = try #require(await self.refusal(text))
+        #expect(message.hasPrefix("pushline.yaml"))
+        #expect(!message.contains("\n"))
+    }
+
+    @Test(arguments: ["", "# nothing\n", "---\n", "api:\n"])
+    func emptyFilesAreFine(_ text: String) async throws {
+        #expect(try await self.configuration(text).api.port == 8080)
+    }
+
+    @Test func wrongEnvironmentIsRefusedByName() async {
+        let message = await self.refusal("", environment: ["PUSHLINE_API_PORT": "http"])
+        #expect(message == "environment: PUSHLINE_API_PORT must be a whole number from 0 to 65535")
+    }
+
+    @Test func aMissingFileIsRefused() async {
+        await #expect(throws: ConfigurationError("/nowhere/pushline.yaml: cannot be read as UTF-8 text")) {
+            try await PushlineConfiguration(file: "/nowhere/pushline.yaml", environment: [:])
+        }
+    }
+
+    @Test(arguments: [
+        ("amqp://user:secret@host:5672/v", "amqp://host:5672/v"),
+        ("amqps://host", "amqps://host"),
+    ])
+    func theBrokersPasswordIsNotShown(_ url: String, _ shown: String) async throws {
+        let found = try await self.configuration("", environment: ["PUSHLINE_BROKER_URL": url])
+        #expect("\(found.broker)" == shown)
+        #expect(found.broker.url == url)
+    }
+}

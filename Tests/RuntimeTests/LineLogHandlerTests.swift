@@ -1,0 +1,45 @@
+import Foundation
+import Logging
+import NIOConcurrencyHelpers
+import Testing
+
+@testable import Runtime
+
+@Suite struct LineLogHandlerTests {
+    private let lines = NIOLockedValueBox<[String]>([])
+
+    private func logger(_ format: PushlineConfiguration.Log.Format) -> Logger {
+        var logger = Logger(label: "test") { label in
+            LineLogHandler(label: label, format: format, level: .info) { line in
+                self.lines.withLockedValue { $0.append(line) }
+            }
+        }
+        logger[metadataKey: "job.id"] = "7"
+        return logger
+    }
+
+    @Test func textIsOneLine() throws {
+        self.logger(.text).info("Sent", metadata: ["to": "a b", "reason": "x\ny\"", "empty": ""])
+        let line = try #require(self.lines.withLockedValue { $0.first })
+        let parts = line.split(separator: " ", maxSplits: 1)
+        #expect(parts[0].hasSuffix("Z"))
+        #expect(parts[1] == #"info test: Sent empty="" job.id=7 reason="x\u{a}y\"" to="a b""#)
+    }
+
+    @Test func jsonIsJSON() throws {
+        self.logger(.json).error("Bad \"thing\"\u{1}", metadata: ["message": "mine", "reason": "x\ny\u{2028}"])
+        let line = try #require(self.lines.withLockedValue { $0.first })
+        #expect(!line.contains("\n"))
+        let members = try JSONDecoder().decode([String: String].self, from: Data(line.utf8))
+        #expect(members["level"] == "error")
+        #expect(members["message"] == "Bad \"thing\"\u{1}")
+        #expect(members["metadata.message"] == "mine")
+        #expect(members["reason"] == "x\ny\u{2028}")
+        #expect(members["job.id"] == "7")
+    }
+
+    @Test func lessSevereEventsAreLeftOut() {
+        self.logger(.text).debug("Quiet")
+        #expect(self.lines.withLockedValue { $0.isEmpty })
+    }
+}
