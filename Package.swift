@@ -146,7 +146,8 @@ let package = Package(
             dependencies: [
                 "Store", "Broker", "Payloads", "PushModel", collections, crypto, cryptoExtras, httpTypes, hummingbird,
                 lifecycle, logging, metrics, nioConcurrency, nioCore, nioFoundation, tracing,
-            ]
+            ],
+            resources: [.embedInCode("openapi.yaml")]
         ),
         .target(name: "PushlineClient"),
         .target(

@@ -1,0 +1,112 @@
+package import Broker
+import Hummingbird
+package import Logging
+package import PushModel
+package import ServiceLifecycle
+package import Store
+
+/// The HTTP API: routes, authentication, limits, and what runs beside them.
+///
+/// Runtime puts ``responder`` behind a Hummingbird application and ``services`` into the service group before it.
+package struct API: Sendable {
+    package let responder: APIResponder
+    /// Run these as long as the server serves; they are to be shut down after it.
+    package let services: [any Service]
+    private let waiter: OutcomeWaiter
+    private let store: any ResultStore
+
+    /// - Parameters:
+    ///   - configuration: Limits and habits.
+    ///   - store: Where everything is kept.
+    ///   - broker: Where jobs are published.
+    ///   - logger: For the log of requests, and of what runs beside.
+    ///   - metricsText: The answer of `/metrics`, in Prometheus' text format.
+    package init(
+        configuration: APIConfiguration,
+        store: any ResultStore,
+        broker: any MessageBroker,
+        logger: Logger,
+        metricsText: @escaping @Sendable () -> String
+    ) {
+        self.init(
+            configuration: configuration,
+            store: store,
+            broker: broker,
+            logger: logger,
+            passwords: PasswordVerifier(),
+            metricsText: metricsText
+        )
+    }
+
+    init(
+        configuration: APIConfiguration,
+        store: any ResultStore,
+        broker: any MessageBroker,
+        logger: Logger,
+        passwords: PasswordVerifier,
+        metricsText: @escaping @Sendable () -> String
+    ) {
+        let publisher = JobPublisher(
+            store: store,
+            broker: broker,
+            deadline: configuration.publishTime,
+            logger: logger
+        )
+        let waiter = OutcomeWaiter(broker: broker, logger: logger)
+        let directory = AppDirectory(store: store, lifetime: configuration.directoryLifetime)
+        let context = RouteContext(
+            configuration: configuration,
+            store: store,
+            broker: broker,
+            intake: JobIntake(store: store, publisher: publisher, waiter: waiter),
+            metricsText: metricsText
+        )
+        self.responder = APIResponder(
+            table: RouteTable(API.routes(context)),
+            configuration: configuration,
+            authenticator: Authenticator(
+                directory: directory,
+                passwords: passwords,
+                isLoopback: configuration.isLoopback
+            ),
+            logger: logger
+        )
+        self.services = [publisher, waiter]
+        self.waiter = waiter
+        self.store = store
+    }
+
+    /// Checks what must hold before the first request is served, and binds the queue for events (rule 16).
+    ///
+    /// A broker that is down delays and does not refuse (rule 19): the caller gives this a deadline and goes on.
+    ///
+    /// - Throws: `BrokerError` when the queue could not be bound; it is tried again in the background.
+    package func prepare() async throws { try await self.waiter.prepare() }
+
+    /// The apps whose demonstration scheme forbids to serve on another than a loopback address.
+    package func appsInDemonstration() async throws -> [AppID] {
+        try await self.store.apps().filter { $0.value.authentication == .demonstration }.keys.sorted()
+    }
+
+    /// Every route of ours, the classic ones first.
+    static func routes(_ context: RouteContext) -> [Route] {
+        ClassicRegistrationRoutes(context: context).routes
+            + ClassicNotificationRoutes(context: context).routes
+            + SendRoutes(context: context).routes
+            + JobRoutes(context: context).routes
+            + RegistrationRoutes(context: context).routes
+            + ContentRoutes(context: context).routes
+            + AccountRoutes(context: context).routes
+            + KeyRoutes(context: context).routes
+            + HealthRoutes(context: context).routes
+    }
+}
+
+/// What the routes work with.
+struct RouteContext: Sendable {
+    let configuration: APIConfiguration
+    let store: any ResultStore
+    let broker: any MessageBroker
+    let intake: JobIntake
+    let metricsText: @Sendable () -> String
+}

@@ -1,0 +1,29 @@
+/// What the process's configuration says of the API.
+package struct APIConfiguration: Sendable {
+    /// The most bytes of a request's body, but for uploads.
+    package var maximumBodySize = 1 << 20
+    /// The most bytes of an uploaded content.
+    package var maximumContentSize = 5 << 20
+    /// How long a client may take to send a body.
+    package var requestTime = Duration.seconds(30)
+    /// Requests worked on at a time; more are answered 503.
+    package var requestsInFlight = 1024
+    /// Requests a second and account, where the app does not say; nil = no limit.
+    package var requestsPerSecond: Int?
+    /// How long the classic routes wait for the hub's answer.
+    package var classicWait = Duration.seconds(10)
+    /// The longest that `Prefer: wait=N` is honoured.
+    package var maximumWait = Duration.seconds(60)
+    /// How long a job lives unless its sender says.
+    package var jobLifetime = Duration.seconds(86_400)
+    /// How long publishing a job may take before it is left to the sweeper.
+    package var publishTime = Duration.seconds(5)
+    /// For how long a change of an app, an account or a key may go unseen.
+    package var directoryLifetime = Duration.seconds(2)
+    /// Whether the server listens on a loopback address alone: the demonstration scheme works nowhere else.
+    package var isLoopback = true
+    /// Shown by `/healthz`.
+    package var version = "0"
+
+    package init() {}
+}

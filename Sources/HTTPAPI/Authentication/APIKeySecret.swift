@@ -1,0 +1,37 @@
+import Crypto
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The secret of a backend's key: `plk_` and 32 random bytes in base64url. It is shown once and kept as a hash.
+package struct APIKeySecret: Sendable {
+    package static let prefix = "plk_"
+
+    /// What the backend sends as `Authorization: Bearer …`.
+    package let text: String
+
+    /// A new secret.
+    package static func make() -> APIKeySecret {
+        var generator = SystemRandomNumberGenerator()
+        let bytes = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        let encoded = Data(bytes).base64EncodedString()
+            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+        return APIKeySecret(text: Self.prefix + encoded)
+    }
+
+    /// SHA-256 of the text: what the store keeps. 256 random bits need no slow hash.
+    package var hash: [UInt8] { Array(SHA256.hash(data: Array(self.text.utf8))) }
+
+    private init(text: String) { self.text = text }
+
+    /// Reads what a caller sent.
+    ///
+    /// - Returns: nil when it has not the form of a secret of ours.
+    init?(_ text: String) {
+        guard text.hasPrefix(Self.prefix), text.utf8.count <= 128 else { return nil }
+        self.text = text
+    }
+}

@@ -1,0 +1,120 @@
+import HTTPTypes
+import Hummingbird
+import PushModel
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Finds out who asks.
+struct Authenticator: Sendable {
+    let directory: AppDirectory
+    let passwords: PasswordVerifier
+    /// Whether the demonstration scheme may be used: only on a loopback address.
+    let isLoopback: Bool
+
+    /// - Throws: ``Problem``: 401, or 403 in the demonstration scheme; 503 when the store cannot be read.
+    func caller(headers: HTTPFields, app: AppID, spec: AppSpec) async throws -> Caller {
+        switch spec.authentication {
+        case .accounts: try await self.account(headers: headers, app: app)
+        case .demonstration: try await self.demonstration(headers: headers, app: app)
+        }
+    }
+
+    private func account(headers: HTTPFields, app: AppID) async throws -> Caller {
+        switch Authorization(headers[.authorization]) {
+        case nil:
+            throw Self.unauthorized("say who you are: Basic with an account's name and password, or Bearer with a key")
+        case .basic(let name, let password):
+            return try await self.account(name: name, password: password, app: app)
+        case .bearer(let token):
+            guard let caller = try await self.key(token, app: app) else {
+                throw Self.unauthorized("the key is not known")
+            }
+            return caller
+        }
+    }
+
+    private func account(name: String, password: String, app: AppID) async throws -> Caller {
+        let user = try? UserName(name)
+        var credential: AppDirectory.Credential?
+        if let user { credential = try await self.directory.account(user, app: app) }
+        if credential?.account.isDisabled == true { credential = nil }
+        // Without an account the work is the same, so that neither answer nor time tells who is known here.
+        let isRight =
+            try await self.passwords.verify(password, name: name, app: app, stored: credential?.passwordHash)
+        guard isRight, let account = credential?.account else { throw Self.unauthorized("name or password is wrong") }
+        return Caller(app: app, identity: .account(account.name), role: account.role)
+    }
+
+    private func key(_ token: String, app: AppID) async throws -> Caller? {
+        guard let secret = APIKeySecret(token), let key = try await self.directory.key(secret), key.app == app,
+            key.revoked == nil
+        else { return nil }
+        return Caller(app: app, identity: .key(key.name), role: key.role)
+    }
+
+    /// The classic backend's scheme: the name is the password. Keys work beside it, for operators and backends.
+    private func demonstration(headers: HTTPFields, app: AppID) async throws -> Caller {
+        guard self.isLoopback else {
+            throw Problem.forbidden("the demonstration scheme works on a loopback address only")
+        }
+        switch Authorization(headers[.authorization]) {
+        case nil:
+            throw Problem.forbidden("the header Authorization with the scheme Basic is needed")
+        case .bearer(let token):
+            guard let caller = try await self.key(token, app: app) else {
+                throw Problem.forbidden("the key is not known")
+            }
+            return caller
+        case .basic(let name, let password):
+            // As the original reads it: the password ends at the second colon.
+            let compared = password.utf8.prefix { $0 != UInt8(ascii: ":") }
+            guard !name.isEmpty, ConstantTime.equal(Array(name.utf8), Array(compared)) else {
+                throw Problem.forbidden("name and password must be equal in the demonstration scheme")
+            }
+            do {
+                return Caller(app: app, identity: .account(try UserName(name)), role: .user)
+            } catch {
+                throw Problem.forbidden(error.description)
+            }
+        }
+    }
+
+    private static func unauthorized(_ detail: String) -> Problem {
+        Problem(
+            .unauthorized,
+            detail,
+            headers: [.wwwAuthenticate: "Basic realm=\"pushline\", charset=\"UTF-8\", Bearer realm=\"pushline\""]
+        )
+    }
+}
+
+/// The header `Authorization`, as far as it is understood.
+enum Authorization: Equatable {
+    case basic(name: String, password: String)
+    case bearer(String)
+
+    /// - Returns: nil when the header is missing, of another scheme or malformed.
+    init?(_ header: String?) {
+        guard let header, header.utf8.count <= 8192 else { return nil }
+        let parts = header.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
+        guard parts.count == 2 else { return nil }
+        let rest = parts[1].trimming()
+        switch parts[0].lowercased() {
+        case "basic":
+            guard let bytes = Data(base64Encoded: String(rest)), let text = String(validating: bytes, as: UTF8.self),
+                let colon = text.utf8.firstIndex(of: UInt8(ascii: ":"))
+            else { return nil }
+            // Cut between bytes: a colon with an accent over it is one character to Swift.
+            self = .basic(
+                name: String(decoding: text.utf8[..<colon], as: UTF8.self),
+                password: String(decoding: text.utf8[colon...].dropFirst(), as: UTF8.self)
+            )
+        case "bearer": self = .bearer(String(rest))
+        default: return nil
+        }
+    }
+}

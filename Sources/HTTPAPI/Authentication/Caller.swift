@@ -1,0 +1,57 @@
+import PushModel
+
+/// Who asks, within an app.
+struct Caller: Sendable, Hashable {
+    enum Identity: Sendable, Hashable {
+        case account(UserName)
+        /// The name of a backend's key.
+        case key(String)
+    }
+
+    let app: AppID
+    let identity: Identity
+    let role: Role
+
+    /// The user, or nil for a backend's key.
+    var user: UserName? {
+        if case .account(let name) = self.identity { name } else { nil }
+    }
+
+    /// The key's name, or nil for a user.
+    var key: String? {
+        if case .key(let name) = self.identity { name } else { nil }
+    }
+
+    /// Account or key with its kind, so that two callers never share what is kept under it.
+    var description: String {
+        switch self.identity {
+        case .account(let name): "account:\(name)"
+        case .key(let name): "key:\(name)"
+        }
+    }
+
+    /// Whether the job may be seen: an operator sees all of the app, everybody else their own.
+    func maySee(_ job: Job) -> Bool {
+        guard job.app == self.app else { return false }
+        switch self.identity {
+        case _ where self.role == .operator: return true
+        case .account(let name): return job.user == name && job.key == nil
+        case .key(let name): return job.key == name
+        }
+    }
+
+    /// - Throws: ``Problem`` 403 for everybody else.
+    func requireOperator() throws {
+        guard self.role == .operator else { throw Problem.forbidden("only an operator of the app may do this") }
+    }
+
+    /// The account behind the call, for what belongs to a user.
+    ///
+    /// - Throws: ``Problem`` 403 for a backend's key.
+    func requireUser() throws -> UserName {
+        guard let user = self.user else {
+            throw Problem.forbidden("this belongs to a user: sign in with an account, not with a key")
+        }
+        return user
+    }
+}

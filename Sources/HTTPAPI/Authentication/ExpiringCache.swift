@@ -1,0 +1,44 @@
+import DequeModule
+import NIOConcurrencyHelpers
+
+/// Values that are good for a while, in bounded number: the oldest goes first.
+final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private struct State {
+        var values: [Key: (value: Value, until: ContinuousClock.Instant, stamp: UInt64)] = [:]
+        var order: Deque<(key: Key, stamp: UInt64)> = []
+        var stamp: UInt64 = 0
+    }
+
+    private let state = NIOLockedValueBox(State())
+    private let lifetime: Duration
+    private let capacity: Int
+
+    init(lifetime: Duration, capacity: Int) {
+        self.lifetime = lifetime
+        self.capacity = capacity
+    }
+
+    subscript(key: Key) -> Value? {
+        self.state.withLockedValue { state in
+            guard let entry = state.values[key], entry.until > .now else { return nil }
+            return entry.value
+        }
+    }
+
+    func store(_ value: Value, for key: Key) {
+        guard self.lifetime > .zero else { return }
+        self.state.withLockedValue { state in
+            state.stamp += 1
+            state.values[key] = (value, .now + self.lifetime, state.stamp)
+            state.order.append((key, state.stamp))
+            // Every value lives equally long, so the order of storing is that of expiring.
+            while let oldest = state.order.first {
+                let entry = state.values[oldest.key]
+                let isCurrent = entry?.stamp == oldest.stamp
+                guard !isCurrent || state.values.count > self.capacity || (entry?.until ?? .now) <= .now else { break }
+                state.order.removeFirst()
+                if isCurrent { state.values[oldest.key] = nil }
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+import PushModel
+
+/// The members of a JSON object on a route of ours: each known by name, each of its kind, none twice.
+struct StrictMembers {
+    private let values: [String: JSONValue]
+    /// The path of the object in the body, such as `to`; empty for the body itself.
+    private let path: String
+
+    /// - Throws: ``Problem`` that names every unknown or repeated member.
+    init(_ value: JSONValue, path: String = "", known: Set<String>) throws {
+        guard case .object(let members) = value else {
+            throw Problem.invalid([InvalidValue(member: path, "must be an object, not \(value.kind)")])
+        }
+        var values: [String: JSONValue] = [:]
+        var faults: [InvalidValue] = []
+        for member in members {
+            let name = Self.join(path, member.name)
+            if !known.contains(member.name) {
+                faults.append(
+                    InvalidValue(
+                        member: Self.shorten(name),
+                        "no such member; known are \(known.sorted().joined(separator: ", "))"
+                    )
+                )
+            } else if values.updateValue(member.value, forKey: member.name) != nil {
+                faults.append(InvalidValue(member: name, "is there twice"))
+            }
+            if faults.count >= 10 { break }
+        }
+        guard faults.isEmpty else { throw Problem.invalid(faults) }
+        self.values = values
+        self.path = path
+    }
+
+    subscript(name: String) -> JSONValue? {
+        guard let value = self.values[name], value != .null else { return nil }
+        return value
+    }
+
+    func name(of member: String) -> String { Self.join(self.path, member) }
+
+    func string(_ name: String) throws -> String? {
+        switch self[name] {
+        case nil: nil
+        case .string(let text): text
+        case let other?: throw self.fault(name, "must be a string, not \(other.kind)")
+        }
+    }
+
+    func requiredString(_ name: String) throws -> String {
+        guard let text = try self.string(name) else { throw self.fault(name, "is needed") }
+        return text
+    }
+
+    func bool(_ name: String) throws -> Bool? {
+        switch self[name] {
+        case nil: nil
+        case .bool(let value): value
+        case let other?: throw self.fault(name, "must be true or false, not \(other.kind)")
+        }
+    }
+
+    func integer(_ name: String, in range: ClosedRange<Int>) throws -> Int? {
+        switch self[name] {
+        case nil: return nil
+        case .number(let text):
+            guard let value = Int(text), range.contains(value) else {
+                throw self.fault(name, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+            }
+            return value
+        case let other?: throw self.fault(name, "must be a number, not \(other.kind)")
+        }
+    }
+
+    func array(_ name: String) throws -> [JSONValue]? {
+        switch self[name] {
+        case nil: nil
+        case .array(let values): values
+        case let other?: throw self.fault(name, "must be an array, not \(other.kind)")
+        }
+    }
+
+    /// An object of texts.
+    func texts(_ name: String) throws -> [String: String] {
+        guard let value = self[name] else { return [:] }
+        guard case .object(let members) = value else { throw self.fault(name, "must be an object, not \(value.kind)") }
+        var texts: [String: String] = [:]
+        for member in members {
+            guard case .string(let text) = member.value else {
+                throw self.fault("\(name).\(member.name)", "must be a string, not \(member.value.kind)")
+            }
+            guard texts.updateValue(text, forKey: member.name) == nil else {
+                throw self.fault("\(name).\(member.name)", "is there twice")
+            }
+        }
+        return texts
+    }
+
+    func fault(_ name: String, _ reason: String) -> Problem {
+        .invalid([InvalidValue(member: Self.shorten(self.name(of: name)), reason)])
+    }
+
+    private static func join(_ path: String, _ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
+
+    /// What a caller called a member is shown, but not at any length.
+    private static func shorten(_ name: String) -> String { name.count <= 100 ? name : "\(name.prefix(100))…" }
+}
+
+/// The members of a JSON object on a classic route: any letter case, unknown ones ignored, the last of several counts.
+struct TolerantMembers {
+    private let values: [String: JSONValue]
+
+    /// - Throws: ``Problem`` when the value is no object.
+    init(_ value: JSONValue) throws {
+        guard case .object(let members) = value else {
+            throw Problem.invalid([InvalidValue("the body must be an object, not \(value.kind)")])
+        }
+        self.values = Dictionary(members.map { ($0.name.lowercased(), $0.value) }, uniquingKeysWith: { $1 })
+    }
+
+    /// The value of that member, nil also where it is null.
+    subscript(name: String) -> JSONValue? {
+        guard let value = self.values[name.lowercased()], value != .null else { return nil }
+        return value
+    }
+
+    func string(_ name: String) throws -> String? {
+        switch self[name] {
+        case nil: nil
+        case .string(let text): text
+        case let other?: throw Problem.invalid(name, "must be a string, not \(other.kind)")
+        }
+    }
+}

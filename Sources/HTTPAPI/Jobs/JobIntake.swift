@@ -1,0 +1,99 @@
+import HTTPTypes
+import PushModel
+import Store
+
+/// Accepts jobs, has them published, and waits for the hub's answer where somebody wants it.
+struct JobIntake: Sendable {
+    let store: any ResultStore
+    let publisher: JobPublisher
+    let waiter: OutcomeWaiter
+
+    /// What came of a job within the time.
+    struct Answer: Sendable {
+        /// As it is now.
+        let job: Job
+        /// Whether the hub has answered.
+        let isAnswered: Bool
+        /// Whether the same request had been accepted before.
+        let isRepeat: Bool
+    }
+
+    /// - Parameters:
+    ///   - job: What is to be done.
+    ///   - wait: How long to wait for the hub's answer; zero = not at all.
+    /// - Throws: ``Problem`` 422 when the idempotency key was used for another request; `StoreError`.
+    func take(_ job: NewJob, wait: Duration) async throws -> Answer {
+        guard wait > .zero else {
+            let (accepted, isRepeat) = try await self.accept(job)
+            return Answer(job: accepted, isAnswered: accepted.hubHasAnswered, isRepeat: isRepeat)
+        }
+        // The place is taken before the commit: an answer that comes right after it is heard.
+        var waited = job
+        waited.waiter = self.waiter.routingKey
+        let deadline = ContinuousClock.now + wait
+        let ticket = self.waiter.enter(job.id)
+        defer { self.waiter.leave(ticket) }
+        let (accepted, isRepeat) = try await self.accept(waited)
+        if accepted.hubHasAnswered { return Answer(job: accepted, isAnswered: true, isRepeat: isRepeat) }
+        if accepted.id != job.id {
+            let other = self.waiter.enter(accepted.id)
+            defer { self.waiter.leave(other) }
+            return try await self.wait(for: accepted, ticket: other, until: deadline, isRepeat: isRepeat)
+        }
+        return try await self.wait(for: accepted, ticket: ticket, until: deadline, isRepeat: isRepeat)
+    }
+
+    private func accept(_ job: NewJob) async throws -> (job: Job, isRepeat: Bool) {
+        switch try await self.store.accept(job) {
+        case .accepted(let accepted):
+            self.publisher.publish(accepted)
+            return (accepted, false)
+        case .repeated(let first):
+            return (first, true)
+        case .keyReused:
+            throw Problem(
+                .unprocessableContent,
+                "the header Idempotency-Key was used for another request; choose a new one",
+                errors: [InvalidValue(member: "Idempotency-Key", "was used for another request")],
+                type: "idempotency-key-reused"
+            )
+        }
+    }
+
+    private func wait(
+        for job: Job,
+        ticket: OutcomeWaiter.Ticket,
+        until deadline: ContinuousClock.Instant,
+        isRepeat: Bool
+    ) async throws -> Answer {
+        let store = self.store
+        let answered = try await withThrowingTaskGroup(of: Job?.self) { group in
+            group.addTask {
+                for await _ in ticket.signals {
+                    if let now = try await store.job(job.id, app: job.app), now.hubHasAnswered { return now }
+                }
+                return nil
+            }
+            group.addTask {
+                try await Task.sleep(until: deadline, clock: .continuous)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return try await group.next() ?? nil
+        }
+        if let answered { return Answer(job: answered, isAnswered: true, isRepeat: isRepeat) }
+        // Once more at the deadline.
+        let last = try await store.job(job.id, app: job.app) ?? job
+        return Answer(job: last, isAnswered: last.hubHasAnswered, isRepeat: isRepeat)
+    }
+}
+
+extension Job {
+    /// Whether the hub has said what it makes of the job.
+    var hubHasAnswered: Bool {
+        switch self.work {
+        case .register: self.result != nil || self.state.isFinal
+        case .send: self.hubState != nil || self.state.isFinal
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import Payloads
+import PushModel
+import Store
+
+/// Sends as jobs.
+struct SendJobs: Sendable {
+    let context: RouteContext
+
+    /// Accepts a send.
+    ///
+    /// - Parameters:
+    ///   - send: What goes to whom.
+    ///   - priority: How urgent it is.
+    ///   - request: Who asks.
+    ///   - wait: How long to wait for the hub's answer.
+    ///   - idempotentAs: The route's name for `Idempotency-Key`; nil = the header has no meaning there.
+    func take(
+        _ send: SendRequest,
+        priority: Priority,
+        request: APIRequest,
+        wait: Duration,
+        idempotentAs route: String?
+    ) async throws -> JobIntake.Answer {
+        let caller = try request.caller
+        let key = try route.flatMap { try request.idempotency(route: $0) }
+        let job = NewJob(
+            app: request.app,
+            user: caller.user,
+            key: caller.key,
+            priority: priority,
+            work: .send(send),
+            expires: Timestamp.now.advanced(by: self.lifetime(of: send)),
+            traceparent: request.traceparent,
+            idempotency: key.map {
+                NewJob.Idempotency(caller: caller.description, route: $0.route, key: $0.key, hash: $0.hash)
+            }
+        )
+        return try await self.context.intake.take(job, wait: wait)
+    }
+
+    /// A time to live bounds the job too; 0 is one try, whenever its turn comes within the usual life of a job.
+    private func lifetime(of send: SendRequest) -> Duration {
+        guard let ttl = send.timeToLive, ttl > .zero else { return self.context.configuration.jobLifetime }
+        return ttl
+    }
+
+    /// Refuses what a push service would refuse: over its limit, or with names that it keeps to itself.
+    ///
+    /// - Parameters:
+    ///   - content: What is said.
+    ///   - platforms: Where to; empty = each service that the app has credentials for.
+    ///   - options: What else is asked of the service.
+    ///   - spec: The app.
+    /// - Throws: ``Problem`` 400 that names the member.
+    static func check(
+        _ content: Content,
+        for platforms: [PNS],
+        options: PayloadFormatter.Options = PayloadFormatter.Options(),
+        spec: AppSpec
+    ) throws {
+        for pns in platforms.isEmpty ? spec.configuredServices : platforms where pns.isInService {
+            do throws(InvalidValue) {
+                _ = try PayloadFormatter.format(content, for: pns, options: options)
+            } catch {
+                throw Problem.invalid([error])
+            }
+        }
+    }
+}
+
+extension AppSpec {
+    /// The services that the app has credentials for; all where it has none yet.
+    var configuredServices: [PNS] {
+        let found = [self.apns.map { _ in PNS.apns }, self.fcm.map { _ in PNS.fcm }, self.wns.map { _ in PNS.wns }]
+            .compactMap { $0 }
+        return found.isEmpty ? PNS.allCases.filter(\.isInService) : found
+    }
+}

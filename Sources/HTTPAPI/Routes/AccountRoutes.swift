@@ -1,0 +1,104 @@
+import HTTPTypes
+import Hummingbird
+import PushModel
+import Store
+
+/// The app's accounts, for its operators.
+struct AccountRoutes: Sendable {
+    let context: RouteContext
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/accounts", handler: self.list),
+            Route(.patch, "/api/accounts/{name}", body: .limited, handler: self.change),
+        ]
+    }
+
+    private func list(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
+        _ = try request.query.strict(known: [])
+        return .page(try await self.context.store.accounts(app: request.app).map(Self.text), cursor: nil)
+    }
+
+    /// Disables an account, or enables it again.
+    private func change(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
+        _ = try request.query.strict(known: [])
+        let members = try StrictMembers(request.json(), known: ["disabled"])
+        guard let isDisabled = try members.bool("disabled") else { throw members.fault("disabled", "is needed") }
+        let missing = Problem.notFound("no such account")
+        guard let name = try? request.parameters["name"].map(UserName.init),
+            try await self.context.store.setDisabled(isDisabled, account: name, app: request.app),
+            let found = try await self.context.store.account(name, app: request.app)
+        else { throw missing }
+        return .json(Self.text(found.account))
+    }
+
+    private static func text(_ account: Account) -> JSONValue {
+        .members([
+            "name": .string(account.name.name),
+            "role": .string(account.role.rawValue),
+            "disabled": .bool(account.isDisabled),
+            "created": .string(account.created.iso8601),
+        ])
+    }
+}
+
+/// The app's keys, for its operators.
+struct KeyRoutes: Sendable {
+    let context: RouteContext
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/keys", handler: self.list),
+            Route(.post, "/api/keys", body: .limited, handler: self.create),
+            Route(.delete, "/api/keys/{name}", handler: self.revoke),
+        ]
+    }
+
+    private func list(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
+        _ = try request.query.strict(known: [])
+        let keys = try await self.context.store.keys(app: request.app)
+        return .page(keys.map { Self.text($0, secret: nil) }, cursor: nil)
+    }
+
+    /// The secret is in this answer and nowhere else.
+    private func create(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
+        _ = try request.query.strict(known: [])
+        let members = try StrictMembers(request.json(), known: ["name", "role"])
+        let name: UserName
+        do { name = try UserName(try members.requiredString("name")) } catch let error as InvalidValue {
+            throw Problem.invalid([error.named("name")])
+        }
+        guard let role = Role(rawValue: try members.requiredString("role")), role != .user else {
+            throw members.fault("role", "must be sender or operator")
+        }
+        let secret = APIKeySecret.make()
+        let key = APIKey(app: request.app, name: name.name, role: role, created: .now, revoked: nil)
+        try await self.context.store.add(key, hash: secret.hash)
+        var response = Response.json(Self.text(key, secret: secret), status: .created)
+        response.headers[.cacheControl] = "no-store"
+        return response
+    }
+
+    private func revoke(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
+        _ = try request.query.strict(known: [])
+        guard let name = try? request.parameters["name"].map(UserName.init),
+            try await self.context.store.revokeKey(named: name.name, app: request.app)
+        else { throw Problem.notFound("no such key that still works") }
+        return Response(status: .noContent)
+    }
+
+    private static func text(_ key: APIKey, secret: APIKeySecret?) -> JSONValue {
+        .members([
+            "name": .string(key.name),
+            "role": .string(key.role.rawValue),
+            "created": .string(key.created.iso8601),
+            "revoked": key.revoked.map { .string($0.iso8601) },
+            "secret": secret.map { .string($0.text) },
+        ])
+    }
+}

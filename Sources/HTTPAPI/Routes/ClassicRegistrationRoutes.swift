@@ -1,0 +1,161 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PushModel
+import Store
+
+/// Registering a device, as existing apps do it.
+struct ClassicRegistrationRoutes: Sendable {
+    let context: RouteContext
+
+    var routes: [Route] {
+        [
+            Route(.post, "/api/register", body: .limited, handler: self.issue),
+            Route(.put, "/api/register/{id}", body: .limited, handler: self.upsert),
+            Route(.delete, "/api/register/{id}", handler: self.delete),
+        ]
+    }
+
+    /// Hands an id out: the one that has the handle, or a new one.
+    private func issue(_ request: APIRequest) async throws -> Response {
+        let user = try request.caller.requireUser()
+        let handles = try Self.lookupForms(request.query.tolerant("handle"))
+        let answer = try await self.take(.issue(candidate: .random(), handles: handles), user: user, request: request)
+        return try self.response(to: answer, request: request) { result in
+            guard case .issued(let id) = result else { return nil }
+            // Existing apps strip the first and the last character: nothing may follow the quote.
+            return Response(
+                status: .ok,
+                headers: [.contentType: "application/json; charset=utf-8"],
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: JSONValue.string(id.text).bytes))
+            )
+        }
+    }
+
+    private func upsert(_ request: APIRequest) async throws -> Response {
+        let caller = try request.caller
+        let user = try caller.requireUser()
+        let members = try TolerantMembers(request.anyJSON())
+        guard let platform = try members.string("Platform") else { throw Problem.invalid("Platform", "is needed") }
+        guard let pns = PNS(platformName: platform) else {
+            throw Problem.invalid("Platform", "\"\(platform.prefix(40))\" is none of wns, apns, mpns, gcm and fcm")
+        }
+        guard let text = try members.string("Handle") else { throw Problem.invalid("Handle", "is needed") }
+        let handle: Handle
+        do {
+            handle = try Handle(text, pns: pns, channelPrefixes: request.spec.wns?.channelPrefixes ?? [])
+        } catch {
+            throw Problem.invalid([error.named("Handle")])
+        }
+        let tags = try Self.tags(members["Tags"])
+        try TagPolicy(reserved: request.spec.reservedTags).check(tags, claimedBy: user)
+        // Tags come before ownership: only now may the id matter.
+        guard let id = request.parameters["id"].flatMap(RegistrationID.init) else {
+            throw Problem.notFound("no such registration")
+        }
+        let upsert = RegisterRequest.Upsert(pns: pns, handle: handle, tags: tags)
+        let answer = try await self.take(.upsert(id, upsert), user: user, request: request)
+        return try self.response(to: answer, request: request) { result in
+            switch result {
+            case .done, .superseded, .issued: Response(status: .ok)
+            default: nil
+            }
+        }
+    }
+
+    private func delete(_ request: APIRequest) async throws -> Response {
+        let user = try request.caller.requireUser()
+        guard let id = request.parameters["id"].flatMap(RegistrationID.init) else {
+            throw Problem.notFound("no such registration")
+        }
+        let answer = try await self.take(.delete(id), user: user, request: request)
+        return try self.response(to: answer, request: request) { result in
+            switch result {
+            // An id that is gone already is what was asked for.
+            case .done, .superseded, .gone, .issued: Response(status: .ok)
+            default: nil
+            }
+        }
+    }
+
+    private func take(
+        _ work: RegisterRequest,
+        user: UserName?,
+        request: APIRequest
+    ) async throws -> JobIntake.Answer {
+        try await RegisterJobs(context: self.context).take(work, user: user, request: request)
+    }
+
+    private func response(
+        to answer: JobIntake.Answer,
+        request: APIRequest,
+        success: (RegisterResult) -> Response?
+    ) throws -> Response {
+        try RegisterJobs(context: self.context).response(to: answer, request: request, success: success)
+    }
+
+    /// The forms under which a handle may be stored: apps paste it into the query without escaping.
+    static func lookupForms(_ parameter: QueryParameters.Parameter?) throws -> [Handle] {
+        guard let parameter, let text = parameter.value, !text.isEmpty else { return [] }
+        guard text.utf8.count <= Handle.maximumLength else {
+            throw Problem.invalid("handle", "has at most \(Handle.maximumLength) bytes")
+        }
+        if text.hasPrefix("{") {
+            throw Problem.invalid(
+                "Handle",
+                "this is the printed form of a data object ({LENGTH=…,BYTES=…}), which iOS 13 and later give; send the token's "
+                    + "bytes as hexadecimal digits"
+            )
+        }
+        var forms = Handle.lookupForms(of: text)
+        // A channel address holds escapes of its own, which an app that does not escape sends as they are.
+        for form in Handle.lookupForms(of: parameter.raw) where !forms.contains(form) { forms.append(form) }
+        return forms.filter { $0.text.utf8.count <= Handle.maximumLength }
+    }
+
+    /// At most this many tags a registration.
+    static let maximumTags = 60
+
+    private static func tags(_ value: JSONValue?) throws -> [Tag] {
+        guard let value else { return [] }
+        guard case .array(let values) = value else {
+            throw Problem.invalid("Tags", "must be an array, not \(value.kind)")
+        }
+        guard values.count <= Self.maximumTags else {
+            throw Problem.invalid("Tags", "a registration has at most \(Self.maximumTags) tags")
+        }
+        var tags: [Tag] = []
+        for (index, value) in values.enumerated() {
+            guard case .string(let text) = value else {
+                throw Problem.invalid("Tags[\(index)]", "must be a string, not \(value.kind)")
+            }
+            do {
+                let tag = try Tag(text)
+                if !tags.contains(tag) { tags.append(tag) }
+            } catch {
+                throw Problem.invalid([error.named("Tags[\(index)]")])
+            }
+        }
+        return tags
+    }
+}
+
+/// Which tags a user may claim for a device.
+struct TagPolicy {
+    /// Beginnings of tags that the app keeps to itself.
+    let reserved: [String]
+
+    /// - Throws: ``Problem`` 403 that names the tag.
+    func check(_ tags: [Tag], claimedBy user: UserName) throws {
+        for tag in tags where tag != Tag(user: user) {
+            // Whatever the letter case: hubs may compare without regard to it.
+            let name = tag.name.lowercased()
+            if name.hasPrefix(Tag.userPrefix) {
+                throw Problem.forbidden("the tag \"\(tag)\" is another user's")
+            }
+            if self.reserved.contains(where: { !$0.isEmpty && name.hasPrefix($0.lowercased()) }) {
+                throw Problem.forbidden("the tag \"\(tag)\" begins as those that the app keeps to itself")
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import HTTPTypes
+import Hummingbird
+import PushModel
+import Store
+
+/// What became of jobs.
+struct JobRoutes: Sendable {
+    let context: RouteContext
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/jobs", handler: self.list),
+            Route(.get, "/api/jobs/{id}", handler: self.job),
+            Route(.delete, "/api/jobs/{id}", handler: self.cancel),
+            Route(.get, "/api/jobs/{id}/deliveries", handler: self.deliveries),
+        ]
+    }
+
+    private func list(_ request: APIRequest) async throws -> Response {
+        let caller = try request.caller
+        let list = try ListQuery(request, filters: ["state", "pns", "user", "since", "kind"])
+        var query = JobQuery(
+            app: request.app,
+            state: try list.choice("state", Job.State.allCases.map(\.rawValue), Job.State.init(rawValue:)),
+            pns: try list.pns,
+            user: try list.user,
+            kind: try list.choice("kind", JobKind.allCases.map(\.rawValue), JobKind.init(rawValue:)),
+            since: try list.time("since"),
+            cursor: try list.cursor,
+            limit: try list.limit
+        )
+        if caller.role != .operator {
+            if let user = query.user, user != caller.user {
+                throw Problem.forbidden("only an operator may list the jobs of others")
+            }
+            query.user = caller.user
+            query.key = caller.key
+        }
+        let page = try await self.context.store.jobs(query)
+        return .page(page.items.map { JobText(job: $0, prefix: request.prefix).value }, cursor: page.cursor)
+    }
+
+    private func job(_ request: APIRequest) async throws -> Response {
+        _ = try request.query.strict(known: [])
+        return JobText(job: try await self.visible(request), prefix: request.prefix).response(status: .ok)
+    }
+
+    /// Stops a send that is still going out.
+    private func cancel(_ request: APIRequest) async throws -> Response {
+        _ = try request.query.strict(known: [])
+        let job = try await self.visible(request)
+        guard job.work.kind == .send else { throw Problem(.conflict, "a change of a registration cannot be stopped") }
+        let final = Problem(.conflict, "the job is final: nothing is left to stop")
+        guard !job.state.isFinal else { throw final }
+        guard let stopped = try await self.context.store.cancel(job.id, app: request.app) else { throw Self.missing }
+        // It may have ended between the two looks.
+        guard !stopped.state.isFinal || stopped.state == .cancelled else { throw final }
+        return JobText(job: stopped, prefix: request.prefix).response(status: stopped.state.isFinal ? .ok : .accepted)
+    }
+
+    private func deliveries(_ request: APIRequest) async throws -> Response {
+        let list = try ListQuery(request, filters: ["outcome", "pns"])
+        let words = ["accepted"] + FailureClass.allCases.map(\.rawValue)
+        let query = DeliveryQuery(
+            job: JobID(high: 0, low: 0),
+            app: request.app,
+            outcome: try list.choice("outcome", words) { word in
+                word == "accepted" ? .accepted : FailureClass(rawValue: word).map(DeliveryRecord.Outcome.failed)
+            },
+            pns: try list.pns,
+            cursor: try list.cursor,
+            limit: try list.limit
+        )
+        var found = query
+        found.job = try await self.visible(request).id
+        let page = try await self.context.store.deliveries(found)
+        return .page(page.items.map(Self.text), cursor: page.cursor)
+    }
+
+    private static let missing = Problem.notFound("no such job")
+
+    /// Another's job is as good as none.
+    private func visible(_ request: APIRequest) async throws -> Job {
+        guard let id = request.parameters["id"].flatMap(JobID.init),
+            let job = try await self.context.store.job(id, app: request.app), try request.caller.maySee(job)
+        else { throw Self.missing }
+        return job
+    }
+
+    private static func text(_ record: DeliveryRecord) -> JSONValue {
+        let outcome =
+            switch record.outcome {
+            case .accepted: "accepted"
+            case .failed(let failure): failure.rawValue
+            }
+        return .members([
+            "pns": .string(record.pns.rawValue),
+            "registration": record.registration.map { .string($0.text) },
+            "user": record.user.map { .string($0.name) },
+            "outcome": .string(outcome),
+            "status": record.status == 0 ? nil : .integer(record.status),
+            "reason": record.reason.isEmpty ? nil : .string(record.reason),
+            "at": .string(record.at.iso8601),
+            "notification": .string(record.notificationID.description),
+        ])
+    }
+}

@@ -1,0 +1,99 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PushModel
+
+/// A job as its JSON says it.
+struct JobText {
+    let job: Job
+    /// What links begin with.
+    let prefix: String
+
+    func response(status: HTTPResponse.Status) -> Response {
+        let value = self.value
+        var response = Response.json(value, status: status)
+        response.headers[.cacheControl] = "no-store"
+        return response
+    }
+
+    var value: JSONValue {
+        let job = self.job
+        var members: [JSONValue.Member] = []
+        func add(_ name: String, _ value: JSONValue?) {
+            if let value { members.append(JSONValue.Member(name: name, value: value)) }
+        }
+        add("id", .string(job.id.description))
+        add("href", .string("\(self.prefix)jobs/\(job.id)"))
+        add("app", .string(job.app.name))
+        add("kind", .string(job.work.kind.rawValue))
+        add("state", .string(job.state.rawValue))
+        add("isFinal", .bool(job.state.isFinal))
+        add("hubState", job.hubState.map { .string($0.rawValue) })
+        add("reason", job.reason.map(JSONValue.string))
+        add("user", job.user.map { .string($0.name) })
+        add("key", job.key.map(JSONValue.string))
+        add("priority", .string(job.priority.rawValue))
+        add("accepted", .string(job.accepted.iso8601))
+        add("started", job.started.map { .string($0.iso8601) })
+        add("finished", job.finished.map { .string($0.iso8601) })
+        add("expires", .string(job.expires.iso8601))
+        add("due", job.due.map { .string($0.iso8601) })
+        switch job.work {
+        case .register: add("result", job.result.map(Self.result))
+        case .send(let send):
+            add("to", .strings(send.audience.tags.map(\.name)))
+            if !send.platforms.isEmpty { add("platforms", .strings(send.platforms.map(\.rawValue))) }
+            self.addCounts(add)
+        }
+        return .object(members)
+    }
+
+    private func addCounts(_ add: (String, JSONValue?) -> Void) {
+        var total = Tally()
+        let services = self.job.tallies.sorted { $0.key < $1.key }
+        for (_, tally) in services { total += tally }
+        add("counts", .object(services.map { JSONValue.Member(name: $0.key.rawValue, value: Self.counts($0.value)) }))
+        add("totals", Self.counts(total))
+        let progress =
+            total.targets == 0 ? (self.job.state.isFinal ? 1 : 0) : Double(total.accounted) / Double(total.targets)
+        add("progress", .number(String((min(1, progress) * 1000).rounded(.down) / 1000)))
+    }
+
+    private static func counts(_ tally: Tally) -> JSONValue {
+        let failed = tally.failed.filter { $0.value != 0 }.sorted { $0.key.rawValue < $1.key.rawValue }
+        return .members([
+            "targets": .integer(tally.targets),
+            "accepted": .integer(tally.accepted),
+            "failed": .object(failed.map { JSONValue.Member(name: $0.key.rawValue, value: .integer($0.value)) }),
+            "expired": .integer(tally.expired),
+            "cancelled": .integer(tally.cancelled),
+            "open": .integer(max(0, tally.targets - tally.accounted)),
+        ])
+    }
+
+    private static func result(_ result: RegisterResult) -> JSONValue {
+        switch result {
+        case .issued(let id): .members(["status": .string("issued"), "registration": .string(id.text)])
+        case .done: .members(["status": .string("done")])
+        case .superseded: .members(["status": .string("superseded")])
+        case .gone: .members(["status": .string("gone")])
+        case .notFound: .members(["status": .string("not-found")])
+        case .refused(let reason): .members(["status": .string("refused"), "reason": .string(reason)])
+        }
+    }
+}
+
+extension Response {
+    static func json(_ value: JSONValue, status: HTTPResponse.Status = .ok) -> Response {
+        Response(
+            status: status,
+            headers: [.contentType: "application/json"],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: value.bytes))
+        )
+    }
+
+    /// A piece of a list: `items`, and `cursor` where there is more.
+    static func page(_ items: [JSONValue], cursor: String?) -> Response {
+        .json(.members(["items": .array(items), "cursor": cursor.map(JSONValue.string)]))
+    }
+}

@@ -1,0 +1,76 @@
+import PushModel
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The parameters of a list, each checked and refused by name.
+struct ListQuery {
+    private let values: [String: String]
+
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - filters: The parameters besides `cursor` and `limit`.
+    init(_ request: APIRequest, filters: Set<String>) throws {
+        self.values = try request.query.strict(known: filters.union(["cursor", "limit"]))
+    }
+
+    subscript(name: String) -> String? { self.values[name] }
+
+    var cursor: String? {
+        get throws {
+            guard let cursor = self.values["cursor"] else { return nil }
+            guard (1...200).contains(cursor.utf8.count) else {
+                throw Problem.invalid("cursor", "is not a cursor of this list")
+            }
+            return cursor
+        }
+    }
+
+    var limit: Int {
+        get throws {
+            guard let text = self.values["limit"] else { return 100 }
+            guard let limit = Int(text), (1...1000).contains(limit) else {
+                throw Problem.invalid("limit", "must be a whole number from 1 to 1000")
+            }
+            return limit
+        }
+    }
+
+    var pns: PNS? {
+        get throws { try self.choice("pns", PNS.allCases.map(\.rawValue) + ["gcm"], PNS.init(platformName:)) }
+    }
+
+    var user: UserName? {
+        get throws { try self.value("user", UserName.init) }
+    }
+
+    func value<Value>(_ name: String, _ make: (String) throws(InvalidValue) -> Value) throws -> Value? {
+        guard let text = self.values[name] else { return nil }
+        do { return try make(text) } catch { throw Problem.invalid([error.named(name)]) }
+    }
+
+    /// One of a few words.
+    func choice<Value>(_ name: String, _ words: [String], _ make: (String) -> Value?) throws -> Value? {
+        guard let text = self.values[name] else { return nil }
+        guard words.contains(text), let value = make(text) else {
+            throw Problem.invalid(name, "must be one of \(words.joined(separator: ", "))")
+        }
+        return value
+    }
+
+    /// A moment, as RFC 3339 has it.
+    func time(_ name: String) throws -> Timestamp? {
+        guard let text = self.values[name] else { return nil }
+        // A form's plus is a space: put it back where an offset has it.
+        let restored = text.replacing(" ", with: "+")
+        let plain = Date.ISO8601FormatStyle()
+        let fractional = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        guard text.utf8.count <= 40, let date = (try? plain.parse(restored)) ?? (try? fractional.parse(restored)) else {
+            throw Problem.invalid(name, "must be a time as in 2026-11-21T08:30:00Z")
+        }
+        return Timestamp(milliseconds: Int64(date.timeIntervalSince1970 * 1000))
+    }
+}

@@ -1,0 +1,99 @@
+import Crypto
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PushModel
+
+/// A request after routing, authentication and reading: all that a handler needs.
+struct APIRequest: Sendable {
+    let head: HTTPRequest
+    /// As it came, without the query.
+    let path: String
+    let rawQuery: String
+    let template: String
+    let parameters: [String: String]
+    let query: QueryParameters
+    let body: [UInt8]
+    let app: AppID
+    let spec: AppSpec
+    /// nil on open routes alone.
+    let identity: Caller?
+
+    /// - Throws: ``Problem`` 401 on a route that is open; that route asks for nobody.
+    var caller: Caller {
+        get throws {
+            guard let identity else { throw Problem(.unauthorized, "say who you are") }
+            return identity
+        }
+    }
+
+    /// `/api/` or `/api/apps/NAME/`: what links in the answer begin with.
+    var prefix: String {
+        self.template.hasPrefix(Route.appPrefix) ? "/api/apps/\(self.app.name)/" : Route.apiPrefix
+    }
+
+    var preference: Preference { Preference(self.head.headerFields[values: HTTPField.Name.prefer]) }
+
+    /// W3C trace context of the caller, where it makes sense.
+    var traceparent: String? {
+        guard let text = self.head.headerFields[HTTPField.Name.traceparent], text.utf8.count == 55 else { return nil }
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+        let isHexadecimal = text.utf8.allSatisfy { byte in
+            (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte) || byte == UInt8(ascii: "-")
+        }
+        return isHexadecimal && parts.map(\.utf8.count) == [2, 32, 16, 2] ? text : nil
+    }
+
+    /// The body as JSON, on a route of ours.
+    ///
+    /// - Throws: ``Problem``: 415 for another media type, 400 for what is no JSON.
+    func json() throws -> JSONValue {
+        if let type = self.head.headerFields[.contentType] {
+            let essence = type.prefix { $0 != ";" }.trimming().lowercased()
+            guard essence == "application/json" || (essence.hasPrefix("application/") && essence.hasSuffix("+json"))
+            else {
+                throw Problem(
+                    .unsupportedMediaType,
+                    "the body must be application/json",
+                    headers: [HTTPField.Name.acceptPost: "application/json"]
+                )
+            }
+        }
+        return try self.anyJSON()
+    }
+
+    /// The body as JSON, whatever its media type is said to be: existing apps are not asked to be exact.
+    func anyJSON() throws -> JSONValue {
+        do { return try JSONReader.read(self.body) } catch { throw Problem.invalid(error) }
+    }
+
+    /// What makes this request and its repeat the same (rule 17); nil when the caller did not ask for it.
+    func idempotency(route: String) throws -> (key: String, hash: [UInt8], route: String)? {
+        guard let key = self.head.headerFields[HTTPField.Name.idempotencyKey] else { return nil }
+        guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw Problem.invalid("Idempotency-Key", "must have 1 to 255 visible ASCII characters")
+        }
+        var hash = SHA256()
+        for part in [Array(self.path.utf8), Array(self.rawQuery.utf8), self.body] {
+            hash.update(data: Array("\(part.count):".utf8))
+            hash.update(data: part)
+        }
+        return (key, Array(hash.finalize()), route)
+    }
+}
+
+extension HTTPField.Name {
+    static let acceptPost = HTTPField.Name.known("Accept-Post")
+    static let idempotencyKey = HTTPField.Name.known("Idempotency-Key")
+    static let job = HTTPField.Name.known("Pushline-Job")
+    static let prefer = HTTPField.Name.known("Prefer")
+    static let preferenceApplied = HTTPField.Name.known("Preference-Applied")
+    static let requestID = HTTPField.Name.known("Request-Id")
+    static let traceparent = HTTPField.Name.known("traceparent")
+    static let contentTypeOptions = HTTPField.Name.known("X-Content-Type-Options")
+
+    private static func known(_ name: String) -> HTTPField.Name {
+        guard let name = HTTPField.Name(name) else { preconditionFailure("a header's name is a token") }
+        return name
+    }
+}

@@ -1,0 +1,226 @@
+import HTTPTypes
+package import Hummingbird
+import Logging
+import Metrics
+import NIOConcurrencyHelpers
+import NIOCore
+import PushModel
+import Store
+
+/// Answers requests: finds the route, lets the caller in, reads the body within its limits, and words every refusal.
+package struct APIResponder: HTTPResponder {
+    package typealias Context = BasicRequestContext
+
+    let table: RouteTable
+    private let configuration: APIConfiguration
+    private let authenticator: Authenticator
+    private let limiter = RateLimiter()
+    private let inFlight = NIOLockedValueBox(0)
+    private let metrics = RequestMetrics()
+    private let logger: Logger
+
+    init(table: RouteTable, configuration: APIConfiguration, authenticator: Authenticator, logger: Logger) {
+        self.table = table
+        self.configuration = configuration
+        self.authenticator = authenticator
+        self.logger = logger
+    }
+
+    /// Never throws: what goes wrong is a problem response.
+    package func respond(to request: Request, context: Context) async throws -> Response {
+        let start = ContinuousClock.now
+        let trace = RequestTrace(id: context.id)
+        let response: Response
+        do {
+            response = try await self.admit { try await self.answer(request, trace: trace) }
+        } catch {
+            response = self.response(to: error, trace: trace)
+        }
+        return self.finish(response, of: request, trace: trace, start: start)
+    }
+
+    /// Counts requests under way, and turns away what is too much.
+    private func admit(_ body: () async throws -> Response) async throws -> Response {
+        let most = self.configuration.requestsInFlight
+        let isFree = self.inFlight.withLockedValue { count in
+            guard count < most else { return false }
+            count += 1
+            return true
+        }
+        guard isFree else { throw Problem.later(.serviceUnavailable, "too many requests are under way", seconds: 1) }
+        defer { self.inFlight.withLockedValue { $0 -= 1 } }
+        return try await body()
+    }
+
+    private func answer(_ request: Request, trace: RequestTrace) async throws -> Response {
+        let path = request.uri.path
+        let match = try self.table.match(request.method, path: path)
+        trace.template = match.template
+        let (app, spec) = try await self.app(of: match)
+        var caller: Caller?
+        if match.route.access == .caller {
+            let found = try await self.authenticator.caller(headers: request.headers, app: app, spec: spec)
+            caller = found
+            trace.caller = found
+            let rate = spec.requestsPerSecond ?? self.configuration.requestsPerSecond
+            if let seconds = self.limiter.take(found, rate: rate) {
+                throw Problem.later(
+                    .tooManyRequests,
+                    "more requests a second than this account may make",
+                    seconds: seconds
+                )
+            }
+        }
+        let body = try await self.body(of: request, kind: match.route.body)
+        let parsed = APIRequest(
+            head: request.head,
+            path: path,
+            rawQuery: request.uri.query ?? "",
+            template: match.template,
+            parameters: match.parameters,
+            query: QueryParameters(request.uri.query),
+            body: body,
+            app: app,
+            spec: spec,
+            identity: caller
+        )
+        return try await match.route.handler(parsed)
+    }
+
+    private func app(of match: RouteTable.Match) async throws -> (AppID, AppSpec) {
+        guard match.route.access == .caller else { return (.default, AppSpec()) }
+        guard let app = try? match.parameters["app"].map(AppID.init) ?? .default,
+            let spec = try await self.authenticator.directory.spec(of: app)
+        else { throw Problem.notFound("no such app") }
+        return (app, spec)
+    }
+
+    private func body(of request: Request, kind: Route.Body) async throws -> [UInt8] {
+        let limit: Int
+        switch kind {
+        case .none: return []
+        case .limited: limit = self.configuration.maximumBodySize
+        case .upload: limit = self.configuration.maximumContentSize
+        }
+        if let length = request.headers[.contentLength].flatMap(Int.init), length > limit {
+            throw Self.tooLarge(limit)
+        }
+        let time = self.configuration.requestTime
+        do {
+            return try await withThrowingTaskGroup(of: [UInt8].self) { group in
+                group.addTask { Array(buffer: try await request.body.collect(upTo: limit)) }
+                group.addTask {
+                    try await Task.sleep(for: time)
+                    throw Problem(
+                        .requestTimeout,
+                        "the body did not come within \(time.inSeconds) s",
+                        headers: [.connection: "close"]
+                    )
+                }
+                defer { group.cancelAll() }
+                return try await group.next() ?? []
+            }
+        } catch is NIOTooManyBytesError {
+            throw Self.tooLarge(limit)
+        }
+    }
+
+    private static func tooLarge(_ limit: Int) -> Problem {
+        Problem(.contentTooLarge, "the body has more than \(limit) bytes, the most that is taken here")
+    }
+
+    private func response(to error: any Error, trace: RequestTrace) -> Response {
+        switch error {
+        case let problem as Problem:
+            return problem.response()
+        case let invalid as InvalidValue:
+            return Problem.invalid([invalid]).response()
+        case let fault as StoreError:
+            self.logger.warning(
+                "The store failed a request",
+                metadata: ["request.id": "\(trace.id)", "error": "\(fault)"]
+            )
+            return Problem(fault).response()
+        case is CancellationError:
+            return Problem.later(.serviceUnavailable, "the server is going down", seconds: 1).response()
+        default:
+            self.logger.error(
+                "A request failed",
+                metadata: [
+                    "request.id": "\(trace.id)", "http.route": "\(trace.template)",
+                    "error.type": "\(type(of: error))",
+                ]
+            )
+            return Problem(.internalServerError, "an internal error; the log knows more").response()
+        }
+    }
+
+    /// What every answer has; the log never has a query, for that may hold a device's handle.
+    private func finish(
+        _ response: Response,
+        of request: Request,
+        trace: RequestTrace,
+        start: ContinuousClock.Instant
+    ) -> Response {
+        var response = response
+        response.headers[.requestID] = trace.id
+        response.headers[.contentTypeOptions] = "nosniff"
+        if request.method == .head { response = response.createHeadResponse() }
+        let elapsed = ContinuousClock.now - start
+        self.metrics.record(method: request.method, template: trace.template, status: response.status, elapsed: elapsed)
+        var metadata: Logger.Metadata = [
+            "request.id": "\(trace.id)", "http.method": "\(request.method)", "http.route": "\(trace.template)",
+            "http.status": "\(response.status.code)", "seconds": "\(elapsed.inSeconds)",
+        ]
+        if let caller = trace.caller { metadata["caller"] = "\(caller.app)/\(caller.description)" }
+        self.logger.debug("Request", metadata: metadata)
+        return response
+    }
+}
+
+/// What is known of a request while it is answered.
+final class RequestTrace: Sendable {
+    private struct State {
+        var template = "unknown"
+        var caller: Caller?
+    }
+
+    let id: String
+    private let state = NIOLockedValueBox(State())
+
+    init(id: String) { self.id = id }
+
+    /// The matched route's template: raw paths never become dimensions of metrics.
+    var template: String {
+        get { self.state.withLockedValue { $0.template } }
+        set { self.state.withLockedValue { $0.template = newValue } }
+    }
+
+    var caller: Caller? {
+        get { self.state.withLockedValue { $0.caller } }
+        set { self.state.withLockedValue { $0.caller = newValue } }
+    }
+}
+
+/// `http.server.request.duration` by method, route and status.
+struct RequestMetrics: Sendable {
+    private static let methods: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .delete, .patch, .options]
+
+    func record(
+        method: HTTPRequest.Method,
+        template: String,
+        status: HTTPResponse.Status,
+        elapsed: Duration
+    ) {
+        // A method is the client's text: only those that exist may make a time series.
+        let name = Self.methods.contains(method) ? method.rawValue : "_OTHER"
+        Timer(
+            label: "http.server.request.duration",
+            dimensions: [
+                ("http.request.method", name), ("http.route", template),
+                ("http.response.status_code", String(status.code)),
+            ],
+            preferredDisplayUnit: .seconds
+        ).recordNanoseconds(Int64(elapsed.inSeconds * 1e9))
+    }
+}

@@ -1,0 +1,51 @@
+/// What the caller prefers when an answer takes its time (RFC 7240).
+struct Preference: Sendable, Equatable {
+    /// `respond-async`: an answer at once.
+    var respondAsync = false
+    /// `wait=N`: for how many seconds.
+    var wait: Int?
+
+    /// Reads the values of `Prefer`; what is not known or makes no sense is ignored, as the RFC demands.
+    init(_ values: [String]) {
+        for value in values.joined(separator: ",").split(separator: ",") {
+            let parts = value.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1).map {
+                $0.trimming().lowercased()
+            }
+            switch parts.first {
+            case "respond-async"?: self.respondAsync = true
+            case "wait"? where parts.count == 2:
+                let number = parts[1].filter { $0 != "\"" }
+                if self.wait == nil, !number.isEmpty, number.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) {
+                    self.wait = Int(number) ?? Int.max
+                }
+            default: continue
+            }
+        }
+    }
+
+    /// Whether the caller understands 202.
+    var isStated: Bool { self.respondAsync || self.wait != nil }
+
+    /// How long to wait at most; nil = the caller said nothing.
+    func limit(most: Duration) -> Duration? {
+        if let wait = self.wait { return min(.seconds(min(wait, 86_400)), most) }
+        return self.respondAsync ? .zero : nil
+    }
+
+    /// The value of `Preference-Applied`; nil = nothing was applied.
+    func applied(answered: Bool) -> String? {
+        var applied: [String] = []
+        if self.respondAsync, !answered { applied.append("respond-async") }
+        if let wait = self.wait { applied.append("wait=\(wait)") }
+        return applied.isEmpty ? nil : applied.joined(separator: ", ")
+    }
+}
+
+extension Substring {
+    /// Without blanks at both ends.
+    func trimming() -> Substring {
+        let start = self.drop { $0 == " " || $0 == "\t" }
+        let kept = start.reversed().drop { $0 == " " || $0 == "\t" }.count
+        return start.prefix(kept)
+    }
+}

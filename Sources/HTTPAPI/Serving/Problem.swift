@@ -1,0 +1,97 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PushModel
+import Store
+
+/// A refusal, as `application/problem+json` (RFC 9457) says it.
+struct Problem: Error, Sendable, Equatable {
+    let status: HTTPResponse.Status
+    let detail: String
+    /// The members of the request that are wrong.
+    var errors: [InvalidValue] = []
+    var headers: HTTPFields = [:]
+    /// The last part of the problem's type; nil = the status says it all.
+    var type: String?
+
+    init(
+        _ status: HTTPResponse.Status,
+        _ detail: String,
+        errors: [InvalidValue] = [],
+        headers: HTTPFields = [:],
+        type: String? = nil
+    ) {
+        self.status = status
+        self.detail = detail
+        self.errors = errors
+        self.headers = headers
+        self.type = type
+    }
+
+    static func invalid(_ errors: [InvalidValue]) -> Problem {
+        Problem(
+            .badRequest,
+            errors.count == 1 ? errors[0].description : "several members are wrong",
+            errors: errors,
+            type: "invalid-request"
+        )
+    }
+
+    static func invalid(_ member: String, _ reason: String) -> Problem {
+        .invalid([InvalidValue(member: member, reason)])
+    }
+
+    static func invalid(_ error: JSONSyntaxError) -> Problem {
+        Problem(
+            .badRequest,
+            "the body is not JSON: line \(error.line), column \(error.column): \(error.reason)",
+            type: "malformed-json"
+        )
+    }
+
+    static func notFound(_ detail: String) -> Problem { Problem(.notFound, detail) }
+
+    static func forbidden(_ detail: String) -> Problem { Problem(.forbidden, detail) }
+
+    /// 503 or 429, with the seconds after which to try again.
+    static func later(_ status: HTTPResponse.Status, _ detail: String, seconds: Int) -> Problem {
+        Problem(status, detail, headers: [.retryAfter: String(max(1, seconds))])
+    }
+
+    /// What a failure of the store means to a caller (rule 19).
+    init(_ error: StoreError) {
+        switch error.code {
+        case .backlogFull:
+            self = .later(.serviceUnavailable, "so much is accepted and unfinished that no more is taken", seconds: 10)
+        case .invalidCursor:
+            self = .invalid("cursor", "is not a cursor of this list")
+        case .conflict:
+            self = Problem(.conflict, "something of that name exists")
+        case .unavailable:
+            self = .later(.serviceUnavailable, "the store cannot be reached", seconds: 5)
+        default:
+            self = Problem(.internalServerError, "an internal error; the log knows more")
+        }
+    }
+
+    func response() -> Response {
+        let errors: JSONValue? =
+            self.errors.isEmpty
+            ? nil
+            : .array(self.errors.map { .members(["member": .string($0.member), "reason": .string($0.reason)]) })
+        let body = JSONValue.members([
+            "type": .string(self.type.map { "urn:pushline:problem:\($0)" } ?? "about:blank"),
+            "title": .string(self.status.reasonPhrase),
+            "status": .integer(self.status.code),
+            "detail": .string(self.detail),
+            "errors": errors,
+        ])
+        var headers = self.headers
+        headers[.contentType] = "application/problem+json"
+        return Response(
+            status: self.status,
+            headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: body.bytes))
+        )
+    }
+}

@@ -1,0 +1,125 @@
+import HTTPTypes
+import Hummingbird
+
+/// A path and a method, and what answers them.
+struct Route: Sendable {
+    /// Who is let through.
+    enum Access: Sendable {
+        /// Anybody, and no app is looked up.
+        case open
+        /// Who proves to be someone of the app.
+        case caller
+    }
+
+    /// How much body is read.
+    enum Body: Sendable {
+        case none
+        case limited
+        /// Up to the limit for uploads.
+        case upload
+    }
+
+    let method: HTTPRequest.Method
+    /// Such as `/api/jobs/{id}`. What begins with `/api/` is there for any app as `/api/apps/{app}/…` too.
+    let template: String
+    let access: Access
+    let body: Body
+    let handler: @Sendable (APIRequest) async throws -> Response
+
+    init(
+        _ method: HTTPRequest.Method,
+        _ template: String,
+        access: Access = .caller,
+        body: Body = .none,
+        handler: @escaping @Sendable (APIRequest) async throws -> Response
+    ) {
+        self.method = method
+        self.template = template
+        self.access = access
+        self.body = body
+        self.handler = handler
+    }
+
+    static let apiPrefix = "/api/"
+    static let appPrefix = "/api/apps/{app}/"
+
+    /// The template of the same route for any app, or nil where the route belongs to none.
+    var appTemplate: String? {
+        self.template.hasPrefix(Self.apiPrefix)
+            ? Self.appPrefix + self.template.dropFirst(Self.apiPrefix.count)
+            : nil
+    }
+}
+
+/// Finds the route for a path and method.
+struct RouteTable: Sendable {
+    /// What was found.
+    struct Match: Sendable {
+        let route: Route
+        /// The template that matched: what metrics and logs say instead of the path.
+        let template: String
+        let parameters: [String: String]
+    }
+
+    private struct Entry: Sendable {
+        let template: String
+        let segments: [Substring]
+        var routes: [HTTPRequest.Method: Route]
+
+        func parameters(_ path: [Substring]) -> [String: String]? {
+            guard path.count == self.segments.count else { return nil }
+            var parameters: [String: String] = [:]
+            for (segment, part) in zip(self.segments, path) {
+                if segment.hasPrefix("{") {
+                    guard !part.isEmpty, let value = QueryParameters.decode(part, plusIsSpace: false) else {
+                        return nil
+                    }
+                    parameters[String(segment.dropFirst().dropLast())] = value
+                } else if segment != part {
+                    return nil
+                }
+            }
+            return parameters
+        }
+    }
+
+    private var entries: [Entry] = []
+
+    init(_ routes: [Route]) {
+        for route in routes {
+            for template in [route.template, route.appTemplate].compactMap({ $0 }) {
+                if let index = self.entries.firstIndex(where: { $0.template == template }) {
+                    self.entries[index].routes[route.method] = route
+                } else {
+                    let segments = template.split(separator: "/", omittingEmptySubsequences: false)
+                    self.entries.append(Entry(template: template, segments: segments, routes: [route.method: route]))
+                }
+            }
+        }
+    }
+
+    /// Every template with its methods, for the test that holds the OpenAPI document to it.
+    var methods: [String: Set<HTTPRequest.Method>] {
+        Dictionary(uniqueKeysWithValues: self.entries.map { ($0.template, Set($0.routes.keys)) })
+    }
+
+    /// - Throws: ``Problem``: 404 for an unknown path, 405 with `Allow` for another method.
+    func match(_ method: HTTPRequest.Method, path: String) throws -> Match {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        for entry in self.entries {
+            guard let parameters = entry.parameters(parts) else { continue }
+            let wanted = method == .head ? .get : method
+            guard let route = entry.routes[wanted] else {
+                var allowed = entry.routes.keys.map(\.rawValue)
+                if entry.routes[.get] != nil { allowed.append(HTTPRequest.Method.head.rawValue) }
+                throw Problem(
+                    .methodNotAllowed,
+                    "this path takes \(allowed.sorted().joined(separator: ", "))",
+                    headers: [.allow: allowed.sorted().joined(separator: ", ")]
+                )
+            }
+            return Match(route: route, template: entry.template, parameters: parameters)
+        }
+        throw Problem.notFound("no such path")
+    }
+}
