@@ -6,7 +6,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The secret of a backend's key: `plk_` and 32 random bytes in base64url. It is shown once and kept as a hash.
+/// The secret of a backend's key: `plk_` and 32 random bytes in base64url.
+///
+/// It is shown once and kept as a hash.
 package struct APIKeySecret: Sendable {
     package static let prefix = "plk_"
 
@@ -22,7 +24,9 @@ package struct APIKeySecret: Sendable {
         return APIKeySecret(text: Self.prefix + encoded)
     }
 
-    /// SHA-256 of the text: what the store keeps. 256 random bits need no slow hash.
+    /// SHA-256 of the text: what the store keeps.
+    ///
+    /// 256 random bits need no slow hash.
     package var hash: [UInt8] { Array(SHA256.hash(data: Array(self.text.utf8))) }
 
     private init(text: String) { self.text = text }

@@ -56,7 +56,9 @@ struct Authenticator: Sendable {
         return Caller(app: app, identity: .key(key.name), role: key.role)
     }
 
-    /// The classic backend's scheme: the name is the password. Keys work beside it, for operators and backends.
+    /// The classic backend's scheme: the name is the password.
+    ///
+    /// Keys work beside it, for operators and backends.
     private func demonstration(headers: HTTPFields, app: AppID) async throws -> Caller {
         guard self.isLoopback else {
             throw Problem.forbidden("the demonstration scheme works on a loopback address only")

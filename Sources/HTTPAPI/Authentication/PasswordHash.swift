@@ -12,7 +12,7 @@ import Foundation
 package struct PasswordHash: Sendable, Equatable {
     /// What it costs to compute a hash, and so to guess a password.
     package struct Cost: Sendable, Equatable {
-        /// scrypt's N: a power of two. Memory is 128 · N · r bytes.
+        /// scrypt's N, a power of two: memory is 128 · N · r bytes.
         package let rounds: Int
         /// scrypt's r.
         package let blockSize: Int

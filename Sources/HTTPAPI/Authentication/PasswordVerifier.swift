@@ -40,6 +40,7 @@ final class PasswordVerifier: Sendable {
     ///   - name: The name that it was sent for, whether there is such an account or not.
     ///   - app: The app.
     ///   - stored: The account's hash, or nil when there is no account that may sign in.
+    /// - Returns: true for the right password of an account that may sign in.
     /// - Throws: ``Problem`` 503 when too many checks wait already.
     func verify(_ password: String, name: String, app: AppID, stored: String?) async throws -> Bool {
         let key = self.key(password, name: name, app: app)

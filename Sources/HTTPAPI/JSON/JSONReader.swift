@@ -204,7 +204,9 @@ struct JSONReader {
     }
 }
 
-/// Where a text stops being JSON, and why. Lines and columns (in bytes) count from 1.
+/// Where a text stops being JSON, and why.
+///
+/// Lines and columns (in bytes) count from 1.
 struct JSONSyntaxError: Error, Equatable {
     let line: Int
     let column: Int

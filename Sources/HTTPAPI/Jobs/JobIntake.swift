@@ -21,6 +21,7 @@ struct JobIntake: Sendable {
     /// - Parameters:
     ///   - job: What is to be done.
     ///   - wait: How long to wait for the hub's answer; zero = not at all.
+    /// - Returns: The job as it is at the hub's answer, or at the end of the wait.
     /// - Throws: ``Problem`` 422 when the idempotency key was used for another request; `StoreError`.
     func take(_ job: NewJob, wait: Duration) async throws -> Answer {
         guard wait > .zero else {

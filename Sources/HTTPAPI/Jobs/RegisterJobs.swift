@@ -11,6 +11,8 @@ struct RegisterJobs: Sendable {
     ///   - work: The change.
     ///   - user: Whose registration it is; nil = an operator deletes.
     ///   - request: Who asks, and how long they wait.
+    /// - Returns: What came of it in time.
+    /// - Throws: `StoreError` when it could not be accepted.
     func take(_ work: RegisterRequest, user: UserName?, request: APIRequest) async throws -> JobIntake.Answer {
         let configuration = self.context.configuration
         let job = NewJob(

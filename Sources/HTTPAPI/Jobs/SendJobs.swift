@@ -13,7 +13,9 @@ struct SendJobs: Sendable {
     ///   - priority: How urgent it is.
     ///   - request: Who asks.
     ///   - wait: How long to wait for the hub's answer.
-    ///   - idempotentAs: The route's name for `Idempotency-Key`; nil = the header has no meaning there.
+    ///   - route: The route's name for `Idempotency-Key`; nil = the header has no meaning there.
+    /// - Returns: What came of it in time.
+    /// - Throws: ``Problem``; `StoreError` when it could not be accepted.
     func take(
         _ send: SendRequest,
         priority: Priority,

@@ -4,7 +4,9 @@ import NIOCore
 import PushModel
 import Store
 
-/// Sending to a user, and rich push, as existing apps do it. Successful answers have an empty body: apps parse it as XML.
+/// Sending to a user, and rich push, as existing apps do it.
+///
+/// Successful answers have an empty body: apps parse it as XML.
 struct ClassicNotificationRoutes: Sendable {
     let context: RouteContext
 

@@ -13,6 +13,7 @@ struct ListQuery {
     /// - Parameters:
     ///   - request: The request.
     ///   - filters: The parameters besides `cursor` and `limit`.
+    /// - Throws: ``Problem`` 400 that names what is not known or is there twice.
     init(_ request: APIRequest, filters: Set<String>) throws {
         self.values = try request.query.strict(known: filters.union(["cursor", "limit"]))
     }

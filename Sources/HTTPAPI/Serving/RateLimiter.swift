@@ -19,6 +19,7 @@ final class RateLimiter: Sendable {
     /// - Parameters:
     ///   - caller: Who asks.
     ///   - rate: Requests a second; nil or less than 1 = no limit.
+    ///   - now: This moment.
     /// - Returns: nil when the request may go on, else the seconds after which the next one may.
     func take(_ caller: Caller, rate: Int?, now: ContinuousClock.Instant = .now) -> Int? {
         guard let rate, rate > 0 else { return nil }

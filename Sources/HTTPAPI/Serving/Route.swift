@@ -20,7 +20,9 @@ struct Route: Sendable {
     }
 
     let method: HTTPRequest.Method
-    /// Such as `/api/jobs/{id}`. What begins with `/api/` is there for any app as `/api/apps/{app}/…` too.
+    /// The path, such as `/api/jobs/{id}`.
+    ///
+    /// What begins with `/api/` is there for any app as `/api/apps/{app}/…` too.
     let template: String
     let access: Access
     let body: Body
