@@ -1,0 +1,98 @@
+/// Requests to one origin that go out together.
+///
+/// What they share is given once; what differs is written by closures into buffers that are used again, so that a request costs
+/// no memory of its own.
+package struct HTTP2Batch: Sendable {
+    /// What the requests carry.
+    package enum Body: Sendable {
+        case shared([UInt8])
+        /// Appends the body of the request with that index to an empty buffer; called on the event loop.
+        case each(@Sendable (Int, inout [UInt8]) -> Void)
+    }
+
+    package var count: Int
+    package var headers: HTTP2HeaderBlock
+    package var body: Body
+    /// Writes path and own headers of the request with that index; called on the event loop, and again for a repeat.
+    package var describe: @Sendable (Int, inout HTTP2RequestHead) -> Void
+    /// Names, in lower case, of headers to keep of answers other than 2xx; such answers' bodies are kept too.
+    package var interestingHeaders: [String]
+    /// After this nothing more is sent.
+    package var sendBy: ContinuousClock.Instant
+    /// How long an answer may take, from the moment its request is handed to the connection.
+    package var requestTimeout: Duration
+    /// Asked often on the event loop: true withdraws what was not sent.
+    package var isStopped: @Sendable () -> Bool
+
+    package init(
+        count: Int,
+        headers: HTTP2HeaderBlock,
+        body: Body,
+        interestingHeaders: [String] = [],
+        sendBy: ContinuousClock.Instant,
+        requestTimeout: Duration,
+        isStopped: @escaping @Sendable () -> Bool = { false },
+        describe: @escaping @Sendable (Int, inout HTTP2RequestHead) -> Void
+    ) {
+        self.count = count
+        self.headers = headers
+        self.body = body
+        self.describe = describe
+        self.interestingHeaders = interestingHeaders
+        self.sendBy = sendBy
+        self.requestTimeout = requestTimeout
+        self.isStopped = isStopped
+    }
+}
+
+/// What became of one request of an ``HTTP2Batch``.
+package enum HTTP2Outcome: Sendable, Equatable {
+    case response(HTTP2Response)
+    /// The peer did not process it: it may be sent again without fear of a duplicate.
+    case notProcessed(NotProcessed)
+    /// It left, and no answer came: the peer may have acted on it.
+    case unanswered(Unanswered)
+
+    /// Why a request was not processed.
+    package enum NotProcessed: Sendable, Equatable {
+        /// ``HTTP2Batch/isStopped`` said so, or the task was cancelled.
+        case stopped
+        /// ``HTTP2Batch/sendBy`` came first.
+        case outOfTime
+        /// No connection could be made; the last fault in words.
+        case noConnection(String)
+        /// Refused more often than the engine tries again (REFUSED_STREAM, or above the last stream of a GOAWAY).
+        case refused(String)
+        /// Its path or a header cannot be sent.
+        case invalid
+        /// The client is closed.
+        case closed
+    }
+
+    /// Why an answer is missing.
+    package enum Unanswered: Sendable, Equatable {
+        case timeout
+        /// The stream was reset, with that HTTP/2 error code.
+        case reset(UInt32)
+        /// The connection was lost; in words.
+        case connectionLost(String)
+    }
+}
+
+/// An answer. Of a 2xx, nothing but the status is kept.
+package struct HTTP2Response: Sendable, Equatable {
+    package var status: Int
+    /// Those of ``HTTP2Batch/interestingHeaders`` that came.
+    package var headers: [HTTP2Field] = []
+    /// Cut off at the configured size.
+    package var body: [UInt8] = []
+
+    package init(status: Int, headers: [HTTP2Field] = [], body: [UInt8] = []) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// The value of a header that was kept.
+    package subscript(_ name: String) -> String? { self.headers.first { $0.name == name }?.value }
+}

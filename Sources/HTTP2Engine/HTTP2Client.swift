@@ -1,0 +1,286 @@
+import DequeModule
+package import Logging
+package import NIOCore
+import NIOPosix
+import NIOSSL
+
+/// Sends batches of requests to one origin, over a few long-lived HTTP/2 connections.
+///
+/// Connections are opened when there is work for them. All of a client's work happens on one event loop, which a batch enters with
+/// one hop and leaves with one.
+package final class HTTP2Client: @unchecked Sendable {
+    // Sendable: what is `let` is Sendable itself, all else is touched on `eventLoop` alone.
+    let configuration: HTTP2Configuration
+    let logger: Logger
+    private let eventLoop: any EventLoop
+    private let tls: NIOSSLContext
+    private let connectionsChanged: @Sendable (Int) -> Void
+
+    private var connections: [HTTP2Connection] = []
+    private var waiting: Deque<HTTP2Run> = []
+    private var liveRuns = 0
+    private var pacer: ConnectPacer
+    private var isPumping = false
+    private var tick: (task: Scheduled<Void>, isSlow: Bool)?
+    private var isClosing = false
+    private var closeWaiters: [CheckedContinuation<Void, Never>] = []
+
+    /// - Parameters:
+    ///   - configuration: Where to connect to, and the bounds.
+    ///   - eventLoopGroup: One of its loops is taken.
+    ///   - logger: For debug messages about connections.
+    ///   - connectionsChanged: Told the number of connections whenever it changes, on the event loop.
+    /// - Throws: `NIOSSLError` when the trust file cannot be read.
+    package init(
+        configuration: HTTP2Configuration,
+        eventLoopGroup: any EventLoopGroup,
+        logger: Logger,
+        connectionsChanged: @escaping @Sendable (Int) -> Void = { _ in }
+    ) throws {
+        self.configuration = configuration
+        self.eventLoop = eventLoopGroup.next()
+        self.logger = logger
+        self.connectionsChanged = connectionsChanged
+        self.tls = try configuration.tlsContext()
+        self.pacer = ConnectPacer(configuration)
+    }
+
+    /// Sends the requests of a batch and waits until each has an outcome.
+    ///
+    /// Cancelling the task withdraws what was not sent yet.
+    ///
+    /// - Parameter batch: The requests.
+    /// - Returns: One outcome a request, in order; no later than `sendBy` and the request timeout together (and some 100 ms).
+    package func send(_ batch: HTTP2Batch) async -> [HTTP2Outcome] {
+        guard batch.count > 0 else { return [] }
+        let cancellation = RunCancellation()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                self.eventLoop.execute {
+                    let run = HTTP2Run(batch, now: .now()) { continuation.resume(returning: $0) }
+                    cancellation.run = run
+                    self.enqueue(run, isCancelled: cancellation.isCancelled)
+                }
+            }
+        } onCancel: {
+            self.eventLoop.execute {
+                cancellation.isCancelled = true
+                if let run = cancellation.run { self.withdraw(run, .stopped) }
+            }
+        }
+    }
+
+    /// Lets running batches end, then closes all connections. Batches that come later are not processed.
+    package func close() async {
+        await withCheckedContinuation { continuation in
+            self.eventLoop.execute {
+                self.isClosing = true
+                self.closeWaiters.append(continuation)
+                self.finishClosing()
+            }
+        }
+    }
+
+    // MARK: Runs
+
+    private func enqueue(_ run: HTTP2Run, isCancelled: Bool) {
+        self.liveRuns += 1
+        if self.isClosing { return self.withdraw(run, .closed) }
+        if isCancelled { return self.withdraw(run, .stopped) }
+        self.wait(run)
+        self.pump()
+        self.scheduleTick()
+    }
+
+    private func wait(_ run: HTTP2Run) {
+        guard !run.isWaiting else { return }
+        run.isWaiting = true
+        self.waiting.append(run)
+    }
+
+    private func withdraw(_ run: HTTP2Run, _ reason: HTTP2Outcome.NotProcessed) {
+        if run.withdraw(reason) { self.runEnded() }
+    }
+
+    /// A request has its outcome.
+    func finished(_ run: HTTP2Run, _ index: Int, _ outcome: HTTP2Outcome) {
+        if run.finish(index, outcome) { self.runEnded() }
+    }
+
+    /// A request was not processed by the peer: it goes out again, or is given back.
+    func refused(_ run: HTTP2Run, _ index: Int, reason: String) {
+        if let outcome = run.refuse(index, reason: reason) {
+            self.finished(run, index, outcome)
+        } else {
+            self.wait(run)
+        }
+    }
+
+    private func runEnded() {
+        self.liveRuns -= 1
+        if self.isClosing { self.finishClosing() }
+    }
+
+    /// The next request to send; runs take turns.
+    private func next(now: NIODeadline) -> (run: HTTP2Run, index: Int)? {
+        while let run = self.waiting.first {
+            if run.taken.isMultiple(of: HTTP2Client.turn), run.taken > 0 {
+                if run.batch.isStopped() {
+                    self.withdraw(run, .stopped)
+                } else if now >= run.sendBy {
+                    self.withdraw(run, .outOfTime)
+                }
+                self.waiting.removeFirst()
+                self.waiting.append(run)
+            }
+            guard let front = self.waiting.first else { return nil }
+            if let index = front.take() {
+                front.taken += 1
+                return (front, index)
+            }
+            front.isWaiting = false
+            self.waiting.removeFirst()
+        }
+        return nil
+    }
+
+    /// So many requests a run sends before it is another's turn, and before it is asked whether it was stopped.
+    private static let turn = 64
+
+    /// Hands out requests as long as connections take them, and opens a connection where that would help.
+    func pump() {
+        guard !self.isPumping else { return }
+        self.isPumping = true
+        defer { self.isPumping = false }
+        let now = NIODeadline.now()
+        for connection in self.connections {
+            var room = connection.capacity
+            guard room > 0 else { continue }
+            while room > 0, let (run, index) = self.next(now: now) {
+                switch connection.submit(run, index, now: now) {
+                case nil: room -= 1
+                case .invalid: self.finished(run, index, .notProcessed(.invalid))
+                case .elsewhere(let reason):
+                    self.refused(run, index, reason: reason)
+                    room = 0
+                }
+            }
+            connection.flush()
+        }
+        self.connectIfNeeded(now: now)
+    }
+
+    // MARK: Connections
+
+    private func connectIfNeeded(now: NIODeadline) {
+        self.waiting.removeAll { run in
+            run.isWaiting = run.hasWork
+            return !run.hasWork
+        }
+        guard !self.waiting.isEmpty, self.pacer.allows(now) else { return }
+        let usable = self.connections.filter { $0.state == .ready }
+        // One at a time, and another only when all before it have shown that they work and have no room.
+        guard usable.count < self.configuration.maximumConnections,
+            self.connections.count < 2 * self.configuration.maximumConnections,
+            !self.connections.contains(where: { $0.state == .connecting }),
+            usable.allSatisfy({ $0.answered > 0 && $0.capacity == 0 })
+        else { return }
+        self.pacer.attempted(now)
+        self.connect(now: now)
+    }
+
+    private func connect(now: NIODeadline) {
+        let connection = HTTP2Connection(client: self, now: now)
+        self.connections.append(connection)
+        self.connectionsChanged(self.connections.count)
+        let tls = self.tls
+        let name = self.configuration.sniName
+        ClientBootstrap(group: self.eventLoop)
+            .connectTimeout(TimeAmount(rounding: self.configuration.connectTimeout))
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let handler = try NIOSSLClientHandler(context: tls, serverHostname: name)
+                    try channel.pipeline.syncOperations.addHandlers([handler, connection])
+                }
+            }
+            .connect(host: self.configuration.host, port: self.configuration.port)
+            .whenComplete { result in
+                switch result {
+                case .failure(let error): connection.fail("\(error)")
+                // It took too long, and was given up meanwhile.
+                case .success(let channel): if connection.state == .closed { channel.close(promise: nil) }
+                }
+            }
+    }
+
+    func becameReady(_ connection: HTTP2Connection) {
+        self.logger.debug("connection is ready", metadata: ["push.connections": "\(self.connections.count)"])
+    }
+
+    /// A connection is gone; what waited on it has its outcome already.
+    func closed(_ connection: HTTP2Connection, reason: String, wasReady: Bool) {
+        self.connections.removeAll { $0 === connection }
+        self.connectionsChanged(self.connections.count)
+        self.logger.debug("connection closed", metadata: ["push.reason": "\(reason)"])
+        let now = NIODeadline.now()
+        if connection.answered > 0 {
+            self.pacer.succeeded()
+        } else if !wasReady || connection.submitted > 0 {
+            self.pacer.failed(now)
+            let others = self.connections.contains { $0.state == .ready }
+            if !others, self.pacer.failures >= self.configuration.connectAttempts {
+                for run in self.waiting { self.withdraw(run, .noConnection(reason)) }
+            }
+        }
+        if self.isClosing { self.finishClosing() } else { self.eventLoop.execute { self.pump() } }
+    }
+
+    private func finishClosing() {
+        guard self.liveRuns == 0 else { return }
+        for connection in self.connections { connection.shutDown("the client is closed") }
+        guard self.connections.isEmpty else { return }
+        self.tick?.task.cancel()
+        self.tick = nil
+        let waiters = self.closeWaiters
+        self.closeWaiters = []
+        for waiter in waiters { waiter.resume() }
+    }
+
+    // MARK: Time
+
+    /// Looks at deadlines often while there is work, seldom while connections are merely open, and else not at all.
+    private func scheduleTick() {
+        let isSlow = self.liveRuns == 0
+        if isSlow, self.connections.isEmpty { return }
+        if let tick = self.tick {
+            guard tick.isSlow, !isSlow else { return }
+            tick.task.cancel()
+        }
+        let task = self.eventLoop.scheduleTask(in: isSlow ? .seconds(5) : .milliseconds(50)) {
+            self.tick = nil
+            self.look()
+            self.scheduleTick()
+        }
+        self.tick = (task, isSlow)
+    }
+
+    private func look() {
+        let now = NIODeadline.now()
+        for run in self.waiting {
+            if run.batch.isStopped() {
+                self.withdraw(run, .stopped)
+            } else if now >= run.sendBy {
+                self.withdraw(run, .outOfTime)
+            }
+        }
+        for connection in self.connections { connection.check(now: now) }
+        self.pump()
+    }
+}
+
+/// Lets a cancelled task find its run. Touched on the client's event loop alone.
+private final class RunCancellation: @unchecked Sendable {
+    var run: HTTP2Run?
+    var isCancelled = false
+}

@@ -1,0 +1,78 @@
+import NIOCore
+import NIOSSL
+
+/// Where an ``HTTP2Client`` connects to, and within which bounds.
+package struct HTTP2Configuration: Sendable {
+    /// Whose certificates are believed.
+    package enum Trust: Sendable, Equatable {
+        /// The system's roots.
+        case system
+        /// Those of a PEM file, instead.
+        case file(String)
+    }
+
+    package var host: String
+    package var port: Int
+    package var trust: Trust = .system
+    /// The name asked for in TLS (SNI) and checked in the certificate; nil = ``host``.
+    package var serverName: String?
+
+    /// The most connections that are open at once and take requests.
+    package var maximumConnections: Int = 4
+    /// The most streams on one connection; the peer's own limit holds where it is lower.
+    package var maximumStreams: Int = 1000
+    /// After so many requests a connection is replaced: stream ids are not reused and end at 2^30 requests.
+    package var maximumRequestsPerConnection: Int = 1 << 29
+
+    /// From the first packet to the peer's SETTINGS.
+    package var connectTimeout: Duration = .seconds(10)
+    /// A connection without streams is closed after this time.
+    package var idleTimeout: Duration = .seconds(600)
+    /// A connection that is silent for so long while streams wait is asked for a sign of life.
+    package var pingAfter: Duration = .seconds(5)
+    /// The same for a connection without streams.
+    package var idlePingAfter: Duration = .seconds(60)
+    /// How long that sign may take before the connection counts as lost.
+    package var pingTimeout: Duration = .seconds(5)
+    /// The time between two connection attempts, at least: peers take a storm of them for an attack.
+    package var connectInterval: Duration = .milliseconds(50)
+    /// The first wait after a failed connection; doubles with each, with jitter, up to ``maximumBackoff``.
+    package var backoff: Duration = .milliseconds(100)
+    package var maximumBackoff: Duration = .seconds(30)
+    /// After so many failed connections in a row, waiting requests are given back.
+    package var connectAttempts: Int = 3
+
+    /// The most bytes that are kept of an answer's body.
+    package var maximumBodyBytes: Int = 16 * 1024
+    /// The most bytes that are kept of an answer's interesting headers.
+    package var maximumHeaderBytes: Int = 8 * 1024
+
+    package init(host: String, port: Int, trust: Trust = .system) {
+        self.host = host
+        self.port = port
+        self.trust = trust
+    }
+
+    /// The settings for TLS: ALPN `h2` alone, TLS 1.2 or later, full verification.
+    func tlsContext() throws -> NIOSSLContext {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        tls.applicationProtocols = ["h2"]
+        if case .file(let path) = self.trust { tls.trustRoots = .file(path) }
+        return try NIOSSLContext(configuration: tls)
+    }
+
+    /// The name for SNI, or nil where the host is an address.
+    var sniName: String? {
+        let name = self.serverName ?? self.host
+        return (try? SocketAddress(ipAddress: name, port: 0)) == nil ? name : nil
+    }
+}
+
+extension TimeAmount {
+    /// A duration of at most 292 years.
+    init(rounding duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        self = .nanoseconds(min(seconds, 9_000_000_000) * 1_000_000_000 + attoseconds / 1_000_000_000)
+    }
+}

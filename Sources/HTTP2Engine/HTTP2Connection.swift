@@ -1,0 +1,338 @@
+import Logging
+import NIOCore
+
+/// One connection: the session, its streams in slots, and their deadlines.
+///
+/// Sendable only so that NIO can hand it to the pipeline: everything is touched on the client's event loop.
+final class HTTP2Connection: @unchecked Sendable {
+    enum State: Equatable {
+        /// Until the peer's SETTINGS have come.
+        case connecting
+        case ready
+        /// Open streams may end, no new ones begin.
+        case draining
+        case closed
+    }
+
+    let client: HTTP2Client
+    private(set) var state = State.connecting
+    /// Requests that were handed to the session, and answers that came.
+    private(set) var submitted = 0
+    private(set) var answered = 0
+    /// The GOAWAY's reason, where one came.
+    private var goAway: String?
+
+    var context: ChannelHandlerContext?
+    var session: HTTP2Session?
+    private var slots: [Slot] = []
+    private var free: [Int] = []
+    private var head = HTTP2RequestHead()
+    private var peerLimit = 1
+    private var readyBy: NIODeadline
+    var lastRead: NIODeadline
+    private var lastUsed: NIODeadline
+    private var pingSent: NIODeadline?
+
+    /// A stream's place. Its buffers are used again by later streams.
+    private struct Slot {
+        var stream: Int32 = 0
+        /// nil once the request has its outcome.
+        var run: HTTP2Run?
+        /// Held until the stream has closed, for the session points into its headers.
+        var held: HTTP2Run?
+        var index = 0
+        var expires = NIODeadline.distantFuture
+        var status = 0
+        var isComplete = false
+        var isBodySent = false
+        var headerBytes = 0
+        var headers: [HTTP2Field] = []
+        var body: [UInt8] = []
+        var requestBody: [UInt8] = []
+        var bodyOffset = 0
+    }
+
+    init(client: HTTP2Client, now: NIODeadline) {
+        self.client = client
+        self.readyBy = now + TimeAmount(rounding: client.configuration.connectTimeout)
+        self.lastRead = now
+        self.lastUsed = now
+    }
+
+    /// How many streams are open.
+    var active: Int { self.slots.count - self.free.count }
+
+    /// How many more requests it takes now.
+    var capacity: Int {
+        guard self.state == .ready, self.context?.channel.isWritable == true else { return 0 }
+        return max(0, min(self.peerLimit, self.client.configuration.maximumStreams) - self.active)
+    }
+
+    /// Opens a stream for a request.
+    ///
+    /// - Returns: nil when it is on its way, else its outcome or the wish to try elsewhere.
+    func submit(_ run: HTTP2Run, _ index: Int, now: NIODeadline) -> Refusal? {
+        guard let session = self.session else { return .elsewhere("the connection is closed") }
+        self.head.reset()
+        run.batch.describe(index, &self.head)
+        guard self.head.isValid, self.head.pathLength > 0 else { return .invalid }
+        let slot = self.takeSlot()
+        let hasBody: Bool
+        switch run.batch.body {
+        case .shared(let bytes): hasBody = !bytes.isEmpty
+        case .each(let write):
+            write(index, &self.slots[slot].requestBody)
+            hasBody = !self.slots[slot].requestBody.isEmpty
+        }
+        guard let stream = session.submit(run.batch.headers, self.head, hasBody: hasBody, slot: slot) else {
+            self.release(slot)
+            self.drain()
+            return .elsewhere("no stream ids are left")
+        }
+        self.slots[slot].stream = stream
+        self.slots[slot].run = run
+        self.slots[slot].held = run
+        self.slots[slot].index = index
+        self.slots[slot].isBodySent = !hasBody
+        self.slots[slot].expires = now + run.requestTimeout
+        if self.active == 1 { self.lastRead = now }
+        self.lastUsed = now
+        self.submitted += 1
+        if self.submitted >= self.client.configuration.maximumRequestsPerConnection { self.drain() }
+        return nil
+    }
+
+    enum Refusal {
+        case invalid
+        case elsewhere(String)
+    }
+
+    /// Opens no more streams, and closes when the last one has ended.
+    func drain() {
+        if self.state == .ready { self.state = .draining }
+    }
+
+    /// What is due: the set-up, requests without an answer, signs of life, idleness.
+    func check(now: NIODeadline) {
+        let configuration = self.client.configuration
+        switch self.state {
+        case .connecting:
+            if now >= self.readyBy { self.fail("it was not ready within \(configuration.connectTimeout)") }
+            return
+        case .closed: return
+        case .ready, .draining: break
+        }
+        for slot in self.slots.indices where self.slots[slot].expires <= now { self.expire(slot) }
+        if self.active == 0 {
+            let isIdle = now - self.lastUsed >= TimeAmount(rounding: configuration.idleTimeout)
+            if isIdle || self.state == .draining { return self.shutDown(isIdle ? "it was idle" : "it was drained") }
+        }
+        let pingAfter = self.active > 0 ? configuration.pingAfter : configuration.idlePingAfter
+        if let pingSent = self.pingSent {
+            if now - pingSent >= TimeAmount(rounding: configuration.pingTimeout) {
+                return self.fail("it gave no sign of life")
+            }
+        } else if now - self.lastRead >= TimeAmount(rounding: pingAfter) {
+            self.pingSent = now
+            self.withSession { session throws(HTTP2SessionFault) in try session.ping() }
+        }
+        self.flush()
+    }
+
+    /// Gives up a request that got no answer in time, and its stream.
+    private func expire(_ slot: Int) {
+        self.slots[slot].expires = .distantFuture
+        guard let run = self.slots[slot].run else { return }
+        self.slots[slot].run = nil
+        let stream = self.slots[slot].stream
+        self.withSession { session throws(HTTP2SessionFault) in try session.reset(stream) }
+        self.client.finished(run, self.slots[slot].index, .unanswered(.timeout))
+    }
+
+    // MARK: Slots
+
+    private func takeSlot() -> Int {
+        if let slot = self.free.popLast() { return slot }
+        self.slots.append(Slot())
+        return self.slots.count - 1
+    }
+
+    private func release(_ slot: Int) {
+        self.slots[slot].stream = 0
+        self.slots[slot].run = nil
+        self.slots[slot].held = nil
+        self.slots[slot].expires = .distantFuture
+        self.slots[slot].status = 0
+        self.slots[slot].isComplete = false
+        self.slots[slot].isBodySent = false
+        self.slots[slot].headerBytes = 0
+        self.slots[slot].bodyOffset = 0
+        self.slots[slot].requestBody.removeAll(keepingCapacity: true)
+        if !self.slots[slot].headers.isEmpty { self.slots[slot].headers = [] }
+        if !self.slots[slot].body.isEmpty { self.slots[slot].body = [] }
+        self.free.append(slot)
+    }
+
+    // MARK: The end
+
+    /// Closes a connection that is of no use any more; what waits for an answer on it stays without one.
+    func fail(_ reason: String) {
+        guard self.state != .closed else { return }
+        let wasReady = self.state != .connecting
+        self.state = .closed
+        let reason = self.goAway.map { "\($0); \(reason)" } ?? reason
+        for slot in self.slots.indices {
+            guard let run = self.slots[slot].run else { continue }
+            self.slots[slot].run = nil
+            let outcome: HTTP2Outcome =
+                self.slots[slot].isComplete
+                ? .response(self.response(slot)) : .unanswered(.connectionLost(reason))
+            self.client.finished(run, self.slots[slot].index, outcome)
+        }
+        self.context?.close(promise: nil)
+        self.context = nil
+        self.client.closed(self, reason: reason, wasReady: wasReady)
+    }
+
+    /// Says goodbye and closes.
+    func shutDown(_ reason: String) {
+        if let session = self.session {
+            // A session that cannot say goodbye is closed without.
+            try? session.terminate()
+            self.flush()
+        }
+        self.fail(reason)
+    }
+
+    func withSession(_ body: (HTTP2Session) throws(HTTP2SessionFault) -> Void) {
+        guard let session = self.session else { return }
+        do { try body(session) } catch { self.fail("HTTP/2: \(error.message)") }
+    }
+
+    private func response(_ slot: Int) -> HTTP2Response {
+        HTTP2Response(status: self.slots[slot].status, headers: self.slots[slot].headers, body: self.slots[slot].body)
+    }
+}
+
+// MARK: What the session tells
+
+extension HTTP2Connection: HTTP2SessionDelegate {
+    func receivedSettings(maximumStreams: Int) {
+        self.peerLimit = maximumStreams
+        if self.state == .connecting {
+            self.state = .ready
+            self.client.becameReady(self)
+        }
+    }
+
+    func received(header name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, slot: Int, stream: Int32)
+    {
+        guard let run = self.slots[slot].run, self.slots[slot].stream == stream else { return }
+        if unsafe name.first == UInt8(ascii: ":") {
+            // A block of informational headers (1xx) may come first.
+            self.slots[slot].status = unsafe value.reduce(0) { $0 * 10 + Int($1) - 48 }
+            return
+        }
+        guard !(200..<300).contains(self.slots[slot].status),
+            run.interesting.contains(where: { unsafe $0.elementsEqual(name) })
+        else { return }
+        self.slots[slot].headerBytes += name.count + value.count
+        guard self.slots[slot].headerBytes <= self.client.configuration.maximumHeaderBytes else { return }
+        let field = unsafe HTTP2Field(String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self))
+        self.slots[slot].headers.append(field)
+    }
+
+    func received(data: UnsafeBufferPointer<UInt8>, slot: Int, stream: Int32) {
+        guard self.slots[slot].stream == stream, self.slots[slot].run != nil,
+            !(200..<300).contains(self.slots[slot].status)
+        else { return }
+        let room = self.client.configuration.maximumBodyBytes - self.slots[slot].body.count
+        unsafe self.slots[slot].body.append(contentsOf: data.prefix(room))
+        // Nobody's error needs more: the rest is not waited for.
+        if data.count > room { self.endEarly(slot) }
+    }
+
+    func receivedEnd(slot: Int, stream: Int32) {
+        guard self.slots[slot].stream == stream else { return }
+        // The peer answered without waiting for the whole request: the rest of it is of no use.
+        if self.slots[slot].isBodySent { self.slots[slot].isComplete = true } else { self.endEarly(slot) }
+    }
+
+    private func endEarly(_ slot: Int) {
+        guard !self.slots[slot].isComplete else { return }
+        self.slots[slot].isComplete = true
+        let stream = self.slots[slot].stream
+        self.withSession { session throws(HTTP2SessionFault) in try session.reset(stream) }
+    }
+
+    func receivedGoAway(code: UInt32, debugData: UnsafeBufferPointer<UInt8>) {
+        let visible = unsafe debugData.prefix(200).filter { (0x20...0x7E).contains($0) }
+        self.goAway = "GOAWAY \(code) \(String(decoding: visible, as: UTF8.self))"
+        self.client.logger.debug("peer is closing a connection", metadata: ["push.reason": "\(self.goAway ?? "")"])
+        if self.state == .connecting { self.state = .draining }
+        self.drain()
+    }
+
+    func receivedPingAnswer() { self.pingSent = nil }
+
+    func streamClosed(slot: Int, stream: Int32, code: UInt32) {
+        guard self.slots[slot].stream == stream else { return }
+        let index = self.slots[slot].index
+        let run = self.slots[slot].run
+        let isComplete = self.slots[slot].isComplete && self.slots[slot].status >= 200
+        let response = isComplete ? self.response(slot) : nil
+        self.release(slot)
+        guard let run else { return }
+        if let response {
+            self.answered += 1
+            self.client.finished(run, index, .response(response))
+        } else if code == HTTP2Session.refusedStream {
+            self.client.refused(run, index, reason: self.goAway ?? "REFUSED_STREAM")
+        } else {
+            self.client.finished(run, index, .unanswered(.reset(code)))
+        }
+    }
+
+    func requestNotSent(stream: Int32, isRefused: Bool) {
+        guard let slot = self.slots.firstIndex(where: { $0.stream == stream }) else { return }
+        let index = self.slots[slot].index
+        let run = self.slots[slot].run
+        self.release(slot)
+        guard let run else { return }
+        if isRefused {
+            self.client.refused(run, index, reason: self.goAway ?? "the connection takes no more streams")
+        } else {
+            self.client.finished(run, index, .notProcessed(.invalid))
+        }
+    }
+
+    func readBody(slot: Int, into buffer: UnsafeMutableBufferPointer<UInt8>) -> (count: Int, isEnd: Bool) {
+        let offset = self.slots[slot].bodyOffset
+        let total: Int
+        let count: Int
+        switch self.slots[slot].held?.batch.body {
+        case .shared(let bytes):
+            total = bytes.count
+            count = unsafe HTTP2Connection.copy(bytes, from: offset, into: buffer)
+        case .each:
+            total = self.slots[slot].requestBody.count
+            count = unsafe HTTP2Connection.copy(self.slots[slot].requestBody, from: offset, into: buffer)
+        case nil:
+            return (0, true)
+        }
+        self.slots[slot].bodyOffset = offset + count
+        let isEnd = offset + count == total
+        if isEnd { self.slots[slot].isBodySent = true }
+        return (count, isEnd)
+    }
+
+    private static func copy(_ bytes: [UInt8], from offset: Int, into buffer: UnsafeMutableBufferPointer<UInt8>) -> Int
+    {
+        let count = min(buffer.count, bytes.count - offset)
+        unsafe bytes.withUnsafeBufferPointer { source in
+            guard let from = source.baseAddress, let to = buffer.baseAddress else { return }
+            unsafe to.update(from: from + offset, count: count)
+        }
+        return count
+    }
+}

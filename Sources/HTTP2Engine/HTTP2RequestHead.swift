@@ -1,0 +1,49 @@
+/// Takes down the path and the own headers of one request, in buffers that serve all requests of a connection.
+package struct HTTP2RequestHead {
+    struct Own {
+        let name: StaticString
+        let start: Int
+        let end: Int
+    }
+
+    private(set) var bytes: [UInt8] = []
+    private(set) var pathLength = 0
+    private(set) var own: [Own] = []
+    /// False once something was written that cannot be sent.
+    private(set) var isValid = true
+
+    /// Appends to the path.
+    package mutating func appendPath(_ text: StaticString) {
+        for index in 0..<text.utf8CodeUnitCount { self.bytes.append(unsafe text.utf8Start[index]) }
+        self.pathLength = self.bytes.count
+    }
+
+    /// Appends to the path; only visible ASCII can be sent.
+    package mutating func appendPath(_ text: ArraySlice<UInt8>) {
+        for byte in text where byte <= 0x20 || byte >= 0x7F { self.isValid = false }
+        self.bytes.append(contentsOf: text)
+        self.pathLength = self.bytes.count
+    }
+
+    /// Adds a header after the path was written; its value is never put into the compression table.
+    ///
+    /// - Parameters:
+    ///   - name: In lower case.
+    ///   - write: Appends the value, and nothing else; only visible ASCII can be sent.
+    package mutating func addField(_ name: StaticString, _ write: (inout [UInt8]) -> Void) {
+        let start = self.bytes.count
+        write(&self.bytes)
+        let isKept = self.bytes.count >= start
+        if !isKept || !self.bytes[min(start, self.bytes.count)...].allSatisfy({ $0 > 0x20 && $0 < 0x7F }) {
+            self.isValid = false
+        }
+        self.own.append(Own(name: name, start: start, end: self.bytes.count))
+    }
+
+    mutating func reset() {
+        self.bytes.removeAll(keepingCapacity: true)
+        self.own.removeAll(keepingCapacity: true)
+        self.pathLength = 0
+        self.isValid = true
+    }
+}
