@@ -79,7 +79,7 @@ package enum HTTP2Outcome: Sendable, Equatable {
     }
 }
 
-/// An answer. Of a 2xx, nothing but the status is kept.
+/// An answer; of a 2xx, nothing but the status is kept.
 package struct HTTP2Response: Sendable, Equatable {
     package var status: Int
     /// Those of ``HTTP2Batch/interestingHeaders`` that came.

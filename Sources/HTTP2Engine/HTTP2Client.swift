@@ -70,13 +70,23 @@ package final class HTTP2Client: @unchecked Sendable {
         }
     }
 
-    /// Lets running batches end, then closes all connections. Batches that come later are not processed.
+    /// Lets running batches end, then closes all connections; batches that come later are not processed.
     package func close() async {
         await withCheckedContinuation { continuation in
             self.eventLoop.execute {
                 self.isClosing = true
                 self.closeWaiters.append(continuation)
                 self.finishClosing()
+            }
+        }
+    }
+
+    /// Has later requests take new connections; the present ones end when their streams have.
+    package func renewConnections() async {
+        await withCheckedContinuation { continuation in
+            self.eventLoop.execute {
+                for connection in self.connections { connection.drain() }
+                continuation.resume()
             }
         }
     }
@@ -279,7 +289,9 @@ package final class HTTP2Client: @unchecked Sendable {
     }
 }
 
-/// Lets a cancelled task find its run. Touched on the client's event loop alone.
+/// Lets a cancelled task find its run.
+///
+/// Sendable, for it is touched on the client's event loop alone.
 private final class RunCancellation: @unchecked Sendable {
     var run: HTTP2Run?
     var isCancelled = false

@@ -33,7 +33,7 @@ final class HTTP2Connection: @unchecked Sendable {
     private var lastUsed: NIODeadline
     private var pingSent: NIODeadline?
 
-    /// A stream's place. Its buffers are used again by later streams.
+    /// A stream's place, whose buffers are used again by later streams.
     private struct Slot {
         var stream: Int32 = 0
         /// nil once the request has its outcome.

@@ -47,7 +47,7 @@ final class HTTP2Run {
         return self.again.popLast()
     }
 
-    /// Takes note of what became of a request. The last one completes the batch.
+    /// Takes note of what became of a request; the last one completes the batch.
     ///
     /// - Returns: Whether it was the last one.
     func finish(_ index: Int, _ outcome: HTTP2Outcome) -> Bool {

@@ -1,6 +1,8 @@
 import CNghttp2
 
-/// What an ``HTTP2Session`` tells its connection. All calls come from within ``HTTP2Session/receive(_:)`` or
+/// What an ``HTTP2Session`` tells its connection.
+///
+/// All calls come from within ``HTTP2Session/receive(_:)`` or
 /// ``HTTP2Session/nextOutput()``; none may call those.
 protocol HTTP2SessionDelegate: AnyObject {
     func received(header name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, slot: Int, stream: Int32)
@@ -25,8 +27,9 @@ struct HTTP2SessionFault: Error {
     }
 }
 
-/// libnghttp2's client session: frames, HPACK, flow control. Bytes in, bytes out; it does no I/O.
+/// libnghttp2's client session: frames, HPACK, flow control.
 ///
+/// Bytes in, bytes out; it does no I/O.
 /// Streams are known to the connection by slot: the number is kept as the stream's user data, plus one.
 @safe final class HTTP2Session {
     static let refusedStream = NGHTTP2_REFUSED_STREAM.rawValue

@@ -1,0 +1,77 @@
+import HTTP2Engine
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What APNs' answers mean.
+enum APNsAnswers {
+    static let rules: [AnswerRule] = [
+        AnswerRule(400, "BadCollapseId", .permanent),
+        // Or of the other environment: a burst of these is for the caller's breaker.
+        AnswerRule(400, "BadDeviceToken", .drop),
+        AnswerRule(400, "BadExpirationDate", .permanent),
+        AnswerRule(400, "BadMessageId", .permanent),
+        AnswerRule(400, "BadPriority", .permanent),
+        AnswerRule(400, "BadTopic", .stop),
+        AnswerRule(400, "DeviceTokenNotForTopic", .drop),
+        AnswerRule(400, "DuplicateHeaders", .permanent),
+        AnswerRule(400, "IdleTimeout", .connection),
+        AnswerRule(400, "InvalidPushType", .permanent),
+        AnswerRule(400, "MissingDeviceToken", .permanent),
+        AnswerRule(400, "MissingTopic", .stop),
+        AnswerRule(400, "PayloadEmpty", .permanent),
+        AnswerRule(400, "TopicDisallowed", .stop),
+        AnswerRule(403, "BadCertificate", .stop),
+        AnswerRule(403, "BadCertificateEnvironment", .stop),
+        AnswerRule(403, "ExpiredProviderToken", .credential),
+        AnswerRule(403, "Forbidden", .stop),
+        AnswerRule(403, "InvalidProviderToken", .credential),
+        AnswerRule(403, "MissingProviderToken", .stop),
+        AnswerRule(403, "UnrelatedKeyIdInToken", .connection),
+        // Documented, and as seen on the wire.
+        AnswerRule(403, "BadEnvironmentKeyIdInToken", .stop),
+        AnswerRule(403, "BadEnvironmentKeyInToken", .stop),
+        AnswerRule(403, nil, .stop),
+        AnswerRule(404, "BadPath", .permanent),
+        AnswerRule(405, "MethodNotAllowed", .permanent),
+        AnswerRule(410, "Unregistered", .drop),
+        AnswerRule(410, "ExpiredToken", .drop),
+        AnswerRule(410, nil, .drop),
+        AnswerRule(413, "PayloadTooLarge", .permanent),
+        // Not a limit of rate: the token in use stays good, and is kept.
+        AnswerRule(429, "TooManyProviderTokenUpdates", .wait),
+        AnswerRule(429, "TooManyRequests", .waitDevice),
+        AnswerRule(429, nil, .waitDevice),
+        AnswerRule(500, "InternalServerError", .wait),
+        AnswerRule(503, "ServiceUnavailable", .wait),
+        AnswerRule(503, "Shutdown", .connection),
+    ]
+
+    private static let table = AnswerTable(rules)
+
+    /// The headers of an answer that matter.
+    static let interestingHeaders = ["retry-after"]
+
+    private struct Body: Decodable {
+        let reason: String?
+        /// Milliseconds since the epoch.
+        let timestamp: Int64?
+    }
+
+    static func answer(_ response: HTTP2Response) -> Answer {
+        guard response.status != 200 else { return Answer(.accepted, status: 200, reason: "") }
+        // A body that is no JSON says nothing; the status decides then.
+        let body = try? JSONDecoder().decode(Body.self, from: Data(response.body))
+        let reason = body?.reason.map(ForeignText.word)
+        return Answer(
+            self.table.answer(status: response.status, reason: reason),
+            status: response.status,
+            reason: reason ?? "status \(response.status)",
+            retryAfter: response["retry-after"].flatMap { RetryAfter.parse($0) },
+            deadSince: response.status == 410 ? body?.timestamp : nil
+        )
+    }
+}

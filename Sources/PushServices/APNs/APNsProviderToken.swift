@@ -1,0 +1,112 @@
+import Crypto
+import NIOConcurrencyHelpers
+import PushModel
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The provider token (a JWT signed with ES256) for one team and key: minted seldom, shared by all requests.
+///
+/// APNs takes a token for an hour, and is cross about a new one more often than every 20 minutes.
+final class APNsProviderToken: Sendable {
+    struct Token: Sendable, Equatable {
+        let text: String
+        let minted: ContinuousClock.Instant
+    }
+
+    /// When a token is replaced.
+    private let lifetime: Duration
+    /// No token younger than this is replaced, whatever the answers.
+    private let shortestLifetime: Duration
+    private let key: P256.Signing.PrivateKey
+    private let keyID: String
+    private let teamID: String
+    private let current = NIOLockedValueBox<Token?>(nil)
+
+    /// - Parameters:
+    ///   - pem: The content of the `.p8` file.
+    ///   - keyID: As Apple shows it for the key.
+    ///   - teamID: As Apple shows it for the account.
+    ///   - lifetime: When a token is replaced.
+    ///   - shortestLifetime: No token younger than this is replaced.
+    /// - Throws: ``SenderError`` when the key is none.
+    init(
+        pem: [UInt8],
+        keyID: String,
+        teamID: String,
+        lifetime: Duration = .seconds(45 * 60),
+        shortestLifetime: Duration = .seconds(20 * 60)
+    ) throws(SenderError) {
+        do {
+            self.key = try P256.Signing.PrivateKey(pemRepresentation: String(decoding: pem, as: UTF8.self))
+        } catch {
+            throw SenderError(
+                .invalid,
+                "apns.keyFile: not an EC P-256 private key in PEM (the .p8 file that Apple gives)"
+            )
+        }
+        for (name, value) in [("keyID", keyID), ("teamID", teamID)] {
+            let isPlain = value.utf8.allSatisfy { byte in
+                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                    || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+            }
+            guard isPlain, !value.isEmpty else {
+                throw SenderError(.invalid, "apns.\(name): letters and digits only, as Apple shows it")
+            }
+        }
+        self.keyID = keyID
+        self.teamID = teamID
+        self.lifetime = lifetime
+        self.shortestLifetime = shortestLifetime
+    }
+
+    /// The token to use now.
+    ///
+    /// - Parameter now: The present.
+    /// - Returns: The cached token, or a new one.
+    /// - Throws: What signing throws; never seen with a key that was read.
+    func token(now: ContinuousClock.Instant = .now) throws -> Token {
+        try self.current.withLockedValue { current in
+            if let current, now - current.minted < self.lifetime { return current }
+            let token = try self.mint(now)
+            current = token
+            return token
+        }
+    }
+
+    /// A token after `refused` was turned down: another's refresh, or a new one.
+    ///
+    /// - Returns: nil when `refused` is so young that a new one would not help; then clock, key or team are wrong.
+    /// - Throws: As ``token(now:)``.
+    func token(replacing refused: Token, now: ContinuousClock.Instant = .now) throws -> Token? {
+        try self.current.withLockedValue { current in
+            if let current, current != refused { return current }
+            guard now - refused.minted >= self.shortestLifetime else { return nil }
+            let token = try self.mint(now)
+            current = token
+            return token
+        }
+    }
+
+    private func mint(_ now: ContinuousClock.Instant) throws -> Token {
+        let header = APNsProviderToken.base64URL(Array(#"{"alg":"ES256","kid":"\#(self.keyID)"}"#.utf8))
+        let claims = APNsProviderToken.base64URL(
+            Array(#"{"iss":"\#(self.teamID)","iat":\#(Timestamp.now.seconds)}"#.utf8)
+        )
+        // The signature is the raw R and S (RFC 7518, section 3.4).
+        let signature = try self.key.signature(for: Data("\(header).\(claims)".utf8)).rawRepresentation
+        return Token(text: "\(header).\(claims).\(APNsProviderToken.base64URL(Array(signature)))", minted: now)
+    }
+
+    private static func base64URL(_ bytes: [UInt8]) -> String {
+        var text = Data(bytes).base64EncodedString()
+        text.replace("+", with: "-")
+        text.replace("/", with: "_")
+        text.replace("=", with: "")
+        return text
+    }
+}

@@ -1,0 +1,122 @@
+import HTTP2Engine
+import NIOCore
+import PushModel
+
+/// Delivers to Apple's devices: one POST a device over HTTP/2, with a provider token.
+final class APNsSender: PushSender {
+    private let client: HTTP2Client
+    private let token: APNsProviderToken
+    private let authority: String
+    private let topic: String
+    private let requestTimeout: Duration
+    private let metrics: SenderMetrics
+
+    init(
+        client: HTTP2Client,
+        token: APNsProviderToken,
+        authority: String,
+        topic: String,
+        requestTimeout: Duration,
+        metrics: SenderMetrics
+    ) {
+        self.client = client
+        self.token = token
+        self.authority = authority
+        self.topic = topic
+        self.requestTimeout = requestTimeout
+        self.metrics = metrics
+    }
+
+    func send(_ batch: PushBatch) async -> [DeviceResult] {
+        let start = ContinuousClock.now
+        var round = SendRound(batch)
+        do {
+            var token = try self.token.token()
+            await self.send(batch, token, &round)
+            // Once more, where a new token or connection may help.
+            if round.wants(.credential), let fresh = try self.token.token(replacing: token) {
+                token = fresh
+                round.repeatWhere(.credential)
+            }
+            if round.wants(.connection) {
+                await self.client.renewConnections()
+                round.repeatWhere(.connection)
+            }
+            await self.send(batch, token, &round)
+        } catch {
+            round.failAll(.misconfigured(reason: "the provider token cannot be signed", status: nil))
+        }
+        let results = round.results()
+        self.metrics.record(results, took: .now - start)
+        return results
+    }
+
+    func close() async { await self.client.close() }
+
+    /// Tries what the round has to try.
+    private func send(_ batch: PushBatch, _ token: APNsProviderToken.Token, _ round: inout SendRound) async {
+        guard !round.open.isEmpty,
+            let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout)
+        else { return }
+        let headers: HTTP2HeaderBlock
+        do {
+            headers = try HTTP2HeaderBlock(method: "POST", authority: self.authority, fields: self.fields(batch, token))
+        } catch {
+            return round.failAll(.rejected(reason: "\(error.name) cannot be sent: visible ASCII only", status: nil))
+        }
+        let positions = round.open
+        let outcomes = await self.client.send(
+            HTTP2Batch(
+                count: positions.count,
+                headers: headers,
+                body: .shared(batch.payload.body),
+                interestingHeaders: APNsAnswers.interestingHeaders,
+                sendBy: window.sendBy,
+                requestTimeout: window.requestTimeout,
+                isStopped: batch.isStopped
+            ) { index, head in
+                let device = batch.indexes[positions[index]]
+                head.appendPath("/3/device/")
+                head.appendPath(batch.devices.handles[device])
+                head.addField("apns-id") { bytes in
+                    batch.job.notificationID(row: batch.devices.rows[device]).appendText(to: &bytes)
+                }
+            }
+        )
+        round.take(outcomes, at: positions, APNsAnswers.answer)
+    }
+
+    private func fields(_ batch: PushBatch, _ token: APNsProviderToken.Token) -> [HTTP2Field] {
+        let isBackground = batch.payload.kind == .background
+        var fields = [
+            HTTP2Field("authorization", "bearer \(token.text)"),
+            HTTP2Field("apns-topic", self.topic),
+            HTTP2Field("apns-push-type", isBackground ? "background" : "alert"),
+            HTTP2Field("apns-priority", isBackground || batch.priority == .low ? "5" : "10"),
+        ]
+        if let keepUntil = batch.keepUntil {
+            // 0 = now or never.
+            fields.append(HTTP2Field("apns-expiration", keepUntil <= .now ? "0" : "\(keepUntil.seconds)"))
+        }
+        if let collapse = batch.collapse { fields.append(HTTP2Field("apns-collapse-id", collapse)) }
+        fields.append(HTTP2Field("content-type", "application/json"))
+        return fields
+    }
+}
+
+extension JobID {
+    /// Appends the canonical form without making a string.
+    func appendText(to bytes: inout [UInt8]) {
+        for position in 0..<16 {
+            if position == 4 || position == 6 || position == 8 || position == 10 { bytes.append(UInt8(ascii: "-")) }
+            let word = position < 8 ? self.high : self.low
+            let byte = UInt8(truncatingIfNeeded: word >> (56 - 8 * UInt64(position % 8)))
+            bytes.append(JobID.digit(byte >> 4))
+            bytes.append(JobID.digit(byte & 15))
+        }
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+}

@@ -1,0 +1,103 @@
+/// Why there is no access token.
+enum TokenFault: Error, Sendable, Equatable {
+    /// The token service turned the credential down; a person must act.
+    case misconfigured(reason: String, status: Int?)
+    /// Try later.
+    case later(after: Duration?, reason: String, status: Int?)
+
+    /// What the devices of a send are told.
+    var result: DeviceResult {
+        switch self {
+        case .misconfigured(let reason, let status): .misconfigured(reason: reason, status: status)
+        case .later(let after, let reason, let status):
+            .retry(after: after, scope: .sender, counts: false, reason: reason, status: status)
+        }
+    }
+}
+
+/// An access token as a token service grants it.
+struct AccessToken: Sendable, Equatable {
+    let text: String
+    let lifetime: Duration
+}
+
+/// Keeps an access token, and fetches the next in time: one fetch at a time, however many ask.
+actor AccessTokens {
+    /// Fetches a token, by that deadline.
+    typealias Fetch = @Sendable (ContinuousClock.Instant) async throws(TokenFault) -> AccessToken
+
+    /// A token that will not live so long is replaced; of a short-lived one, a tenth of its life.
+    private static let earliness = Duration.seconds(300)
+    /// How long a fetch may take.
+    private static let timeout = Duration.seconds(10)
+    /// After a failed fetch the next is not tried before this.
+    private static let pause = Duration.seconds(5)
+
+    private let fetch: Fetch
+    private var current: (text: String, refresh: ContinuousClock.Instant)?
+    private var failed: (fault: TokenFault, until: ContinuousClock.Instant)?
+    private var isFetching = false
+    private var waiters: [Int: CheckedContinuation<Result<String, TokenFault>, Never>] = [:]
+    private var nextWaiter = 0
+
+    init(fetch: @escaping Fetch) { self.fetch = fetch }
+
+    /// The token to use now.
+    ///
+    /// - Parameters:
+    ///   - refused: A token that the push service turned down: it is not given again.
+    ///   - deadline: How long the caller can wait.
+    /// - Returns: The token's text.
+    /// - Throws: ``TokenFault`` when there is none by then.
+    func token(replacing refused: String? = nil, deadline: ContinuousClock.Instant) async throws(TokenFault) -> String {
+        let now = ContinuousClock.now
+        if let current = self.current, current.text != refused, now < current.refresh { return current.text }
+        if let failed = self.failed, now < failed.until { throw failed.fault }
+        if self.isFetching { return try await self.wait(until: deadline).get() }
+        self.isFetching = true
+        let result = await self.fetched(by: min(deadline, now + AccessTokens.timeout))
+        self.isFetching = false
+        self.settle(result)
+        return try result.get()
+    }
+
+    private func fetched(by deadline: ContinuousClock.Instant) async -> Result<String, TokenFault> {
+        do throws(TokenFault) {
+            let token = try await self.fetch(deadline)
+            let refresh = ContinuousClock.now + token.lifetime - min(AccessTokens.earliness, token.lifetime / 10)
+            self.current = (token.text, refresh)
+            self.failed = nil
+            return .success(token.text)
+        } catch {
+            // Cancellation is the caller's own affair and says nothing about the next fetch.
+            if !Task.isCancelled { self.failed = (error, .now + AccessTokens.pause) }
+            return .failure(error)
+        }
+    }
+
+    private func settle(_ result: Result<String, TokenFault>) {
+        let waiters = self.waiters
+        self.waiters = [:]
+        for waiter in waiters.values { waiter.resume(returning: result) }
+    }
+
+    private func wait(until deadline: ContinuousClock.Instant) async -> Result<String, TokenFault> {
+        let number = self.nextWaiter
+        self.nextWaiter += 1
+        return await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                // Ends early when the token has come.
+                try? await Task.sleep(until: deadline, clock: .continuous)
+                await self.giveUp(number)
+            }
+            let result = await withCheckedContinuation { self.waiters[number] = $0 }
+            group.cancelAll()
+            return result
+        }
+    }
+
+    private func giveUp(_ number: Int) {
+        self.waiters.removeValue(forKey: number)?
+            .resume(returning: .failure(.later(after: nil, reason: "no access token in time", status: nil)))
+    }
+}

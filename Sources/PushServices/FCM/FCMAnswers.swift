@@ -1,0 +1,108 @@
+import HTTP2Engine
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What FCM's answers mean.
+///
+/// Google's human message can be the same for different faults: the details decide.
+enum FCMAnswers {
+    /// Our word for INVALID_ARGUMENT that is about the target.
+    static let invalidTarget = "INVALID_ARGUMENT (token)"
+    /// Our word for a quota of the device, not of the project.
+    static let deviceQuota = "QUOTA_EXCEEDED (device)"
+
+    static let rules: [AnswerRule] = [
+        AnswerRule(400, invalidTarget, .drop),
+        AnswerRule(400, "INVALID_ARGUMENT", .permanent),
+        AnswerRule(400, nil, .permanent),
+        AnswerRule(401, "THIRD_PARTY_AUTH_ERROR", .stop),
+        AnswerRule(401, "APNS_AUTH_ERROR", .stop),
+        AnswerRule(401, nil, .credential),
+        // Of another project: a burst of these is for the caller's breaker.
+        AnswerRule(403, "SENDER_ID_MISMATCH", .drop),
+        AnswerRule(403, nil, .stop),
+        AnswerRule(404, "UNREGISTERED", .drop),
+        // Wrong project or path, not a dead token.
+        AnswerRule(404, nil, .stop),
+        AnswerRule(429, deviceQuota, .waitDevice),
+        AnswerRule(429, "QUOTA_EXCEEDED", .wait),
+        AnswerRule(429, nil, .wait),
+        AnswerRule(500, "INTERNAL", .wait),
+        AnswerRule(500, nil, .wait),
+        AnswerRule(502, nil, .wait),
+        AnswerRule(503, "UNAVAILABLE", .wait),
+        AnswerRule(503, nil, .wait),
+        AnswerRule(504, nil, .wait),
+    ]
+
+    private static let table = AnswerTable(rules)
+    static let interestingHeaders = ["retry-after"]
+
+    private struct Body: Decodable {
+        struct Fault: Decodable {
+            let message: String?
+            let details: [Detail]?
+        }
+        struct Detail: Decodable {
+            let type: String?
+            let errorCode: String?
+            let fieldViolations: [Violation]?
+            let violations: [Violation]?
+
+            private enum CodingKeys: String, CodingKey {
+                case type = "@type"
+                case errorCode, fieldViolations, violations
+            }
+        }
+        struct Violation: Decodable {
+            let field: String?
+            let subject: String?
+            let description: String?
+        }
+        let error: Fault?
+    }
+
+    static func answer(_ response: HTTP2Response) -> Answer {
+        guard response.status != 200 else { return Answer(.accepted, status: 200, reason: "") }
+        let fault = (try? JSONDecoder().decode(Body.self, from: Data(response.body)))?.error
+        let reason = fault.flatMap { FCMAnswers.word($0, status: response.status) }
+        let answer = self.table.answer(status: response.status, reason: reason)
+        var retryAfter = response["retry-after"].flatMap { RetryAfter.parse($0) }
+        if answer == .wait || answer == .waitDevice {
+            // Sooner than this, Google takes senders for abusers.
+            retryAfter = retryAfter ?? (response.status == 429 ? .seconds(60) : .seconds(10))
+        }
+        return Answer(
+            answer,
+            status: response.status,
+            reason: reason ?? "status \(response.status)",
+            retryAfter: retryAfter
+        )
+    }
+
+    /// The word that decides: FcmError's, or one of ours where that is not enough.
+    private static func word(_ fault: Body.Fault, status: Int) -> String? {
+        let details = fault.details ?? []
+        let code = details.first { $0.type == "type.googleapis.com/google.firebase.fcm.v1.FcmError" }?.errorCode
+        let violations = details.flatMap { $0.fieldViolations ?? [] }
+        switch code {
+        case nil where status == 400 && !violations.isEmpty: return "INVALID_ARGUMENT"
+        case nil, "UNSPECIFIED_ERROR": return nil
+        case "INVALID_ARGUMENT":
+            let isTarget =
+                violations.isEmpty
+                ? fault.message?.contains("registration token") == true
+                : violations.allSatisfy { $0.field == "message.token" }
+            return isTarget ? FCMAnswers.invalidTarget : "INVALID_ARGUMENT"
+        case "QUOTA_EXCEEDED":
+            let texts = details.flatMap { $0.violations ?? [] }.flatMap { [$0.subject, $0.description] }
+            let isDevice = texts.contains { $0?.lowercased().contains("device") == true }
+            return isDevice ? FCMAnswers.deviceQuota : "QUOTA_EXCEEDED"
+        case let code?: return ForeignText.word(code)
+        }
+    }
+}

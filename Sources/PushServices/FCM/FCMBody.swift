@@ -1,0 +1,39 @@
+/// Builds the body of an FCM request: the shared message with a device's token put in front.
+struct FCMBody: Sendable {
+    private static let prefix = Array(#"{"message":{"token":""#.utf8)
+    /// From the end of the token to the end of the body.
+    private let suffix: [UInt8]
+
+    /// - Parameter message: A JSON object, or nil comes of it.
+    init?(message: [UInt8]) {
+        guard let start = message.firstIndex(where: { !FCMBody.isSpace($0) }), message[start] == UInt8(ascii: "{"),
+            let first = message[(start + 1)...].first(where: { !FCMBody.isSpace($0) })
+        else { return nil }
+        let separator = first == UInt8(ascii: "}") ? #"""# : #"","#
+        self.suffix = Array(separator.utf8) + message[(start + 1)...] + [UInt8(ascii: "}")]
+    }
+
+    /// Appends the body for a device.
+    func append(token: ArraySlice<UInt8>, to bytes: inout [UInt8]) {
+        bytes.append(contentsOf: FCMBody.prefix)
+        for byte in token {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                bytes.append(UInt8(ascii: "\\"))
+                bytes.append(byte)
+            case 0..<0x20, 0x7F:
+                bytes.append(contentsOf: #"\u00"#.utf8)
+                bytes.append(FCMBody.digit(byte >> 4))
+                bytes.append(FCMBody.digit(byte & 15))
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(contentsOf: self.suffix)
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }
+}

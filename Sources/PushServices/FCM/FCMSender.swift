@@ -1,0 +1,103 @@
+import AsyncHTTPClient
+import HTTP2Engine
+import PushModel
+
+/// Delivers through Firebase: one POST a device over HTTP/2, with an OAuth access token.
+///
+/// Priority, time to live and collapse key are part of the payload.
+final class FCMSender: PushSender {
+    /// FCM answers more streams on a connection with a GOAWAY.
+    static let maximumStreams = 100
+
+    private let client: HTTP2Client
+    private let tokenClient: HTTPClient
+    private let tokens: AccessTokens
+    private let authority: String
+    private let projectID: String
+    private let requestTimeout: Duration
+    private let metrics: SenderMetrics
+
+    init(
+        client: HTTP2Client,
+        tokenClient: HTTPClient,
+        account: ServiceAccount,
+        authority: String,
+        requestTimeout: Duration,
+        metrics: SenderMetrics
+    ) {
+        self.client = client
+        self.tokenClient = tokenClient
+        self.authority = authority
+        self.projectID = account.projectID
+        self.requestTimeout = requestTimeout
+        self.metrics = metrics
+        let endpoint = TokenEndpoint(url: account.tokenURL, client: tokenClient)
+        self.tokens = AccessTokens { deadline throws(TokenFault) in
+            try await endpoint.token(form: account.form(), deadline: deadline)
+        }
+    }
+
+    func send(_ batch: PushBatch) async -> [DeviceResult] {
+        let start = ContinuousClock.now
+        var round = SendRound(batch)
+        if let body = FCMBody(message: batch.payload.body) {
+            await self.send(batch, body, &round)
+        } else {
+            round.failAll(.rejected(reason: "the payload is no JSON object", status: nil))
+        }
+        let results = round.results()
+        self.metrics.record(results, took: .now - start)
+        return results
+    }
+
+    private func send(_ batch: PushBatch, _ body: FCMBody, _ round: inout SendRound) async {
+        do throws(TokenFault) {
+            let token = try await self.tokens.token(deadline: batch.deadline)
+            await self.send(batch, body, token, &round)
+            guard round.wants(.credential) else { return }
+            let fresh = try await self.tokens.token(replacing: token, deadline: batch.deadline)
+            round.repeatWhere(.credential)
+            await self.send(batch, body, fresh, &round)
+        } catch {
+            round.failAll(error.result)
+        }
+    }
+
+    func close() async {
+        await self.client.close()
+        // Fails only when it was closed before.
+        try? await self.tokenClient.shutdown()
+    }
+
+    /// Tries what the round has to try.
+    private func send(_ batch: PushBatch, _ body: FCMBody, _ token: String, _ round: inout SendRound) async {
+        guard !round.open.isEmpty,
+            let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout)
+        else { return }
+        let headers: HTTP2HeaderBlock
+        do {
+            let fields = [
+                HTTP2Field("authorization", "Bearer \(token)"), HTTP2Field("content-type", "application/json"),
+            ]
+            headers = try HTTP2HeaderBlock(method: "POST", authority: self.authority, fields: fields)
+        } catch {
+            return round.failAll(.misconfigured(reason: "\(error.name) cannot be sent", status: nil))
+        }
+        let positions = round.open
+        let path = Array("/v1/projects/\(self.projectID)/messages:send".utf8)[...]
+        let outcomes = await self.client.send(
+            HTTP2Batch(
+                count: positions.count,
+                headers: headers,
+                body: .each { index, bytes in
+                    body.append(token: batch.devices.handles[batch.indexes[positions[index]]], to: &bytes)
+                },
+                interestingHeaders: FCMAnswers.interestingHeaders,
+                sendBy: window.sendBy,
+                requestTimeout: window.requestTimeout,
+                isStopped: batch.isStopped
+            ) { _, head in head.appendPath(path) }
+        )
+        round.take(outcomes, at: positions, FCMAnswers.answer)
+    }
+}

@@ -1,0 +1,39 @@
+import PushModel
+
+/// Reads `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3).
+enum RetryAfter {
+    /// Longer wishes are cut: no job lives so long.
+    static let longest = Duration.seconds(7 * 24 * 3600)
+
+    /// - Returns: The wait, zero for a date that has passed, or nil for what is neither.
+    static func parse(_ text: String, now: Timestamp = .now) -> Duration? {
+        let text = text.drop { $0 == " " }
+        if !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
+            guard let seconds = Int64(text) else { return RetryAfter.longest }
+            return min(.seconds(min(seconds, 1 << 40)), RetryAfter.longest)
+        }
+        guard let date = RetryAfter.date(String(text)) else { return nil }
+        let then = Timestamp(milliseconds: date * 1000)
+        return min(max(.zero, now.duration(to: then)), RetryAfter.longest)
+    }
+
+    /// Seconds since the epoch of an IMF-fixdate, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+    private static func date(_ text: String) -> Int64? {
+        let parts = text.split(separator: " ")
+        guard parts.count == 6, parts[5] == "GMT", let day = Int64(parts[1]), (1...31).contains(day),
+            let month = RetryAfter.months.firstIndex(of: String(parts[2])),
+            let year = Int64(parts[3]), (1970...9999).contains(year)
+        else { return nil }
+        let clock = parts[4].split(separator: ":", omittingEmptySubsequences: false).map { Int64($0) ?? -1 }
+        guard clock.count == 3, (0...23).contains(clock[0]), (0...59).contains(clock[1]), (0...60).contains(clock[2])
+        else { return nil }
+        // Days from civil (Gregorian), counted from March so that the leap day comes last.
+        let shifted = Int64(month + 10) % 12
+        let civil = year - (month < 2 ? 1 : 0)
+        let days =
+            365 * civil + civil / 4 - civil / 100 + civil / 400 + (shifted * 306 + 5) / 10 + (day - 1) - 719_468
+        return days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2]
+    }
+
+    private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+}

@@ -1,0 +1,81 @@
+import HTTP2Engine
+import PushModel
+
+/// The results of one send while they come in, and what may be tried once more.
+struct SendRound {
+    /// Positions in ``PushBatch/indexes`` that are still to be tried.
+    private(set) var open: [Int]
+
+    private let sent = Timestamp.now
+    private var outcomes: [DeviceResult]
+    /// Answers that a second try may better, by position.
+    private var hopes: [AnswerClass: [Int]] = [:]
+
+    /// Devices without a handle went away; nothing is sent to them.
+    init(_ batch: PushBatch) {
+        self.outcomes = Array(repeating: .unsent, count: batch.indexes.count)
+        self.open = []
+        self.open.reserveCapacity(batch.indexes.count)
+        for (position, index) in batch.indexes.enumerated() {
+            if batch.devices.handles[index].isEmpty {
+                self.outcomes[position] = .rejected(reason: "NoHandle", status: nil)
+            } else {
+                self.open.append(position)
+            }
+        }
+    }
+
+    /// Whether some answers were of that class.
+    func wants(_ answer: AnswerClass) -> Bool { self.hopes[answer]?.isEmpty == false }
+
+    /// Has the devices with such an answer tried once more; if that never leaves, they are for a later attempt.
+    mutating func repeatWhere(_ answer: AnswerClass) {
+        let positions = self.hopes.removeValue(forKey: answer) ?? []
+        for position in positions {
+            let reason = "tried once more: \(answer.rawValue)"
+            self.outcomes[position] = .retry(after: nil, scope: .sender, counts: false, reason: reason, status: nil)
+        }
+        self.open += positions
+    }
+
+    /// Takes the outcomes of one try.
+    ///
+    /// - Parameters:
+    ///   - outcomes: What came of it.
+    ///   - positions: Which positions they belong to.
+    ///   - read: How the service's answers are read.
+    mutating func take(_ outcomes: [HTTP2Outcome], at positions: [Int], _ read: (HTTP2Response) -> Answer) {
+        for (outcome, position) in zip(outcomes, positions) {
+            switch outcome {
+            case .response(let response): self.take(read(response), at: position)
+            case .notProcessed(let fault): self.put(fault.result, at: position)
+            case .unanswered(let fault): self.outcomes[position] = fault.result
+            }
+        }
+        self.tried()
+    }
+
+    mutating func take(_ answer: Answer, at position: Int) {
+        if answer.answer == .credential || answer.answer == .connection {
+            self.hopes[answer.answer, default: []].append(position)
+        }
+        self.outcomes[position] = answer.result(sent: self.sent)
+    }
+
+    /// A second try that never left does not undo the first one's answer.
+    mutating func put(_ result: DeviceResult, at position: Int) {
+        if case .unsent = result, self.outcomes[position] != .unsent { return }
+        self.outcomes[position] = result
+    }
+
+    /// Ends one try of all that was open.
+    mutating func tried() { self.open = [] }
+
+    /// Gives all that is open the same result.
+    mutating func failAll(_ result: DeviceResult) {
+        for position in self.open { self.outcomes[position] = result }
+        self.open = []
+    }
+
+    func results() -> [DeviceResult] { self.outcomes }
+}

@@ -1,0 +1,110 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOFoundationCompat
+import NIOHTTP1
+import PushModel
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// An OAuth 2 token service: a form is posted, JSON comes back (RFC 6749, sections 4.4, 5.1 and 5.2).
+struct TokenEndpoint: Sendable {
+    /// More than any token service answers.
+    private static let maximumAnswer = 64 * 1024
+    /// A lifetime beyond this is not believed.
+    private static let longestLifetime: Int64 = 30 * 24 * 3600
+
+    let url: String
+    let client: HTTPClient
+
+    private struct Grant: Decodable {
+        let accessToken: String
+        let lifetime: Int64?
+
+        private enum CodingKeys: String, CodingKey {
+            case accessToken = "access_token"
+            case lifetime = "expires_in"
+        }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            self.accessToken = try container.decode(String.self, forKey: .accessToken)
+            // A number, or (Entra ID) a string.
+            if let text = try? container.decode(String.self, forKey: .lifetime) {
+                self.lifetime = Int64(text)
+            } else {
+                self.lifetime = (try? container.decode(Double.self, forKey: .lifetime)).flatMap {
+                    Int64(exactly: $0.rounded(.down))
+                }
+            }
+        }
+    }
+
+    private struct Refusal: Decodable {
+        let error: String?
+    }
+
+    /// Asks for a token.
+    func token(form: [(String, String)], deadline: ContinuousClock.Instant) async throws(TokenFault) -> AccessToken {
+        var request = HTTPClientRequest(url: self.url)
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
+        request.headers.add(name: "Accept", value: "application/json")
+        let text = form.map { "\(FormText.escape($0.0))=\(FormText.escape($0.1))" }.joined(separator: "&")
+        request.body = .bytes(ByteBuffer(string: text))
+        let status: Int
+        let retryAfter: Duration?
+        let body: ByteBuffer
+        do {
+            let limit = NIODeadline.now() + .milliseconds(max(1, (deadline - .now).milliseconds))
+            let response = try await self.client.execute(request, deadline: limit)
+            status = Int(response.status.code)
+            retryAfter = response.headers.first(name: "retry-after").flatMap { RetryAfter.parse($0) }
+            body = try await response.body.collect(upTo: TokenEndpoint.maximumAnswer)
+        } catch {
+            // The error names the fault and never the request.
+            throw .later(after: nil, reason: "token service: \(ForeignText.word("\(error)"))", status: nil)
+        }
+        return try TokenEndpoint.read(status: status, body: Data(buffer: body), retryAfter: retryAfter)
+    }
+
+    /// Reads the token service's answer.
+    static func read(status: Int, body: Data, retryAfter: Duration?) throws(TokenFault) -> AccessToken {
+        if status == 200 {
+            guard let grant = try? JSONDecoder().decode(Grant.self, from: body), !grant.accessToken.isEmpty,
+                grant.accessToken.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+            else { throw .later(after: nil, reason: "token service: its answer holds no token", status: status) }
+            // Where it says nothing, an hour is usual; half of that is safe.
+            let lifetime = min(max(1, grant.lifetime ?? 1800), TokenEndpoint.longestLifetime)
+            return AccessToken(text: grant.accessToken, lifetime: .seconds(lifetime))
+        }
+        let word = (try? JSONDecoder().decode(Refusal.self, from: body))?.error.map(ForeignText.word)
+        let reason = "token service: \(word ?? "status \(status)")"
+        if status == 429 || status >= 500 || word == "temporarily_unavailable" {
+            throw .later(after: retryAfter, reason: reason, status: status)
+        }
+        // invalid_grant may also mean that this host's clock is wrong; either way a person must look.
+        throw .misconfigured(reason: reason, status: status)
+    }
+}
+
+/// Text in `application/x-www-form-urlencoded`.
+enum FormText {
+    static func escape(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                bytes.append(byte)
+            default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

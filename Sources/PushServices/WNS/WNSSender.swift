@@ -1,0 +1,158 @@
+import AsyncHTTPClient
+import Logging
+import NIOCore
+import NIOHTTP1
+import PushModel
+
+/// Delivers to Windows devices: one POST a channel over HTTP/1.1.
+///
+/// WNS takes one request at a time on a connection, no chunked bodies and no pipelining, so the pace is connections over
+/// round-trip time. async-http-client's pool is fast enough for that, where HTTP/2 needs the engine.
+final class WNSSender: PushSender {
+    /// More than WNS ever answers; its errors are in headers.
+    private static let maximumAnswer = 16 * 1024
+
+    private let spec: AppSpec.WNS
+    private let client: HTTPClient
+    private let tokens: AccessTokens
+    private let connections: Int
+    private let requestTimeout: Duration
+    private let metrics: SenderMetrics
+
+    init(spec: AppSpec.WNS, secret: String, client: HTTPClient, settings: SenderSettings, metrics: SenderMetrics) {
+        self.spec = spec
+        self.client = client
+        self.connections = settings.wnsConnections
+        self.requestTimeout = settings.requestTimeout
+        self.metrics = metrics
+        let endpoint = TokenEndpoint(url: spec.tokenURL, client: client)
+        let form = [
+            ("grant_type", "client_credentials"), ("client_id", spec.clientID), ("client_secret", secret),
+            ("scope", spec.scope),
+        ]
+        self.tokens = AccessTokens { deadline throws(TokenFault) in
+            try await endpoint.token(form: form, deadline: deadline)
+        }
+    }
+
+    func send(_ batch: PushBatch) async -> [DeviceResult] {
+        let start = ContinuousClock.now
+        var round = SendRound(batch)
+        do throws(TokenFault) {
+            let token = try await self.tokens.token(deadline: batch.deadline)
+            await self.send(batch, token, &round)
+            if round.wants(.credential) {
+                let fresh = try await self.tokens.token(replacing: token, deadline: batch.deadline)
+                round.repeatWhere(.credential)
+                await self.send(batch, fresh, &round)
+            }
+        } catch {
+            round.failAll(error.result)
+        }
+        let results = round.results()
+        self.metrics.record(results, took: .now - start)
+        return results
+    }
+
+    func close() async {
+        // Fails only when it was closed before.
+        try? await self.client.shutdown()
+    }
+
+    /// Tries what the round has to try, some at a time.
+    private func send(_ batch: PushBatch, _ token: String, _ round: inout SendRound) async {
+        guard let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout) else { return }
+        let positions = round.open
+        let headers = self.headers(batch, token)
+        let body = ByteBuffer(bytes: batch.payload.body)
+        await withTaskGroup(of: (Int, Delivery).self) { group in
+            var next = positions.makeIterator()
+            func start() {
+                guard let position = next.next() else { return }
+                let handle = batch.devices.handles.handle(at: batch.indexes[position])
+                group.addTask {
+                    if batch.isStopped() || Task.isCancelled || ContinuousClock.now >= window.sendBy {
+                        return (position, .other(.unsent))
+                    }
+                    return (position, await self.deliver(handle, headers, body, window.requestTimeout))
+                }
+            }
+            for _ in 0..<self.connections { start() }
+            while let (position, delivery) = await group.next() {
+                switch delivery {
+                case .answer(let answer): round.take(answer, at: position)
+                case .other(let result): round.put(result, at: position)
+                }
+                start()
+            }
+        }
+        round.tried()
+    }
+
+    /// What came of one request.
+    private enum Delivery: Sendable {
+        case answer(Answer)
+        case other(DeviceResult)
+    }
+
+    private func deliver(
+        _ handle: Handle,
+        _ headers: HTTPHeaders,
+        _ body: ByteBuffer,
+        _ timeout: Duration
+    ) async -> Delivery {
+        // Whoever forges a channel would be sent the app's token: looked at again where it is about to leave.
+        guard let channel = try? Handle(handle.text, pns: .wns, channelPrefixes: self.spec.channelPrefixes) else {
+            return .other(.rejected(reason: "the channel is not WNS' own", status: nil))
+        }
+        var request = HTTPClientRequest(url: channel.text)
+        request.method = .POST
+        request.headers = headers
+        request.body = .bytes(body)
+        do {
+            let response = try await self.client.execute(request, timeout: .milliseconds(timeout.milliseconds))
+            let answer = WNSAnswers.answer(status: Int(response.status.code)) { response.headers.first(name: $0) }
+            // Read to its end so that the connection can be used again; the status stands whatever comes of it.
+            _ = try? await response.body.collect(upTo: WNSSender.maximumAnswer)
+            return .answer(answer)
+        } catch {
+            return .other(WNSSender.result(of: error))
+        }
+    }
+
+    /// Tells requests that never left from those without an answer.
+    static func result(of error: any Error) -> DeviceResult {
+        if let error = error as? HTTPClientError {
+            let unsent: [HTTPClientError] = [
+                .connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout, .alreadyShutdown, .emptyHost,
+                .emptyScheme,
+                .invalidURL,
+            ]
+            guard unsent.contains(error) else { return .unanswered(reason: ForeignText.word("\(error)")) }
+        } else if !(error is NIOConnectionError) && !"\(type(of: error))".contains("SSL") {
+            return .unanswered(reason: ForeignText.word("\(error)"))
+        }
+        let reason = "no connection: \(ForeignText.word("\(error)"))"
+        return .retry(after: nil, scope: .sender, counts: false, reason: reason, status: nil)
+    }
+
+    private func headers(_ batch: PushBatch, _ token: String) -> HTTPHeaders {
+        let isRaw = batch.payload.kind == .raw
+        var headers: HTTPHeaders = [
+            "Authorization": "Bearer \(token)",
+            "Content-Type": isRaw ? "application/octet-stream" : "text/xml",
+            "X-WNS-Type": isRaw ? "wns/raw" : "wns/toast",
+        ]
+        switch batch.priority {
+        case .high: headers.add(name: "X-WNS-PRIORITY", value: "1")
+        case .normal: break
+        case .low: headers.add(name: "X-WNS-PRIORITY", value: "3")
+        }
+        if let keepUntil = batch.keepUntil {
+            let left = Timestamp.now.duration(to: keepUntil).components.seconds
+            if left > 0 { headers.add(name: "X-WNS-TTL", value: "\(left)") }
+            headers.add(name: "X-WNS-Cache-Policy", value: left > 0 ? "cache" : "no-cache")
+        }
+        return headers
+    }
+}
