@@ -5,6 +5,7 @@ extension Answer {
     /// What the caller of the sender is told, once nothing more is tried within the send.
     ///
     /// - Parameter sent: When sending began: a handle that was registered later is not meant.
+    /// - Returns: The result for the device.
     func result(sent: Timestamp) -> DeviceResult {
         switch self.answer {
         case .accepted: .accepted

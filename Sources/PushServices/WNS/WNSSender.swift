@@ -2,6 +2,8 @@ import AsyncHTTPClient
 import Logging
 import NIOCore
 import NIOHTTP1
+import NIOPosix
+import NIOSSL
 import PushModel
 
 /// Delivers to Windows devices: one POST a channel over HTTP/1.1.
@@ -122,18 +124,23 @@ final class WNSSender: PushSender {
 
     /// Tells requests that never left from those without an answer.
     static func result(of error: any Error) -> DeviceResult {
-        if let error = error as? HTTPClientError {
-            let unsent: [HTTPClientError] = [
+        let text = ForeignText.word("\(error)")
+        guard WNSSender.isBeforeSending(error) else { return .unanswered(reason: text) }
+        return .retry(after: nil, scope: .sender, counts: false, reason: "no connection: \(text)", status: nil)
+    }
+
+    /// Whether a fault can only come before the request leaves.
+    private static func isBeforeSending(_ error: any Error) -> Bool {
+        switch error {
+        case let error as HTTPClientError:
+            [
                 .connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout, .alreadyShutdown, .emptyHost,
-                .emptyScheme,
-                .invalidURL,
-            ]
-            guard unsent.contains(error) else { return .unanswered(reason: ForeignText.word("\(error)")) }
-        } else if !(error is NIOConnectionError) && !"\(type(of: error))".contains("SSL") {
-            return .unanswered(reason: ForeignText.word("\(error)"))
+                .emptyScheme, .invalidURL,
+            ].contains(error)
+        case is NIOConnectionError, is NIOSSLExtraError: true
+        case NIOSSLError.handshakeFailed: true
+        default: false
         }
-        let reason = "no connection: \(ForeignText.word("\(error)"))"
-        return .retry(after: nil, scope: .sender, counts: false, reason: reason, status: nil)
     }
 
     private func headers(_ batch: PushBatch, _ token: String) -> HTTPHeaders {
