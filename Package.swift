@@ -29,6 +29,7 @@ let configuration = Target.Dependency.product(name: "Configuration", package: "s
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
 let hummingbirdHTTP2 = Target.Dependency.product(name: "HummingbirdHTTP2", package: "hummingbird")
@@ -126,7 +127,7 @@ let package = Package(
         ),
         .target(
             name: "StoreSQLite",
-            dependencies: ["Store", "PushModel", collections, grdb, lifecycle, logging, metrics, nioConcurrency]
+            dependencies: ["Store", "PushModel", grdb, grdbSQLite, collections, lifecycle, logging, metrics, nioConcurrency]
         ),
         .target(
             name: "HubEmbedded",

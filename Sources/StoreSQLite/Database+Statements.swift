@@ -1,0 +1,118 @@
+import Foundation
+import GRDB
+import PushModel
+import Store
+
+extension Database {
+    /// Runs a statement that stays prepared.
+    func run(_ sql: String, _ arguments: StatementArguments = []) throws {
+        try self.cachedStatement(sql: sql).execute(arguments: arguments)
+    }
+
+    /// Runs a statement that stays prepared, and says how many rows it changed.
+    func change(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
+        try self.run(sql, arguments)
+        return self.changesCount
+    }
+
+    /// The first row of a query that stays prepared.
+    func first<T>(_ sql: String, _ arguments: StatementArguments = [], read: (Row) throws -> T) throws -> T? {
+        let cursor = try Row.fetchCursor(self.cachedStatement(sql: sql), arguments: arguments)
+        return try cursor.next().map(read)
+    }
+
+    /// All rows of a query that stays prepared.
+    func all<T>(_ sql: String, _ arguments: StatementArguments = [], read: (Row) throws -> T) throws -> [T] {
+        let cursor = try Row.fetchCursor(self.cachedStatement(sql: sql), arguments: arguments)
+        var found: [T] = []
+        while let row = try cursor.next() { found.append(try read(row)) }
+        return found
+    }
+
+    func exists(_ sql: String, _ arguments: StatementArguments = []) throws -> Bool {
+        try self.first(sql, arguments) { _ in true } ?? false
+    }
+
+    /// The app's number, or nil where it was never mentioned.
+    func number(of app: AppID) throws -> Int64? {
+        try self.first("SELECT number FROM app WHERE name = ?", [app.name]) { $0[0] as Int64 }
+    }
+
+    /// The app's number, given now if need be.
+    func ensureNumber(of app: AppID) throws -> Int64 {
+        if let number = try self.number(of: app) { return number }
+        try self.run("INSERT INTO app(name) VALUES (?)", [app.name])
+        return self.lastInsertedRowID
+    }
+
+    /// The job's sequence, or nil where there is none of that id.
+    func sequence(of job: JobID) throws -> Int64? {
+        try self.first("SELECT sequence FROM job WHERE id = ?", [job.blob]) { $0[0] as Int64 }
+    }
+}
+
+extension JobID {
+    var blob: Data { Data(self.bytes) }
+
+    init(blob: Data) throws(StoreError) {
+        guard let id = JobID(bytes: blob) else { throw StoreError(.corrupt, "a row's job id is not 16 bytes") }
+        self = id
+    }
+}
+
+extension UserName {
+    init(stored name: String) throws(StoreError) {
+        do { try self.init(name) } catch { throw StoreError(.corrupt, "a row's user has no legal name") }
+    }
+}
+
+extension AppID {
+    init(stored name: String) throws(StoreError) {
+        do { try self.init(name) } catch { throw StoreError(.corrupt, "a row's app has no legal name") }
+    }
+}
+
+extension RegistrationID {
+    init(stored text: String) throws(StoreError) {
+        guard let id = RegistrationID(text) else { throw StoreError(.corrupt, "a row has no legal registration id") }
+        self = id
+    }
+}
+
+extension Tag {
+    init(stored name: String) throws(StoreError) {
+        do { try self.init(name) } catch { throw StoreError(.corrupt, "a row has no legal tag") }
+    }
+}
+
+/// Values that the tables keep as JSON.
+enum StoredJSON {
+    static func text(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        // Sorted: equal values give equal text.
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+
+    static func value<Value: Decodable>(_ type: Value.Type, from text: String) throws -> Value {
+        do {
+            return try JSONDecoder().decode(type, from: Data(text.utf8))
+        } catch {
+            throw StoreError(.corrupt, "a row's JSON is not of its kind")
+        }
+    }
+}
+
+extension StoreError {
+    /// What a fault of SQLite means to whoever uses the store.
+    init(_ error: DatabaseError) {
+        let code: Code =
+            switch error.resultCode {
+            case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_MISMATCH, .SQLITE_ERROR, .SQLITE_MISUSE, .SQLITE_RANGE:
+                .corrupt
+            case .SQLITE_CONSTRAINT: .conflict
+            default: .unavailable
+            }
+        self.init(code, "SQLite answers \(error.extendedResultCode.rawValue)")
+    }
+}

@@ -1,0 +1,216 @@
+import Dispatch
+import Foundation
+import GRDB
+import Logging
+import Metrics
+import NIOConcurrencyHelpers
+import PushModel
+import Store
+
+/// Writes for all callers of this process: what comes together is committed together (rule 8).
+///
+/// A change runs in a savepoint of its own, so that its failure undoes nothing but itself. Its caller goes on when the group's
+/// commit is durable. Between two commits lie at least ``pause``, in which other processes get their turn; a change that comes
+/// after that starts at once.
+final class GroupWriter: Sendable {
+    /// Time between two commits of this process.
+    static let pause = Duration.milliseconds(5)
+    /// The most changes in one commit.
+    static let maximumGroup = 512
+    /// How long a transaction takes up further changes.
+    static let maximumTime = Duration.milliseconds(50)
+    /// The most changes that may wait.
+    static let maximumWaiting = 20_000
+
+    private let pool: DatabasePool
+    private let lock: FileLock
+    private let clock: StoreClock
+    private let patience: Duration
+    private let logger: Logger
+    private let queue = DispatchQueue(label: "pushline.store.writer", qos: .userInitiated)
+    private let state = NIOLockedValueBox(State())
+
+    init(pool: DatabasePool, lock: FileLock, clock: StoreClock, patience: Duration, logger: Logger) {
+        self.pool = pool
+        self.lock = lock
+        self.clock = clock
+        self.patience = patience
+        self.logger = logger
+    }
+
+    private struct State {
+        var waiting: [Change] = []
+        /// The first of ``waiting`` that was not taken yet.
+        var head = 0
+        var isScheduled = false
+        /// On the queue's thread alone.
+        var lastCommit: ContinuousClock.Instant?
+        var lastSeen: Int64 = 0
+
+        var count: Int { self.waiting.count - self.head }
+
+        mutating func next() -> Change? {
+            guard self.head < self.waiting.count else {
+                self.waiting.removeAll(keepingCapacity: self.waiting.capacity < 4096)
+                self.head = 0
+                return nil
+            }
+            defer { self.head += 1 }
+            return self.waiting[self.head]
+        }
+    }
+
+    /// A change that waits for its group.
+    private struct Change: Sendable {
+        /// Does it; the value stays with the closure until ``finish`` hands it over.
+        let perform: @Sendable (WriteContext) throws -> Void
+        let finish: @Sendable ((any Error)?) -> Void
+    }
+
+    /// Holds what a change gave until it is durable. Used on the writer's queue alone, first by `perform`, then by `finish`.
+    private final class Slot<Value: Sendable>: Sendable {
+        let value = NIOLockedValueBox<Value?>(nil)
+    }
+
+    /// How many commits there were; for tests and metrics.
+    var commits: Int { self.commitCount.withLockedValue { $0 } }
+    private let commitCount = NIOLockedValueBox(0)
+
+    /// Does a change and returns when it is durable.
+    ///
+    /// A cancelled caller waits all the same: the change may be in the middle of its commit.
+    func write<Value: Sendable>(_ body: @escaping @Sendable (WriteContext) throws -> Value) async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            let slot = Slot<Value>()
+            let change = Change(
+                perform: { context in
+                    let value = try body(context)
+                    slot.value.withLockedValue { $0 = value }
+                },
+                finish: { error in
+                    if let error {
+                        continuation.resume(throwing: error)
+                    } else if let value = slot.value.withLockedValue({ $0 }) {
+                        continuation.resume(returning: value)
+                    } else {
+                        continuation.resume(throwing: StoreError(.corrupt, "a change ended without a value"))
+                    }
+                }
+            )
+            self.enqueue(change)
+        }
+    }
+
+    private func enqueue(_ change: Change) {
+        enum Next { case schedule, wait, refuse }
+        let next = self.state.withLockedValue { state -> Next in
+            guard state.count < Self.maximumWaiting else { return .refuse }
+            state.waiting.append(change)
+            if state.isScheduled { return .wait }
+            state.isScheduled = true
+            return .schedule
+        }
+        switch next {
+        case .schedule: self.queue.async { self.drain() }
+        case .wait: break
+        case .refuse: change.finish(StoreError(.unavailable, "too many changes wait to be written"))
+        }
+    }
+
+    private func drain() {
+        while true {
+            self.rest()
+            self.commitGroup()
+            let isDone = self.state.withLockedValue { state -> Bool in
+                if state.count == 0 { state.isScheduled = false }
+                return !state.isScheduled
+            }
+            if isDone { return }
+        }
+    }
+
+    private func rest() {
+        guard let last = self.state.withLockedValue({ $0.lastCommit }) else { return }
+        let left = Self.pause - (ContinuousClock.now - last)
+        if left > .zero { usleep(UInt32(left.components.attoseconds / 1_000_000_000_000)) }
+    }
+
+    private func commitGroup() {
+        var results: [(change: Change, error: (any Error)?)] = []
+        let start = ContinuousClock.now
+        do {
+            try self.lock.withLock(within: self.patience) {
+                try self.pool.writeWithoutTransaction { database in
+                    try database.inTransaction(.immediate) {
+                        let counts = Counts()
+                        while results.count < Self.maximumGroup,
+                            ContinuousClock.now - start < Self.maximumTime + self.patience,
+                            let change = self.state.withLockedValue({ $0.next() })
+                        {
+                            // Listed before it runs: whatever happens, its caller hears of it.
+                            results.append((change, nil))
+                            results[results.count - 1].error = try self.perform(change, in: database, counts: counts)
+                            if ContinuousClock.now - start > Self.maximumTime { break }
+                        }
+                        try counts.write(to: database)
+                        try self.noteTime(in: database)
+                        return .commit
+                    }
+                }
+            }
+            self.commitCount.withLockedValue { $0 += 1 }
+            Timer(label: "store.commit.duration").recordSeconds((ContinuousClock.now - start).inSeconds)
+            Recorder(label: "store.commit.changes").record(results.count)
+        } catch {
+            let fault = self.fault(error)
+            self.logger.debug("A group of changes was not committed", metadata: ["store.error": "\(fault)"])
+            results = results.map { ($0.change, $0.error ?? fault) }
+            if results.isEmpty { results = self.takeAll().map { ($0, fault) } }
+        }
+        self.state.withLockedValue { $0.lastCommit = .now }
+        for result in results { result.change.finish(result.error) }
+    }
+
+    /// Runs one change in a savepoint.
+    ///
+    /// - Returns: Its error, when it failed alone.
+    /// - Throws: When the whole transaction cannot go on.
+    private func perform(_ change: Change, in database: Database, counts: Counts) throws -> (any Error)? {
+        try database.run("SAVEPOINT change")
+        let context = WriteContext(database: database, clock: self.clock, counts: counts)
+        do {
+            try change.perform(context)
+            try database.run("RELEASE change")
+            counts.add(context.added)
+            return nil
+        } catch {
+            let fault = self.fault(error)
+            let isOwn = (error as? DatabaseError).map { $0.resultCode == .SQLITE_CONSTRAINT } ?? true
+            guard isOwn, database.isInsideTransaction else { throw fault }
+            try database.run("ROLLBACK TO change")
+            try database.run("RELEASE change")
+            return fault
+        }
+    }
+
+    /// Writes down how far the clock has come, every ten seconds or so.
+    private func noteTime(in database: Database) throws {
+        let now = self.clock.now
+        let last = self.state.withLockedValue { $0.lastSeen }
+        guard now - last >= 10_000 else { return }
+        try database.run("UPDATE clock SET seen = max(seen, ?)", [now])
+        self.state.withLockedValue { $0.lastSeen = now }
+    }
+
+    private func takeAll() -> [Change] {
+        self.state.withLockedValue { state in
+            var found: [Change] = []
+            while let change = state.next() { found.append(change) }
+            return found
+        }
+    }
+
+    private func fault(_ error: any Error) -> any Error {
+        (error as? DatabaseError).map { StoreError($0) } ?? error
+    }
+}

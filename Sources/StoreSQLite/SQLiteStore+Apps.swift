@@ -1,0 +1,170 @@
+import Foundation
+import GRDB
+package import PushModel
+import Store
+
+extension SQLiteStore: AppStore {
+    package func apply(_ spec: AppSpec, to app: AppID) async throws -> Bool {
+        let text = try StoredJSON.text(spec)
+        return try await self.write { context in
+            try context.database.change(
+                """
+                INSERT INTO app(name, spec) VALUES (?, ?)
+                ON CONFLICT (name) DO UPDATE SET spec = excluded.spec WHERE spec IS NOT excluded.spec
+                """,
+                [app.name, text]
+            ) > 0
+        }
+    }
+
+    package func app(_ app: AppID) async throws -> AppSpec? {
+        try await self.read { database in
+            try database.first("SELECT spec FROM app WHERE name = ? AND spec IS NOT NULL", [app.name]) {
+                try StoredJSON.value(AppSpec.self, from: $0[0])
+            }
+        }
+    }
+
+    package func apps() async throws -> [AppID: AppSpec] {
+        try await self.read { database in
+            let rows = try database.all("SELECT name, spec FROM app WHERE spec IS NOT NULL ORDER BY name") {
+                (try AppID(stored: $0[0]), try StoredJSON.value(AppSpec.self, from: $0[1]))
+            }
+            return Dictionary(uniqueKeysWithValues: rows)
+        }
+    }
+}
+
+extension SQLiteStore: AccountStore {
+    package func put(_ account: Account, passwordHash: String) async throws {
+        try await self.write { context in
+            try context.database.run(
+                """
+                INSERT INTO account(app, name, role, password, disabled, created) VALUES (?, ?, ?, ?, 0, ?)
+                ON CONFLICT (app, name) DO UPDATE SET role = excluded.role, password = excluded.password, disabled = 0
+                """,
+                [
+                    context.database.ensureNumber(of: account.app), account.name.name, account.role.rawValue,
+                    passwordHash,
+                    account.created.milliseconds,
+                ]
+            )
+        }
+    }
+
+    package func account(_ name: UserName, app: AppID) async throws -> (account: Account, passwordHash: String)? {
+        try await self.read { database in
+            try database.first(
+                """
+                SELECT account.name, role, disabled, created, password FROM account JOIN app ON app.number = account.app
+                WHERE app.name = ? AND account.name = ?
+                """,
+                [app.name, name.name]
+            ) { (try Account($0, app: app), $0[4] as String) }
+        }
+    }
+
+    package func accounts(app: AppID) async throws -> [Account] {
+        try await self.read { database in
+            try database.all(
+                """
+                SELECT account.name, role, disabled, created FROM account JOIN app ON app.number = account.app
+                WHERE app.name = ? ORDER BY account.name
+                """,
+                [app.name]
+            ) { try Account($0, app: app) }
+        }
+    }
+
+    package func setDisabled(_ disabled: Bool, account: UserName, app: AppID) async throws -> Bool {
+        try await self.write { context in
+            try context.database.change(
+                "UPDATE account SET disabled = ? WHERE app = (SELECT number FROM app WHERE name = ?) AND name = ?",
+                [disabled, app.name, account.name]
+            ) > 0
+        }
+    }
+
+    package func add(_ key: APIKey, hash: [UInt8]) async throws {
+        try await self.write { context in
+            do {
+                try context.database.run(
+                    "INSERT INTO api_key(app, name, role, hash, created, revoked) VALUES (?, ?, ?, ?, ?, ?)",
+                    [
+                        context.database.ensureNumber(of: key.app), key.name, key.role.rawValue, Data(hash),
+                        key.created.milliseconds, key.revoked?.milliseconds,
+                    ]
+                )
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+                throw StoreError(.conflict, "the app has a key of that name")
+            }
+        }
+    }
+
+    package func key(hash: [UInt8]) async throws -> APIKey? {
+        try await self.read { database in
+            try database.first(
+                """
+                SELECT api_key.name, role, created, revoked, app.name FROM api_key JOIN app ON app.number = api_key.app
+                WHERE hash = ?
+                """,
+                [Data(hash)]
+            ) { try APIKey($0, app: AppID(stored: $0[4])) }
+        }
+    }
+
+    package func keys(app: AppID) async throws -> [APIKey] {
+        try await self.read { database in
+            try database.all(
+                """
+                SELECT api_key.name, role, created, revoked FROM api_key JOIN app ON app.number = api_key.app
+                WHERE app.name = ? ORDER BY api_key.name
+                """,
+                [app.name]
+            ) { try APIKey($0, app: app) }
+        }
+    }
+
+    package func revokeKey(named name: String, app: AppID) async throws -> Bool {
+        try await self.write { context in
+            try context.database.change(
+                """
+                UPDATE api_key SET revoked = ? WHERE app = (SELECT number FROM app WHERE name = ?) AND name = ?
+                    AND revoked IS NULL
+                """,
+                [context.wall.milliseconds, app.name, name]
+            ) > 0
+        }
+    }
+}
+
+extension Role {
+    fileprivate init(stored name: String) throws(StoreError) {
+        guard let role = Role(rawValue: name) else { throw StoreError(.corrupt, "a row names an unknown role") }
+        self = role
+    }
+}
+
+extension Account {
+    fileprivate init(_ row: Row, app: AppID) throws {
+        self.init(
+            app: app,
+            name: try UserName(stored: row[0]),
+            role: try Role(stored: row[1]),
+            isDisabled: row[2],
+            created: Timestamp(milliseconds: row[3])
+        )
+    }
+}
+
+extension APIKey {
+    fileprivate init(_ row: Row, app: AppID) throws {
+        self.init(
+            app: app,
+            name: row[0],
+            role: try Role(stored: row[1]),
+            created: Timestamp(milliseconds: row[2]),
+            revoked: (row[3] as Int64?).map(Timestamp.init(milliseconds:))
+        )
+    }
+}

@@ -1,0 +1,227 @@
+import Foundation
+import GRDB
+package import PushModel
+package import Store
+
+extension SQLiteStore: JobStore {
+    package func accept(_ job: NewJob) async throws -> Acceptance {
+        let work = try StoredJSON.text(job.work)
+        let limit = self.configuration.maximumBacklog
+        return try await self.write { context in
+            let database = context.database
+            let app = try database.ensureNumber(of: job.app)
+            if let idempotency = job.idempotency, let earlier = try context.earlier(idempotency, app: app) {
+                return earlier
+            }
+            if let limit {
+                let unfinished = try database.first("SELECT unfinished FROM backlog") { $0[0] as Int }
+                guard (unfinished ?? 0) < limit else {
+                    throw StoreError(.backlogFull, "\(limit) jobs are accepted and unfinished")
+                }
+            }
+            let accepted = try context.insert(job, app: app, work: work)
+            if let idempotency = job.idempotency {
+                try database.run(
+                    """
+                    INSERT INTO idempotency(app, caller, route, key, hash, job, created) VALUES (?, ?, ?, ?, ?, ?, ?)
+                    """,
+                    [
+                        app, idempotency.caller, idempotency.route, idempotency.key, Data(idempotency.hash),
+                        accepted.sequence, context.wall.milliseconds,
+                    ]
+                )
+            }
+            return .accepted(accepted)
+        }
+    }
+
+    package func job(_ id: JobID, app: AppID) async throws -> Job? {
+        let clock = self.clock
+        return try await self.read { database in
+            try database.jobRow(id, app: app)?.job(in: database, clock: clock)
+        }
+    }
+
+    package func markPublished(jobs: [JobID], lease: Duration) async throws {
+        guard !jobs.isEmpty else { return }
+        try await self.write { context in
+            for job in jobs {
+                // Only one that nobody has claimed: a planner's own lease is not shortened or lengthened from here.
+                try context.database.run(
+                    "UPDATE job SET due = max(due, ?) WHERE id = ? AND due IS NOT NULL",
+                    [context.now + lease.milliseconds, job.blob]
+                )
+            }
+        }
+    }
+
+    package func dueJobs(overdue: Duration, limit: Int) async throws -> [DueJob] {
+        let before = self.clock.now - overdue.milliseconds
+        return try await self.read { database in
+            var found: [DueJob] = []
+            for priority in Priority.allCases.sorted() where found.count < limit {
+                found += try database.all(
+                    """
+                    SELECT job.id, app.name, job.kind, job.traceparent FROM job JOIN app ON app.number = job.app
+                    WHERE job.priority = ? AND job.due <= ? ORDER BY job.due LIMIT ?
+                    """,
+                    [priority.rank, before, limit - found.count]
+                ) { row in
+                    DueJob(
+                        id: try JobID(blob: row[0]),
+                        app: try AppID(stored: row[1]),
+                        kind: try JobKind(number: row[2]),
+                        priority: priority,
+                        traceparent: row[3]
+                    )
+                }
+            }
+            return found
+        }
+    }
+
+    package func raiseStarts(job: JobID) async throws -> Int {
+        try await self.write { context in
+            try context.database.first(
+                "UPDATE job SET starts = starts + 1 WHERE id = ? RETURNING starts",
+                [job.blob]
+            ) { $0[0] as Int } ?? 0
+        }
+    }
+
+    package func registerJob(_ id: JobID) async throws -> Job? {
+        let clock = self.clock
+        return try await self.read { database in
+            guard let row = try database.jobRow(id), row.work.kind == .register, !row.state.isFinal else { return nil }
+            return try row.job(in: database, clock: clock)
+        }
+    }
+
+    package func finishRegister(_ id: JobID, result: RegisterResult) async throws -> String? {
+        let text = try StoredJSON.text(result)
+        return try await self.write { try $0.finishRegister(id, result: result, text: text) }
+    }
+
+    package func expireJobs(limit: Int, lease: Duration) async throws -> Int {
+        guard try await self.hasJobsToEnd(lease: lease) else { return 0 }
+        return try await self.write { context in
+            let expired = try context.database.all(
+                "SELECT sequence FROM job WHERE state < 3 AND expires <= ? ORDER BY expires LIMIT ?",
+                [context.wall.milliseconds, limit]
+            ) { $0[0] as Int64 }
+            for job in expired { try context.stop(job, cause: .expired) }
+            let overdue = try context.database.all(
+                "SELECT sequence FROM job WHERE stopped <= ? ORDER BY stopped LIMIT ?",
+                [context.now - 2 * lease.milliseconds, limit - expired.count]
+            ) { $0[0] as Int64 }
+            for job in overdue { try context.closeOverdue(job) }
+            return expired.count + overdue.count
+        }
+    }
+
+    /// Looks before it writes: an idle store stays idle.
+    private func hasJobsToEnd(lease: Duration) async throws -> Bool {
+        let wall = self.clock.wall.milliseconds
+        let stopped = self.clock.now - 2 * lease.milliseconds
+        return try await self.read { database in
+            try database.exists("SELECT 1 FROM job WHERE state < 3 AND expires <= ? LIMIT 1", [wall])
+                || database.exists("SELECT 1 FROM job WHERE stopped <= ? LIMIT 1", [stopped])
+        }
+    }
+
+    package func cancel(_ id: JobID, app: AppID) async throws -> Job? {
+        try await self.write { context in
+            guard let row = try context.database.jobRow(id, app: app) else { return nil }
+            if row.state.number < Job.State.cancelling.number { try context.stop(row.sequence, cause: .cancelled) }
+            return try context.database.jobRow(sequence: row.sequence).map(context.job)
+        }
+    }
+}
+
+extension WriteContext {
+    /// What an earlier request with that key came to.
+    fileprivate func earlier(_ idempotency: NewJob.Idempotency, app: Int64) throws -> Acceptance? {
+        let kept = try self.database.first(
+            "SELECT hash, job FROM idempotency WHERE app = ? AND caller = ? AND route = ? AND key = ?",
+            [app, idempotency.caller, idempotency.route, idempotency.key]
+        ) { (hash: $0[0] as Data, job: $0[1] as Int64) }
+        guard let kept else { return nil }
+        guard kept.hash.elementsEqual(idempotency.hash) else { return .keyReused }
+        guard let row = try self.database.jobRow(sequence: kept.job) else {
+            throw StoreError(.corrupt, "an idempotency key without its job")
+        }
+        return .repeated(try self.job(row))
+    }
+
+    fileprivate func insert(_ job: NewJob, app: Int64, work: String) throws -> Job {
+        try self.database.run(
+            """
+            INSERT INTO job(id, app, user, key, kind, priority, platforms, state, work, due, expires, waiter, traceparent,
+                accepted)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                job.id.blob, app, job.user?.name, job.key, job.work.kind.number, job.priority.rank,
+                job.work.platformBits,
+                Job.State.queued.number, work, self.now, job.expires.milliseconds, job.waiter, job.traceparent,
+                self.wall.milliseconds,
+            ]
+        )
+        return Job(
+            id: job.id,
+            sequence: self.database.lastInsertedRowID,
+            app: job.app,
+            user: job.user,
+            key: job.key,
+            priority: job.priority,
+            work: job.work,
+            state: .queued,
+            hubState: nil,
+            result: nil,
+            reason: nil,
+            accepted: self.wall,
+            started: nil,
+            finished: nil,
+            expires: job.expires,
+            due: nil,
+            tallies: [:],
+            traceparent: job.traceparent
+        )
+    }
+
+    /// Ends a register job; a job that is refused is abandoned.
+    ///
+    /// - Parameters:
+    ///   - id: The job.
+    ///   - result: What it came to.
+    ///   - text: The result as JSON.
+    /// - Returns: The waiter's routing key, when this ended the job.
+    func finishRegister(_ id: JobID, result: RegisterResult, text: String) throws -> String? {
+        let state: Job.State
+        let reason: String?
+        if case .refused(let words) = result {
+            (state, reason) = (.abandoned, words)
+        } else {
+            (state, reason) = (.completed, nil)
+        }
+        return try self.database.first(
+            """
+            UPDATE job SET state = ?1, reason = ?2, result = ?3, due = NULL, planned = 1, stopped = NULL,
+                started = coalesce(started, ?4), finished = ?4
+            WHERE id = ?5 AND kind = ?6 AND state < 10 RETURNING waiter
+            """,
+            [state.number, reason, text, self.wall.milliseconds, id.blob, JobKind.register.number]
+        ) { $0[0] as String? } ?? nil
+    }
+}
+
+extension Job.Work {
+    /// The services that the work names, as bits; 0 = it names none.
+    fileprivate var platformBits: Int {
+        switch self {
+        case .send(let request): request.platforms.reduce(0) { $0 | $1.bit }
+        case .register(.upsert(_, let upsert)): upsert.pns.bit
+        case .register(.issue), .register(.delete): 0
+        }
+    }
+}

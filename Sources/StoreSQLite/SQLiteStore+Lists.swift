@@ -1,0 +1,146 @@
+import GRDB
+package import PushModel
+package import Store
+
+extension SQLiteStore {
+    /// See ``JobStore/jobs(_:)``.
+    package func jobs(_ query: JobQuery) async throws -> Page<Job> {
+        let before = try ListCursor.decode(query.cursor) ?? .max
+        let clock = self.clock
+        return try await self.read { database in
+            guard let app = try database.number(of: query.app) else { return Page(items: [], cursor: nil) }
+            let limit = min(max(1, query.limit), 1000)
+            let (conditions, arguments) = query.conditions(app: app, before: before)
+            let rows = try database.all(
+                """
+                SELECT \(JobRow.columns) FROM \(JobRow.source) WHERE \(conditions)
+                ORDER BY job.sequence DESC LIMIT ?
+                """,
+                arguments + [limit],
+                read: JobRow.init
+            )
+            return Page(
+                items: try rows.map { try $0.job(in: database, clock: clock) },
+                cursor: rows.count == limit ? rows.last.map { ListCursor.encode($0.sequence) } : nil
+            )
+        }
+    }
+
+    /// See ``JobStore/deliveries(_:)``.
+    package func deliveries(_ query: DeliveryQuery) async throws -> Page<DeliveryRecord> {
+        let after = try ListCursor.decode(query.cursor) ?? 0
+        return try await self.read { database in
+            guard let job = try database.jobRow(query.job, app: query.app) else { return Page(items: [], cursor: nil) }
+            let limit = min(max(1, query.limit), 1000)
+            var conditions = "delivery.job = ? AND delivery.id > ?"
+            var arguments: StatementArguments = [job.sequence, after]
+            if let outcome = query.outcome {
+                conditions += " AND delivery.class = ?"
+                arguments += [outcome.count.number]
+            }
+            if let pns = query.pns {
+                conditions += " AND delivery.pns = ?"
+                arguments += [pns.number]
+            }
+            let rows = try database.all(
+                """
+                SELECT delivery.id, delivery.pns, delivery.row, delivery.class, delivery.status, delivery.reason, delivery.at,
+                    registration.id, registration.user
+                FROM delivery LEFT JOIN registration ON registration.row = delivery.row
+                WHERE \(conditions) ORDER BY delivery.id LIMIT ?
+                """,
+                arguments + [limit]
+            ) { (id: $0[0] as Int64, record: try DeliveryRecord($0, job: query.job)) }
+            return Page(
+                items: rows.map(\.record),
+                cursor: rows.count == limit ? rows.last.map { ListCursor.encode($0.id) } : nil
+            )
+        }
+    }
+}
+
+extension JobQuery {
+    /// What the rows must fulfil, with its values.
+    fileprivate func conditions(app: Int64, before: Int64) -> (sql: String, arguments: StatementArguments) {
+        var sql = "job.app = ? AND job.sequence < ?"
+        var arguments: StatementArguments = [app, before]
+        func require(_ condition: String, _ values: StatementArguments) {
+            sql += " AND " + condition
+            arguments += values
+        }
+        if let user = self.user { require("job.user = ?", [user.name]) }
+        if let key = self.key { require("job.key = ?", [key]) }
+        if let kind = self.kind { require("job.kind = ?", [kind.number]) }
+        if let since = self.since { require("job.accepted >= ?", [since.milliseconds]) }
+        if let pns = self.pns {
+            require(
+                """
+                (job.platforms & ? != 0 OR EXISTS (SELECT 1 FROM tally WHERE tally.job = job.sequence AND tally.pns = ?))
+                """,
+                [pns.bit, pns.number]
+            )
+        }
+        if let state = self.state {
+            require("job.state = ?", [state.number])
+            if state == .retrying { require(Self.isParked, []) }
+            if state == .running { require("NOT " + Self.isParked, []) }
+        }
+        return (sql, arguments)
+    }
+
+    /// All that is open of a planned job waits for a later try.
+    private static let isParked = """
+        (job.planned = 1
+            AND EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1 AND batch.due IS NOT NULL)
+            AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1 AND batch.published = 1)
+            AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1 AND batch.published = 0
+                AND batch.attempt = 0))
+        """
+}
+
+extension DeliveryRecord {
+    fileprivate init(_ row: Row, job: JobID) throws {
+        let number: Int64 = row[2]
+        self.init(
+            pns: try PNS(number: row[1]),
+            row: number,
+            registration: try (row[7] as String?).map { try RegistrationID(stored: $0) },
+            user: try (row[8] as String?).map { try UserName(stored: $0) },
+            outcome: try Outcome(CountClass(number: row[3])),
+            status: row[4],
+            reason: row[5],
+            at: Timestamp(milliseconds: row[6]),
+            notificationID: job.notificationID(row: number)
+        )
+    }
+}
+
+extension DeliveryRecord.Outcome {
+    fileprivate var count: CountClass {
+        switch self {
+        case .accepted: .accepted
+        case .failed(let failure): .failed(failure)
+        }
+    }
+
+    fileprivate init(_ kind: CountClass) throws(StoreError) {
+        switch kind {
+        case .accepted: self = .accepted
+        case .failed(let failure): self = .failed(failure)
+        case .targets, .expired, .cancelled: throw StoreError(.corrupt, "a device's row has no outcome")
+        }
+    }
+}
+
+/// The cursors of lists: the number of the last row that was given.
+enum ListCursor {
+    static func encode(_ number: Int64) -> String { String(number) }
+
+    static func decode(_ text: String?) throws(StoreError) -> Int64? {
+        guard let text else { return nil }
+        guard let number = Int64(text), number >= 0, String(number) == text else {
+            throw StoreError(.invalidCursor, "a cursor that no list has given")
+        }
+        return number
+    }
+}

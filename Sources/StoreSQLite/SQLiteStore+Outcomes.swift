@@ -1,0 +1,174 @@
+import GRDB
+package import PushModel
+package import Store
+
+extension SQLiteStore: OutcomeSink {
+    package func standing(of batches: [BatchKey]) async throws -> [BatchKey: BatchStanding] {
+        try await self.read { database in
+            var found: [BatchKey: BatchStanding] = [:]
+            for key in batches { found[key] = try database.standing(of: key) }
+            return found
+        }
+    }
+
+    package func record(_ outcome: BatchOutcome) async throws -> Bool {
+        try await self.write { try $0.record(outcome) }
+    }
+
+    package func raiseStarts(batch: BatchKey) async throws -> Int {
+        try await self.write { context in
+            guard let job = try context.database.sequence(of: batch.job) else { return 0 }
+            return try context.database.first(
+                """
+                UPDATE batch SET starts = starts + 1 WHERE job = ? AND pns = ? AND page = ? AND attempt = ?
+                RETURNING starts
+                """,
+                [job, batch.pns.number, batch.page, batch.attempt]
+            ) { $0[0] as Int } ?? 0
+        }
+    }
+}
+
+extension Database {
+    fileprivate func standing(of key: BatchKey) throws -> BatchStanding {
+        let state = try self.first(
+            """
+            SELECT job.state FROM job JOIN batch ON batch.job = job.sequence
+            WHERE job.id = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ? AND batch.open = 1
+            """,
+            [key.job.blob, key.pns.number, key.page, key.attempt]
+        ) { try Job.State(number: $0[0]) }
+        guard let state, !state.isFinal else { return .closed }
+        return state.stopCause.map(BatchStanding.stopping) ?? .open
+    }
+}
+
+/// An open batch that an outcome belongs to.
+private struct OutcomeTarget {
+    let job: Int64
+    let state: Job.State
+    let batch: OpenBatch
+    let app: Int64
+    let priority: Int
+    let from: Int64
+    let to: Int64
+}
+
+extension WriteContext {
+    /// Records an outcome where its batch is still open (rule 3).
+    ///
+    /// - Parameter outcome: What became of the batch's devices.
+    /// - Returns: Whether it was recorded.
+    /// - Throws: ``StoreError`` when it does not account for exactly the devices that were carried to this attempt.
+    fileprivate func record(_ outcome: BatchOutcome) throws -> Bool {
+        guard let target = try self.target(of: outcome.key) else { return false }
+        var outcome = outcome
+        if target.batch.attempt > 0, outcome.total != target.batch.size {
+            throw StoreError(
+                .corrupt,
+                "an outcome of \(outcome.total) devices for an attempt that \(target.batch.size) were carried to"
+            )
+        }
+        if let cause = target.state.stopCause {
+            // A job that is being stopped has no next attempt.
+            switch cause {
+            case .cancelled: outcome.cancelled += outcome.carried.count
+            case .expired: outcome.expired += outcome.carried.count
+            }
+            outcome.carried = []
+        }
+        guard try self.fence(outcome, target: target) else { return false }
+        try self.markClosed(target.batch, of: target.job)
+        try self.insertDeliveries(of: outcome, job: target.job)
+        for dead in outcome.deadHandles {
+            try self.database.run(
+                "INSERT INTO dead_handle(row, handle, before, reason) VALUES (?, ?, ?, ?)",
+                [dead.row, dead.handle.text, dead.before.milliseconds, String(dead.reason.prefix(200))]
+            )
+        }
+        self.count(outcome, target: target)
+        if outcome.carried.isEmpty {
+            try self.completeIfDone(target.job)
+        } else {
+            try self.insertNextAttempt(of: outcome, target: target)
+        }
+        return true
+    }
+
+    private func target(of key: BatchKey) throws -> OutcomeTarget? {
+        try self.database.first(
+            """
+            SELECT job.sequence, job.state, batch.size, batch.app, batch.priority, batch.from_id, batch.to_id
+            FROM job JOIN batch ON batch.job = job.sequence
+            WHERE job.id = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ? AND batch.open = 1
+            """,
+            [key.job.blob, key.pns.number, key.page, key.attempt]
+        ) { row in
+            OutcomeTarget(
+                job: row[0],
+                state: try Job.State(number: row[1]),
+                batch: OpenBatch(pns: key.pns.number, page: key.page, attempt: key.attempt, size: row[2]),
+                app: row[3],
+                priority: row[4],
+                from: row[5],
+                to: row[6]
+            )
+        }
+    }
+
+    private func fence(_ outcome: BatchOutcome, target: OutcomeTarget) throws -> Bool {
+        try self.database.change(
+            """
+            INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, carried, at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+            """,
+            [
+                target.job, target.batch.pns, target.batch.page, target.batch.attempt, outcome.accepted,
+                outcome.failures.count, outcome.expired, outcome.cancelled, outcome.carried.count,
+                outcome.at.milliseconds,
+            ]
+        ) > 0
+    }
+
+    private func insertDeliveries(of outcome: BatchOutcome, job: Int64) throws {
+        let sql = "INSERT INTO delivery(job, pns, row, class, status, reason, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        let pns = outcome.key.pns.number
+        for row in outcome.acceptedRows {
+            try self.database.run(sql, [job, pns, row, CountClass.accepted.number, 0, "", outcome.at.milliseconds])
+        }
+        for failure in outcome.failures {
+            try self.database.run(
+                sql,
+                [
+                    job, pns, failure.row, CountClass.failed(failure.failure).number, failure.status,
+                    String(failure.reason.prefix(200)), outcome.at.milliseconds,
+                ]
+            )
+        }
+    }
+
+    private func count(_ outcome: BatchOutcome, target: OutcomeTarget) {
+        let (job, pns) = (target.job, target.batch.pns)
+        if target.batch.attempt == 0 { self.count(outcome.total, of: .targets, job: job, pns: pns) }
+        self.count(outcome.accepted, of: .accepted, job: job, pns: pns)
+        self.count(outcome.expired, of: .expired, job: job, pns: pns)
+        self.count(outcome.cancelled, of: .cancelled, job: job, pns: pns)
+        for failure in outcome.failures { self.count(1, of: .failed(failure.failure), job: job, pns: pns) }
+    }
+
+    private func insertNextAttempt(of outcome: BatchOutcome, target: OutcomeTarget) throws {
+        let due = self.now + CarriedList.leastWait(outcome.carried).milliseconds
+        try self.database.run(
+            """
+            INSERT INTO batch(job, pns, page, attempt, app, priority, from_id, to_id, size, open, published, due, carried,
+                carried_reason)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, 0, ?, ?, ?)
+            """,
+            [
+                target.job, target.batch.pns, target.batch.page, target.batch.attempt + 1, target.app, target.priority,
+                target.from, target.to, outcome.carried.count, due, CarriedList.encode(outcome.carried),
+                outcome.carriedReason.map { String($0.prefix(200)) },
+            ]
+        )
+    }
+}

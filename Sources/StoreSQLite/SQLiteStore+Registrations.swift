@@ -1,0 +1,208 @@
+import GRDB
+package import PushModel
+package import Store
+
+extension SQLiteStore: RegistrationStore {
+    package func change(
+        _ request: RegisterRequest,
+        app: AppID,
+        user: UserName?,
+        sequence: Int64,
+        expires: Timestamp?
+    ) async throws -> RegisterResult {
+        try await self.write { context in
+            let change = RegistrationChange(
+                context: context,
+                app: try context.database.ensureNumber(of: app),
+                user: user,
+                sequence: sequence,
+                expires: expires
+            )
+            switch request {
+            case .issue(let candidate, let handles): return try change.issue(candidate, handles: handles)
+            case .upsert(let id, let upsert): return try change.upsert(id, upsert)
+            case .delete(let id): return try change.delete(id)
+            }
+        }
+    }
+
+    package func registration(_ id: RegistrationID, app: AppID) async throws -> Registration? {
+        try await self.read { database in
+            let row = try database.first(
+                "SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source) WHERE app.name = ? AND registration.id = ?",
+                [app.name, id.text],
+                read: RegistrationRow.init
+            )
+            return try row?.registration(in: database)
+        }
+    }
+
+    package func registrations(_ query: RegistrationQuery) async throws -> Page<Registration> {
+        let after = try ListCursor.decode(query.cursor) ?? 0
+        return try await self.read { database in
+            guard let app = try database.number(of: query.app) else { return Page(items: [], cursor: nil) }
+            let tags = try database.numbers(of: query.tag.map { [$0] } ?? [], app: query.app)
+            if query.tag != nil, tags.isEmpty { return Page(items: [], cursor: nil) }
+            let limit = min(max(1, query.limit), 1000)
+            let (conditions, arguments) = query.conditions(app: app, tag: tags.first, after: after)
+            let rows = try database.all(
+                """
+                SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source) WHERE \(conditions)
+                ORDER BY registration.row LIMIT ?
+                """,
+                arguments + [limit],
+                read: RegistrationRow.init
+            )
+            return Page(
+                items: try rows.map { try $0.registration(in: database) },
+                cursor: rows.count == limit ? rows.last.map { ListCursor.encode($0.row) } : nil
+            )
+        }
+    }
+
+    package func prune(limit: Int) async throws -> Int {
+        guard try await self.read({ try $0.exists("SELECT 1 FROM dead_handle LIMIT 1") }) else { return 0 }
+        return try await self.write { context in
+            let marks = try context.database.all(
+                "SELECT id, row, handle, before, reason FROM dead_handle ORDER BY id LIMIT ?",
+                [limit]
+            ) {
+                (
+                    id: $0[0] as Int64, row: $0[1] as Int64, handle: $0[2] as String, before: $0[3] as Int64,
+                    reason: $0[4] as String
+                )
+            }
+            for mark in marks {
+                try context.end(
+                    mark.row,
+                    as: .pruned,
+                    reason: mark.reason,
+                    where: "handle = ? AND updated < ?",
+                    [mark.handle, mark.before]
+                )
+                try context.database.run("DELETE FROM dead_handle WHERE id = ?", [mark.id])
+            }
+            return marks.count
+        }
+    }
+
+    package func expireRegistrations(limit: Int) async throws -> Int {
+        let wall = self.clock.wall.milliseconds
+        let sql = """
+            SELECT row FROM registration WHERE state = 1 AND expires IS NOT NULL AND expires <= ? ORDER BY expires LIMIT ?
+            """
+        guard try await self.read({ try $0.exists(sql, [wall, 1]) }) else { return 0 }
+        return try await self.write { context in
+            let rows = try context.database.all(sql, [context.wall.milliseconds, limit]) { $0[0] as Int64 }
+            for row in rows { try context.end(row, as: .expired, reason: "not renewed in time", where: "1", []) }
+            return rows.count
+        }
+    }
+}
+
+extension WriteContext {
+    /// Ends a live registration: it keeps when and why, and is in no audience any more.
+    ///
+    /// - Parameters:
+    ///   - row: The registration.
+    ///   - state: What it becomes.
+    ///   - reason: Why, for the operator who asks.
+    ///   - condition: What must hold besides.
+    ///   - arguments: The condition's values.
+    func end(
+        _ row: Int64,
+        as state: Registration.State,
+        reason: String,
+        where condition: String,
+        _ arguments: StatementArguments
+    ) throws {
+        let ended = try self.database.change(
+            """
+            UPDATE registration SET state = ?, ended_at = ?, ended_reason = ? WHERE row = ? AND state = 1 AND \(condition)
+            """,
+            [state.number, self.wall.milliseconds, reason, row] + arguments
+        )
+        if ended > 0 { try self.database.run("DELETE FROM registration_tag WHERE row = ?", [row]) }
+    }
+}
+
+extension RegistrationQuery {
+    /// What the rows must fulfil, with its values.
+    fileprivate func conditions(app: Int64, tag: Int64?, after: Int64) -> (sql: String, arguments: StatementArguments) {
+        var sql = "registration.app = ? AND registration.row > ?"
+        var arguments: StatementArguments = [app, after]
+        func require(_ condition: String, _ values: StatementArguments) {
+            sql += " AND " + condition
+            arguments += values
+        }
+        if let tag {
+            require("registration.row IN (SELECT row FROM registration_tag WHERE tag = ?)", [tag])
+        }
+        if let user = self.user { require("registration.user = ?", [user.name]) }
+        if let pns = self.pns { require("registration.pns = ?", [pns.number]) }
+        if let state = self.state {
+            require("registration.state = ?", [state.number])
+        } else {
+            require("registration.state <> ?", [Registration.State.deleted.number])
+        }
+        return (sql, arguments)
+    }
+}
+
+/// A row of the table `registration`.
+struct RegistrationRow {
+    static let columns = """
+        registration.row, registration.id, app.name, registration.pns, registration.handle, registration.user,
+        registration.state, registration.version, registration.updated, registration.expires, registration.ended_at,
+        registration.ended_reason
+        """
+    static let source = "registration JOIN app ON app.number = registration.app"
+
+    let row: Int64
+    let id: RegistrationID
+    let app: AppID
+    let pns: PNS?
+    let handle: Handle?
+    let user: UserName?
+    let state: Registration.State
+    let version: Int64
+    let updated: Timestamp
+    let expires: Timestamp?
+    let ended: Registration.Ended?
+
+    init(_ row: Row) throws {
+        self.row = row[0]
+        self.id = try RegistrationID(stored: row[1])
+        self.app = try AppID(stored: row[2])
+        self.pns = try (row[3] as Int?).map { try PNS(number: $0) }
+        self.handle = (row[4] as String?).map(Handle.init(stored:))
+        self.user = try (row[5] as String?).map { try UserName(stored: $0) }
+        self.state = try Registration.State(number: row[6])
+        self.version = row[7]
+        self.updated = Timestamp(milliseconds: row[8])
+        self.expires = (row[9] as Int64?).map(Timestamp.init(milliseconds:))
+        self.ended = (row[10] as Int64?).map {
+            Registration.Ended(at: Timestamp(milliseconds: $0), reason: (row[11] as String?) ?? "")
+        }
+    }
+
+    func registration(in database: Database) throws -> Registration {
+        let tags = try database.all(
+            "SELECT tag.name FROM registration_tag AS t JOIN tag ON tag.number = t.tag WHERE t.row = ?",
+            [self.row]
+        ) { try Tag(stored: $0[0]) }
+        return Registration(
+            row: self.row,
+            id: self.id,
+            app: self.app,
+            user: self.user,
+            pns: self.pns,
+            handle: self.handle,
+            tags: tags.sorted(),
+            state: self.state,
+            updated: self.updated,
+            expires: self.expires,
+            ended: self.ended
+        )
+    }
+}

@@ -1,0 +1,148 @@
+import Dispatch
+import Foundation
+import GRDB
+package import Logging
+import NIOConcurrencyHelpers
+import PushModel
+import Store
+
+/// The store in a SQLite file on a local disk of one host, for any number of processes of that host (rule 8).
+///
+/// All that changes it goes through a ``GroupWriter``; reads have connections of their own and end with their page.
+package final class SQLiteStore: Sendable {
+    /// How the store is opened.
+    package struct Configuration: Sendable {
+        /// The file; made when missing. Beside it lie `-wal`, `-shm`, `.writer` and `.checkpointer`.
+        package var path: String
+        /// So many unfinished jobs are taken; nil = any number.
+        package var maximumBacklog: Int?
+        /// Connections for reading.
+        package var readers: Int
+        /// How long a write waits for other processes before it is given up.
+        package var patience: Duration
+        /// How often the log is moved into the file.
+        package var checkpointInterval: Duration
+
+        package init(
+            path: String,
+            maximumBacklog: Int? = nil,
+            readers: Int = 3,
+            patience: Duration = .seconds(5),
+            checkpointInterval: Duration = .seconds(2)
+        ) {
+            self.path = path
+            self.maximumBacklog = maximumBacklog
+            self.readers = readers
+            self.patience = patience
+            self.checkpointInterval = checkpointInterval
+        }
+    }
+
+    package let configuration: Configuration
+    let pool: DatabasePool
+    let writer: GroupWriter
+    let clock: StoreClock
+    let logger: Logger
+
+    /// Opens the store and brings its tables up to date; blocks the thread.
+    ///
+    /// - Parameters:
+    ///   - configuration: Where it is, and its limits.
+    ///   - source: The clocks; the machine's unless a test brings its own.
+    ///   - logger: Where it logs, at debug and below.
+    /// - Throws: ``StoreError``.
+    package init(
+        configuration: Configuration,
+        source: (any ClockSource)? = nil,
+        logger: Logger = Logger(label: "pushline.store")
+    ) throws {
+        do {
+            self.configuration = configuration
+            self.logger = logger
+            let lock = try FileLock(path: configuration.path + ".writer")
+            let source = try source ?? SystemClock()
+            let (pool, clock) = try lock.withLock(within: configuration.patience + .seconds(25)) {
+                let pool = try DatabasePool(path: configuration.path, configuration: Self.settings(configuration))
+                // The pool sets NORMAL for itself; an accepted job must outlive a power cut.
+                try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+                try Schema.migrator.migrate(pool)
+                let clock = try pool.writeWithoutTransaction { database in
+                    var clock: StoreClock?
+                    try database.inTransaction(.immediate) {
+                        clock = try StoreClock.anchor(source, in: database)
+                        return .commit
+                    }
+                    return clock
+                }
+                return (pool, clock)
+            }
+            guard let clock else { throw StoreError(.corrupt, "the store's clock cannot be set") }
+            self.pool = pool
+            self.clock = clock
+            self.writer = GroupWriter(
+                pool: pool,
+                lock: lock,
+                clock: clock,
+                patience: configuration.patience,
+                logger: logger
+            )
+        } catch let error as DatabaseError {
+            throw StoreError(error)
+        }
+    }
+
+    /// Opens the store without blocking the caller's thread.
+    ///
+    /// - Parameters:
+    ///   - configuration: Where it is, and its limits.
+    ///   - source: The clocks; the machine's unless a test brings its own.
+    ///   - logger: Where it logs, at debug and below.
+    /// - Returns: The store.
+    /// - Throws: ``StoreError``.
+    package static func open(
+        _ configuration: Configuration,
+        source: (any ClockSource)? = nil,
+        logger: Logger = Logger(label: "pushline.store")
+    ) async throws -> SQLiteStore {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue(label: "pushline.store.open").async {
+                continuation.resume(
+                    with: Result { try SQLiteStore(configuration: configuration, source: source, logger: logger) }
+                )
+            }
+        }
+    }
+
+    private static func settings(_ configuration: Configuration) -> GRDB.Configuration {
+        var settings = GRDB.Configuration()
+        settings.busyMode = .timeout(configuration.patience.inSeconds)
+        settings.maximumReaderCount = configuration.readers
+        settings.persistentReadOnlyConnections = true
+        settings.prepareDatabase { database in
+            // Checkpoints are one process's work alone; 4 MB of pages a connection.
+            try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
+            try database.execute(sql: "PRAGMA cache_size = -4096")
+            try database.execute(sql: "PRAGMA temp_store = MEMORY")
+        }
+        return settings
+    }
+
+    /// Reads in a transaction of its own: all of it sees one state of the store.
+    func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+        do {
+            return try await self.pool.read(body)
+        } catch let error as DatabaseError {
+            throw StoreError(error)
+        }
+    }
+
+    func write<Value: Sendable>(_ body: @escaping @Sendable (WriteContext) throws -> Value) async throws -> Value {
+        try await self.writer.write(body)
+    }
+}
+
+extension SQLiteStore: StoreHealth {
+    package func check() async throws {
+        _ = try await self.read { try $0.exists("SELECT 1 FROM clock") }
+    }
+}

@@ -1,0 +1,259 @@
+import GRDB
+
+/// The tables, as migrations: named, in order, and never edited once they are released.
+///
+/// Moments named `due`, `stopped` are milliseconds of the store's own clock (``StoreClock``), all others of the wall clock.
+enum Schema {
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1 apps and accounts") { try $0.execute(sql: self.apps) }
+        migrator.registerMigration("2 registrations") { try $0.execute(sql: self.registrations) }
+        migrator.registerMigration("3 jobs") { try $0.execute(sql: self.jobs) }
+        migrator.registerMigration("4 batches and outcomes") { try $0.execute(sql: self.batches) }
+        migrator.registerMigration("5 contents") { try $0.execute(sql: self.contents) }
+        return migrator
+    }
+
+    private static let apps = """
+        -- One row: the store's clock is CLOCK_BOOTTIME + shift while this boot lasts.
+        CREATE TABLE clock(
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            boot TEXT NOT NULL,
+            shift INTEGER NOT NULL,
+            seen INTEGER NOT NULL
+        ) STRICT;
+        -- An app is known by number from its first mention on; spec is null until it is declared.
+        CREATE TABLE app(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, spec TEXT) STRICT;
+        CREATE TABLE account(
+            app INTEGER NOT NULL REFERENCES app,
+            name TEXT NOT NULL,
+            role TEXT NOT NULL,
+            password TEXT NOT NULL,
+            disabled INTEGER NOT NULL,
+            created INTEGER NOT NULL,
+            PRIMARY KEY (app, name)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE api_key(
+            app INTEGER NOT NULL REFERENCES app,
+            name TEXT NOT NULL,
+            role TEXT NOT NULL,
+            hash BLOB NOT NULL UNIQUE,
+            created INTEGER NOT NULL,
+            revoked INTEGER,
+            PRIMARY KEY (app, name)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let registrations = """
+        -- AUTOINCREMENT: a row's number is never used again.
+        CREATE TABLE registration(
+            row INTEGER PRIMARY KEY AUTOINCREMENT,
+            app INTEGER NOT NULL REFERENCES app,
+            id TEXT NOT NULL,
+            pns INTEGER,
+            handle TEXT,
+            user TEXT,
+            state INTEGER NOT NULL,
+            version INTEGER NOT NULL,
+            updated INTEGER NOT NULL,
+            expires INTEGER,
+            ended_at INTEGER,
+            ended_reason TEXT
+        ) STRICT;
+        CREATE UNIQUE INDEX registration_id ON registration(app, id);
+        CREATE UNIQUE INDEX registration_handle ON registration(app, handle, pns) WHERE state = 1;
+        CREATE INDEX registration_app ON registration(app);
+        CREATE INDEX registration_user ON registration(app, user);
+        CREATE INDEX registration_state ON registration(app, state);
+        CREATE INDEX registration_expires ON registration(expires) WHERE state = 1 AND expires IS NOT NULL;
+
+        CREATE TABLE tag(
+            number INTEGER PRIMARY KEY,
+            app INTEGER NOT NULL REFERENCES app,
+            name TEXT NOT NULL,
+            UNIQUE (app, name)
+        ) STRICT;
+        -- The tags of live registrations: the primary key is the audience's order.
+        CREATE TABLE registration_tag(
+            tag INTEGER NOT NULL REFERENCES tag,
+            pns INTEGER NOT NULL,
+            row INTEGER NOT NULL REFERENCES registration,
+            PRIMARY KEY (tag, pns, row)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX registration_tag_row ON registration_tag(row);
+
+        CREATE TABLE dead_handle(
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            row INTEGER NOT NULL,
+            handle TEXT NOT NULL,
+            before INTEGER NOT NULL,
+            reason TEXT NOT NULL
+        ) STRICT;
+        """
+
+    private static let jobs = """
+        CREATE TABLE job(
+            sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+            id BLOB NOT NULL UNIQUE,
+            app INTEGER NOT NULL REFERENCES app,
+            user TEXT,
+            key TEXT,
+            kind INTEGER NOT NULL,
+            priority INTEGER NOT NULL,
+            platforms INTEGER NOT NULL,
+            state INTEGER NOT NULL,
+            hub_state TEXT,
+            work TEXT NOT NULL,
+            planner_epoch INTEGER NOT NULL DEFAULT 0,
+            planned INTEGER NOT NULL DEFAULT 0,
+            due INTEGER,
+            stopped INTEGER,
+            expires INTEGER NOT NULL,
+            starts INTEGER NOT NULL DEFAULT 0,
+            waiter TEXT,
+            result TEXT,
+            reason TEXT,
+            traceparent TEXT,
+            accepted INTEGER NOT NULL,
+            started INTEGER,
+            finished INTEGER
+        ) STRICT;
+        CREATE INDEX job_app ON job(app);
+        CREATE INDEX job_user ON job(app, user) WHERE user IS NOT NULL;
+        CREATE INDEX job_key ON job(app, key) WHERE key IS NOT NULL;
+        CREATE INDEX job_state ON job(app, state);
+        CREATE INDEX job_due ON job(priority, due) WHERE due IS NOT NULL;
+        CREATE INDEX job_expires ON job(expires) WHERE state < 3;
+        CREATE INDEX job_stopped ON job(stopped) WHERE stopped IS NOT NULL;
+
+        -- How many jobs are unfinished, so that the limit on them costs no counting.
+        CREATE TABLE backlog(id INTEGER PRIMARY KEY CHECK (id = 1), unfinished INTEGER NOT NULL) STRICT;
+        INSERT INTO backlog VALUES (1, 0);
+        CREATE TRIGGER job_accepted AFTER INSERT ON job BEGIN
+            UPDATE backlog SET unfinished = unfinished + 1;
+        END;
+        CREATE TRIGGER job_finished AFTER UPDATE OF state ON job WHEN new.state >= 10 AND old.state < 10 BEGIN
+            UPDATE backlog SET unfinished = unfinished - 1;
+        END;
+
+        CREATE TABLE idempotency(
+            app INTEGER NOT NULL REFERENCES app,
+            caller TEXT NOT NULL,
+            route TEXT NOT NULL,
+            key TEXT NOT NULL,
+            hash BLOB NOT NULL,
+            job INTEGER NOT NULL REFERENCES job,
+            created INTEGER NOT NULL,
+            PRIMARY KEY (app, caller, route, key)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let batches = """
+        CREATE TABLE lane(
+            job INTEGER NOT NULL REFERENCES job,
+            pns INTEGER NOT NULL,
+            after INTEGER NOT NULL,
+            through INTEGER NOT NULL,
+            next_page INTEGER NOT NULL,
+            done INTEGER NOT NULL,
+            PRIMARY KEY (job, pns)
+        ) STRICT, WITHOUT ROWID;
+
+        -- due is null for a batch that is closed, and for one whose job is being stopped.
+        CREATE TABLE batch(
+            job INTEGER NOT NULL REFERENCES job,
+            pns INTEGER NOT NULL,
+            page INTEGER NOT NULL,
+            attempt INTEGER NOT NULL,
+            app INTEGER NOT NULL,
+            priority INTEGER NOT NULL,
+            from_id INTEGER NOT NULL,
+            to_id INTEGER NOT NULL,
+            size INTEGER NOT NULL,
+            open INTEGER NOT NULL,
+            published INTEGER NOT NULL,
+            due INTEGER,
+            starts INTEGER NOT NULL DEFAULT 0,
+            carried BLOB,
+            carried_reason TEXT,
+            PRIMARY KEY (job, pns, page, attempt)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX batch_open ON batch(job, published, attempt, due) WHERE open = 1;
+        CREATE INDEX batch_window ON batch(app, pns, priority) WHERE open = 1 AND published = 1;
+        CREATE INDEX batch_due ON batch(priority, due) WHERE open = 1 AND due IS NOT NULL;
+
+        -- The fence: a batch and attempt is counted once. total = accepted + failed + expired + cancelled + carried.
+        CREATE TABLE outcome(
+            job INTEGER NOT NULL REFERENCES job,
+            pns INTEGER NOT NULL,
+            page INTEGER NOT NULL,
+            attempt INTEGER NOT NULL,
+            accepted INTEGER NOT NULL,
+            failed INTEGER NOT NULL,
+            expired INTEGER NOT NULL,
+            cancelled INTEGER NOT NULL,
+            carried INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            PRIMARY KEY (job, pns, page, attempt)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE tally(
+            job INTEGER NOT NULL REFERENCES job,
+            pns INTEGER NOT NULL,
+            class INTEGER NOT NULL,
+            count INTEGER NOT NULL,
+            PRIMARY KEY (job, pns, class)
+        ) STRICT, WITHOUT ROWID;
+
+        -- Single devices: those that failed, and all where the app records all.
+        CREATE TABLE delivery(
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            job INTEGER NOT NULL REFERENCES job,
+            pns INTEGER NOT NULL,
+            row INTEGER NOT NULL,
+            class INTEGER NOT NULL,
+            status INTEGER NOT NULL,
+            reason TEXT NOT NULL,
+            at INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX delivery_job ON delivery(job);
+
+        CREATE TABLE dead(
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            queue TEXT NOT NULL,
+            type TEXT NOT NULL,
+            message TEXT NOT NULL,
+            digest INTEGER NOT NULL,
+            app TEXT,
+            reason TEXT NOT NULL,
+            body BLOB NOT NULL,
+            at INTEGER NOT NULL,
+            UNIQUE (queue, type, message, digest)
+        ) STRICT;
+        """
+
+    private static let contents = """
+        CREATE TABLE content(
+            app INTEGER NOT NULL REFERENCES app,
+            id TEXT NOT NULL,
+            owner TEXT,
+            media_type TEXT NOT NULL,
+            bytes BLOB NOT NULL,
+            created INTEGER NOT NULL,
+            UNIQUE (app, id)
+        ) STRICT;
+        CREATE TABLE rich(
+            app INTEGER NOT NULL REFERENCES app,
+            id INTEGER NOT NULL,
+            sender TEXT,
+            addressee TEXT NOT NULL,
+            message TEXT NOT NULL,
+            rich_type TEXT NOT NULL,
+            content TEXT,
+            secure INTEGER NOT NULL,
+            created INTEGER NOT NULL,
+            read INTEGER,
+            PRIMARY KEY (app, id)
+        ) STRICT, WITHOUT ROWID;
+        """
+}

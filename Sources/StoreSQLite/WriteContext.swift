@@ -1,0 +1,72 @@
+import GRDB
+import PushModel
+import Store
+
+/// What one change works with, within the transaction of its group.
+///
+/// It lives on the writer's queue and never leaves it.
+final class WriteContext {
+    let database: Database
+    let clock: StoreClock
+    /// The store's clock, in milliseconds.
+    let now: Int64
+    let wall: Timestamp
+    /// Counts of this group that are not yet in the table.
+    private let counts: Counts
+    /// What this change adds to them, if it succeeds.
+    let added = Counts()
+
+    init(database: Database, clock: StoreClock, counts: Counts) {
+        self.database = database
+        self.clock = clock
+        self.now = clock.now
+        self.wall = clock.wall
+        self.counts = counts
+    }
+
+    /// Counts devices; written once a job and group, not once a batch (rule 14).
+    func count(_ count: Int, of kind: CountClass, job: Int64, pns: Int) {
+        if count != 0 { self.added.add(count, of: kind, job: job, pns: pns) }
+    }
+
+    /// Counts that a reader of the table would miss.
+    func unwritten(job: Int64) -> [(pns: Int, kind: CountClass, count: Int)] {
+        self.counts.of(job: job) + self.added.of(job: job)
+    }
+}
+
+/// Additions to the table `tally`; used on the writer's queue alone.
+final class Counts {
+    private struct Key: Hashable {
+        let pns: Int
+        let kind: CountClass
+    }
+
+    private var jobs: [Int64: [Key: Int]] = [:]
+
+    func add(_ count: Int, of kind: CountClass, job: Int64, pns: Int) {
+        self.jobs[job, default: [:]][Key(pns: pns, kind: kind), default: 0] += count
+    }
+
+    func add(_ other: Counts) {
+        for (job, counts) in other.jobs { self.jobs[job, default: [:]].merge(counts, uniquingKeysWith: +) }
+    }
+
+    func of(job: Int64) -> [(pns: Int, kind: CountClass, count: Int)] {
+        (self.jobs[job] ?? [:]).map { ($0.key.pns, $0.key.kind, $0.value) }
+    }
+
+    func write(to database: Database) throws {
+        for (job, counts) in self.jobs {
+            for (key, count) in counts {
+                try database.run(
+                    """
+                    INSERT INTO tally(job, pns, class, count) VALUES (?, ?, ?, ?)
+                    ON CONFLICT (job, pns, class) DO UPDATE SET count = count + excluded.count
+                    """,
+                    [job, key.pns, key.kind.number, count]
+                )
+            }
+        }
+    }
+}
