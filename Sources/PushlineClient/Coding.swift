@@ -1,0 +1,33 @@
+import Foundation
+
+/// The API's JSON: moments are RFC 3339 in UTC.
+enum Coding {
+    static func decoder() -> JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .custom { decoder in
+            let container = try decoder.singleValueContainer()
+            let text = try container.decode(String.self)
+            let fractional = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+            guard let date = (try? fractional.parse(text)) ?? (try? Date.ISO8601FormatStyle().parse(text)) else {
+                throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a moment: \(text)")
+            }
+            return date
+        }
+        return decoder
+    }
+
+    static func body(_ value: some Encodable) throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            return try encoder.encode(value)
+        } catch {
+            throw PushlineError(.invalidRequest, "the request cannot be written as JSON: \(error)")
+        }
+    }
+
+    /// A moment as the API reads it in a query.
+    static func text(_ date: Date) -> String {
+        date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    }
+}

@@ -1,0 +1,102 @@
+public import Foundation
+
+/// A piece of accepted work, and what became of it.
+public struct Job: Sendable, Equatable, Codable, Identifiable {
+    /// Counts of devices.
+    public struct Counts: Sendable, Equatable, Codable {
+        /// Devices that the job is for.
+        public let targets: Int
+        /// Taken over by the push service.
+        public let accepted: Int
+        /// Failed for good, by class, such as `unregistered`.
+        public let failed: [String: Int]
+        /// Not sent: the job's time was over.
+        public let expired: Int
+        /// Not sent: the job was stopped.
+        public let cancelled: Int
+        /// Not yet known.
+        public let open: Int
+    }
+
+    /// What became of a change to a registration.
+    public struct Result: Sendable, Equatable, Codable {
+        /// `issued`, `done`, `superseded`, `gone`, `not-found` or `refused`.
+        public let status: String
+        /// The id that was handed out.
+        public let registration: String?
+        /// Why it was refused.
+        public let reason: String?
+    }
+
+    /// A UUID.
+    public let id: String
+    /// The app's name.
+    public let app: String
+    /// `send` or `register`.
+    public let kind: String
+    /// `scheduled`, `queued`, `running`, `retrying`, `cancelling`, `expiring`; final are `completed`, `abandoned`, `cancelled`
+    /// and `expired`.
+    public let state: String
+    /// Nothing changes any more.
+    public let isFinal: Bool
+    /// The hub's own word, such as `Enqueued` or `NoTargetFound`.
+    public let hubState: String?
+    /// Why it was abandoned, or what it waits for.
+    public let reason: String?
+    /// The account that asked.
+    public let user: String?
+    /// The name of the key that asked.
+    public let key: String?
+    /// `high`, `normal` or `low`.
+    public let priority: String
+    /// When it was accepted.
+    public let accepted: Date
+    /// When work on it began.
+    public let started: Date?
+    /// When it became final.
+    public let finished: Date?
+    /// After this nothing is sent any more.
+    public let expires: Date
+    /// When the next try is due.
+    public let due: Date?
+    /// The tags that a send is for.
+    public let to: [String]?
+    /// The services that a send was limited to.
+    public let platforms: [Platform]?
+    /// A send's counts by service.
+    public let counts: [String: Counts]?
+    /// A send's counts over all services.
+    public let totals: Counts?
+    /// A send's share of targets whose outcome is known, 0 to 1.
+    public let progress: Double?
+    /// What came of a register job.
+    public let result: Result?
+}
+
+/// What became of one device of a send.
+public struct Delivery: Sendable, Equatable, Codable {
+    /// The push service.
+    public let pns: Platform
+    /// The registration's id, while the server still has it.
+    public let registration: String?
+    /// Whose device it is.
+    public let user: String?
+    /// `accepted`, or the class of failure, such as `unregistered`.
+    public let outcome: String
+    /// The push service's status, where it answered.
+    public let status: Int?
+    /// The push service's own word.
+    public let reason: String?
+    /// When it was recorded.
+    public let at: Date
+    /// The id that the notification carries.
+    public let notification: String
+}
+
+/// A piece of a list.
+public struct Page<Item: Sendable & Codable>: Sendable, Codable {
+    /// The items, in the list's order.
+    public let items: [Item]
+    /// Give this to get the next piece; nil at the end.
+    public let cursor: String?
+}

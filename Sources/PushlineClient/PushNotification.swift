@@ -1,0 +1,96 @@
+import Foundation
+
+/// A push notification service, by the name that the API has for it.
+public struct Platform: RawRepresentable, Hashable, Sendable, Codable, CustomStringConvertible {
+    /// The name.
+    public let rawValue: String
+
+    /// A service by name; the server refuses one that it does not know.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// Apple Push Notification service.
+    public static let apns = Platform(rawValue: "apns")
+    /// Firebase Cloud Messaging.
+    public static let fcm = Platform(rawValue: "fcm")
+    /// Windows Push Notification Services.
+    public static let wns = Platform(rawValue: "wns")
+    /// Microsoft's retired service: devices can be registered, but not sent to.
+    public static let mpns = Platform(rawValue: "mpns")
+
+    /// The name.
+    public var description: String { self.rawValue }
+}
+
+/// What is to be sent, and to whom.
+public struct PushNotification: Sendable, Equatable, Encodable {
+    /// Whom a notification is for.
+    public enum Audience: Sendable, Equatable, Encodable {
+        /// All devices of that user.
+        case user(String)
+        /// All devices that have that tag.
+        case tag(String)
+        /// All devices that have one of these tags; 1 to 20.
+        case tags([String])
+
+        private enum CodingKeys: String, CodingKey { case user, tag, tags }
+
+        /// Writes the API's form, such as `{"user":"ann"}`.
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            switch self {
+            case .user(let name): try container.encode(name, forKey: .user)
+            case .tag(let tag): try container.encode(tag, forKey: .tag)
+            case .tags(let tags): try container.encode(tags, forKey: .tags)
+            }
+        }
+    }
+
+    /// How urgent it is.
+    public enum Priority: String, Sendable, Codable {
+        /// At once, also where it costs the device's battery.
+        case high
+        /// As the push service sees fit.
+        case normal
+    }
+
+    /// Whom it is for.
+    public var to: Audience
+    /// The line above the body.
+    public var title: String?
+    /// The text that is shown.
+    ///
+    /// Without title and body nothing is shown: the app is woken and handed the data.
+    public var body: String?
+    /// Handed to the app as it is.
+    public var data: [String: String]?
+    /// The services to send through; nil = all.
+    public var platforms: [Platform]?
+    /// How urgent it is; nil = normal.
+    public var priority: Priority?
+    /// For how many seconds the push service may keep it for a device that is off: 0 = now or never, at most 28 days,
+    /// nil = the service's own default.
+    public var ttl: Int?
+    /// Replaces an undelivered notification with the same key; at most 64 ASCII characters.
+    public var collapse: String?
+
+    /// A notification of which something must be said: title, body or data.
+    public init(
+        to: Audience,
+        title: String? = nil,
+        body: String? = nil,
+        data: [String: String]? = nil,
+        platforms: [Platform]? = nil,
+        priority: Priority? = nil,
+        ttl: Int? = nil,
+        collapse: String? = nil
+    ) {
+        self.to = to
+        self.title = title
+        self.body = body
+        self.data = data
+        self.platforms = platforms
+        self.priority = priority
+        self.ttl = ttl
+        self.collapse = collapse
+    }
+}

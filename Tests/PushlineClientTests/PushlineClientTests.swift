@@ -1,0 +1,130 @@
+import Foundation
+import Testing
+
+@testable import PushlineClient
+
+@Suite struct PushlineClientTests {
+    @Test func sends() async throws {
+        let transport = ScriptedTransport(job("queued", isFinal: false))
+        let notification = PushNotification(to: .user("ann"), title: "T", data: ["k": "v"], platforms: [.apns], ttl: 60)
+        let found = try await client(transport).send(notification, idempotencyKey: "once")
+        #expect(found.id == "0190-x")
+        #expect(found.totals?.failed == ["unregistered": 1])
+        #expect(abs(found.accepted.timeIntervalSince1970 - 1_795_249_800.123) < 0.0005)
+        let request = try #require(await transport.requests.first)
+        #expect(await transport.lines == ["POST /api/sends"])
+        #expect(request.headers["Authorization"] == "Bearer plk_x")
+        #expect(request.headers["Idempotency-Key"] == "once")
+        #expect(request.headers["Content-Type"] == "application/json")
+        let body = #"{"data":{"k":"v"},"platforms":["apns"],"title":"T","to":{"user":"ann"},"ttl":60}"#
+        #expect(request.body == Data(body.utf8))
+    }
+
+    @Test(arguments: [
+        (PushNotification.Audience.tag("a"), #"{"tag":"a"}"#), (.tags(["a", "b"]), #"{"tags":["a","b"]}"#),
+    ])
+    func audiences(audience: PushNotification.Audience, text: String) throws {
+        #expect(try Coding.body(audience) == Data(text.utf8))
+    }
+
+    @Test func registersUnderAFreshID() async throws {
+        let transport = ScriptedTransport(.json(#""id1""#), HTTPAnswer(status: 200))
+        let account = PushlineClient.Credentials.account(name: "ann", password: "p:ä")
+        let client = try client(transport, credentials: account)
+        let device = Device(platform: .wns, handle: "https://x/?a=b&c=+ %", tags: ["t"])
+        #expect(try await client.register(device) == "id1")
+        #expect(
+            await transport.lines == [
+                "POST /api/register?handle=https%3A%2F%2Fx%2F%3Fa%3Db%26c%3D%2B%20%25", "PUT /api/register/id1",
+            ]
+        )
+        let request = try #require(await transport.requests.last)
+        #expect(request.headers["Authorization"] == "Basic " + Data("ann:p:ä".utf8).base64EncodedString())
+        #expect(request.body == Data(#"{"Handle":"https://x/?a=b&c=+ %","Platform":"wns","Tags":["t"]}"#.utf8))
+    }
+
+    @Test func registersUnderTheStoredID() async throws {
+        let transport = ScriptedTransport(HTTPAnswer(status: 200))
+        let id = try await client(transport).register(Device(platform: .fcm, handle: "t"), storedID: "old")
+        #expect(id == "old")
+        #expect(await transport.lines == ["PUT /api/register/old"])
+    }
+
+    @Test func asksForANewIDWhenTheStoredOneIsGone() async throws {
+        let transport = ScriptedTransport(HTTPAnswer(status: 410), .json(#""new""#), HTTPAnswer(status: 200))
+        let id = try await client(transport).register(Device(platform: .fcm, handle: "t"), storedID: "old")
+        #expect(id == "new")
+        #expect(
+            await transport.lines == ["PUT /api/register/old", "POST /api/register?handle=t", "PUT /api/register/new"]
+        )
+    }
+
+    @Test func triesOnceMoreAndNotForEver() async throws {
+        let transport = ScriptedTransport(HTTPAnswer(status: 410), .json(#""new""#), HTTPAnswer(status: 410))
+        let error = await #expect(throws: PushlineError.self) {
+            try await client(transport).register(Device(platform: .fcm, handle: "t"), storedID: "old")
+        }
+        #expect(error?.code == .gone)
+        #expect(await transport.requests.count == 3)
+    }
+
+    @Test func listsWithFilters() async throws {
+        let transport = ScriptedTransport(.json(#"{"items":[],"cursor":"c"}"#), .json(#"{"items":[]}"#))
+        let client = try client(transport, app: "shop")
+        let since = Date(timeIntervalSince1970: 1_795_249_800)
+        #expect(try await client.jobs(state: "running", user: "a b", since: since, limit: 5).cursor == "c")
+        #expect(try await client.deliveries(of: "../x", outcome: "accepted").cursor == nil)
+        #expect(
+            await transport.lines == [
+                "GET /api/apps/shop/jobs?state=running&user=a%20b&since=2026-11-21T08%3A30%3A00.000Z&limit=5",
+                "GET /api/apps/shop/jobs/..%2Fx/deliveries?outcome=accepted",
+            ]
+        )
+    }
+
+    @Test func accountsAndKeys() async throws {
+        let created = #""created":"2026-11-21T08:30:00.000Z""#
+        let transport = ScriptedTransport(
+            .json(#"{"name":"ann","role":"user","disabled":true,\#(created)}"#),
+            .json(#"{"name":"k","role":"sender","secret":"plk_1",\#(created)}"#, status: 201),
+            HTTPAnswer(status: 204),
+            HTTPAnswer(status: 204)
+        )
+        let client = try client(transport)
+        #expect(try await client.setDisabled(true, account: "ann").disabled)
+        #expect(try await client.createKey(named: "k", role: "sender").secret == "plk_1")
+        try await client.revokeKey(named: "k")
+        try await client.deleteRegistration("r")
+        #expect(
+            await transport.lines == [
+                "PATCH /api/accounts/ann", "POST /api/keys", "DELETE /api/keys/k", "DELETE /api/registrations/r",
+            ]
+        )
+    }
+
+    @Test func waitsUntilFinal() async throws {
+        let transport = ScriptedTransport([
+            { job("queued", isFinal: false) },
+            { throw PushlineError(.unreachable, "gone for a moment") },
+            { HTTPAnswer(status: 503) },
+            { job("queued", isFinal: false) },
+            { job("completed", isFinal: true) },
+        ])
+        var states: [String] = []
+        let last = try await client(transport).waitForOutcome(of: "0190-x") { states.append($0.state) }
+        #expect(last.state == "completed")
+        #expect(states == ["queued", "completed"])
+    }
+
+    @Test func waitingEndsInTime() async throws {
+        let transport = ScriptedTransport(answers: Array(repeating: job("running", isFinal: false), count: 100))
+        let last = try await client(transport).waitForOutcome(of: "0190-x", within: .milliseconds(300))
+        #expect(last.state == "running")
+    }
+
+    @Test func waitingForNothingFails() async throws {
+        let transport = ScriptedTransport(HTTPAnswer(status: 404))
+        let error = await #expect(throws: PushlineError.self) { try await client(transport).waitForOutcome(of: "x") }
+        #expect(error?.code == .notFound)
+    }
+}
