@@ -64,7 +64,8 @@ struct StrictMembers {
         switch self[name] {
         case nil: return nil
         case .number(let text):
-            guard let value = Int(text), range.contains(value) else {
+            // 3600.0 is a whole number too, in JSON.
+            guard let value = Int(text) ?? Double(text).flatMap(Int.init(exactly:)), range.contains(value) else {
                 throw self.fault(name, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
             }
             return value

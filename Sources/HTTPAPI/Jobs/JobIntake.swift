@@ -39,9 +39,9 @@ struct JobIntake: Sendable {
         if accepted.id != job.id {
             let other = self.waiter.enter(accepted.id)
             defer { self.waiter.leave(other) }
-            return try await self.wait(for: accepted, ticket: other, until: deadline, isRepeat: isRepeat)
+            return await self.wait(for: accepted, ticket: other, until: deadline, isRepeat: isRepeat)
         }
-        return try await self.wait(for: accepted, ticket: ticket, until: deadline, isRepeat: isRepeat)
+        return await self.wait(for: accepted, ticket: ticket, until: deadline, isRepeat: isRepeat)
     }
 
     private func accept(_ job: NewJob) async throws -> (job: Job, isRepeat: Bool) {
@@ -66,25 +66,30 @@ struct JobIntake: Sendable {
         ticket: OutcomeWaiter.Ticket,
         until deadline: ContinuousClock.Instant,
         isRepeat: Bool
-    ) async throws -> Answer {
+    ) async -> Answer {
         let store = self.store
-        let answered = try await withThrowingTaskGroup(of: Job?.self) { group in
+        /// The job is accepted by now: a store that cannot be read for a moment must not turn that into a failure.
+        @Sendable func look() async -> Job? {
+            do { return try await store.job(job.id, app: job.app) } catch { return nil }
+        }
+        let answered = await withTaskGroup(of: Job?.self) { group in
             group.addTask {
                 for await _ in ticket.signals {
-                    if let now = try await store.job(job.id, app: job.app), now.hubHasAnswered { return now }
+                    if let now = await look(), now.hubHasAnswered { return now }
                 }
                 return nil
             }
             group.addTask {
-                try await Task.sleep(until: deadline, clock: .continuous)
+                // Cancelled = the other was first.
+                do { try await Task.sleep(until: deadline, clock: .continuous) } catch { return nil }
                 return nil
             }
             defer { group.cancelAll() }
-            return try await group.next() ?? nil
+            return await group.next() ?? nil
         }
         if let answered { return Answer(job: answered, isAnswered: true, isRepeat: isRepeat) }
         // Once more at the deadline.
-        let last = try await store.job(job.id, app: job.app) ?? job
+        let last = await look() ?? job
         return Answer(job: last, isAnswered: last.hubHasAnswered, isRepeat: isRepeat)
     }
 }

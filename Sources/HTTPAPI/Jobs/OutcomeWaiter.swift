@@ -9,9 +9,6 @@ import Store
 ///
 /// It owns a queue that dies with the process. A lost event costs at most half a second: all who wait look again then.
 final class OutcomeWaiter: Service {
-    /// Requests that may wait at a time; more are answered as if the hub were slow.
-    static let capacity = 10_000
-
     /// Names this process's queue: the job's row carries it.
     let routingKey: String
 

@@ -64,7 +64,8 @@ struct SendJobs: Sendable {
             do throws(InvalidValue) {
                 _ = try PayloadFormatter.format(content, for: pns, options: options)
             } catch {
-                throw Problem.invalid([error])
+                // The whole is too large: its text is the first to shorten.
+                throw Problem.invalid([error.member.isEmpty ? error.named("body") : error])
             }
         }
     }

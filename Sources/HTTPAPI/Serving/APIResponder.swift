@@ -32,7 +32,13 @@ package struct APIResponder: HTTPResponder {
         let trace = RequestTrace(id: context.id)
         let response: Response
         do {
-            response = try await self.admit { try await self.answer(request, trace: trace) }
+            let match = try self.table.match(request.method, path: request.uri.path)
+            trace.template = match.template
+            // Whoever asks for the process's health wants to know it under load too.
+            response =
+                match.route.access == .open
+                ? try await self.answer(request, match: match, trace: trace)
+                : try await self.admit { try await self.answer(request, match: match, trace: trace) }
         } catch {
             response = self.response(to: error, trace: trace)
         }
@@ -52,10 +58,7 @@ package struct APIResponder: HTTPResponder {
         return try await body()
     }
 
-    private func answer(_ request: Request, trace: RequestTrace) async throws -> Response {
-        let path = request.uri.path
-        let match = try self.table.match(request.method, path: path)
-        trace.template = match.template
+    private func answer(_ request: Request, match: RouteTable.Match, trace: RequestTrace) async throws -> Response {
         let (app, spec) = try await self.app(of: match)
         var caller: Caller?
         if match.route.access == .caller {
@@ -74,7 +77,7 @@ package struct APIResponder: HTTPResponder {
         let body = try await self.body(of: request, kind: match.route.body)
         let parsed = APIRequest(
             head: request.head,
-            path: path,
+            path: request.uri.path,
             rawQuery: request.uri.query ?? "",
             template: match.template,
             parameters: match.parameters,
@@ -165,6 +168,7 @@ package struct APIResponder: HTTPResponder {
         var response = response
         response.headers[.requestID] = trace.id
         response.headers[.contentTypeOptions] = "nosniff"
+        if response.status == .noContent { response.headers[.contentLength] = nil }
         if request.method == .head { response = response.createHeadResponse() }
         let elapsed = ContinuousClock.now - start
         self.metrics.record(method: request.method, template: trace.template, status: response.status, elapsed: elapsed)
