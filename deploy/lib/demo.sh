@@ -1,0 +1,148 @@
+# shellcheck shell=bash
+# The sends of the quickstart: devices, some trouble at the push services, and a table of what became of everything.
+# To be sourced after common.sh. The caller sets URL, SIMULATOR_URL, SENDER_KEY, WNS_CHANNEL, RUN and PASSWORDS.
+
+# The jobs, in the order of sending, and for each its title and the states that were seen.
+DEMO_JOBS=()
+declare -A DEMO_TITLES=() DEMO_WAYS=() DEMO_STATES=() DEMO_TEXTS=() DEMO_STARTS=()
+
+# Milliseconds of a clock that is good for differences.
+demo_clock() { printf '%s' "${EPOCHREALTIME/[.,]/}" | cut -c 1-13; }
+
+# A request as a user: fails with one line where the answer is not 2xx; the body goes to RUN/answer, headers to RUN/headers.
+#   demo_as USER CURL-ARGUMENTS...
+demo_as() {
+    local user=$1
+    shift
+    demo_request --user "$user:${PASSWORDS[$user]}" "$@"
+}
+
+demo_as_sender() { demo_request --header "Authorization: Bearer $SENDER_KEY" "$@"; }
+
+demo_request() {
+    local status
+    status=$(curl -sS --max-time 30 -o "$RUN/answer" -D "$RUN/headers" -w '%{http_code}' "$@") ||
+        die "the API does not answer: ${*: -1}"
+    case $status in
+    2*) ;;
+    *) die "the API answered $status to ${*: -1}: $(head -c 300 "$RUN/answer")" ;;
+    esac
+}
+
+# A device signs in as existing apps do: asks for an id, then puts itself there.
+#   demo_register USER PLATFORM HANDLE [TAG]
+demo_register() {
+    local id handle
+    handle=$(jq -rn --arg text "$3" '$text | @uri')
+    demo_as "$1" -X POST "$URL/api/register?handle=$handle"
+    id=$(jq -r . "$RUN/answer")
+    demo_as "$1" -X PUT -H 'Content-Type: application/json' \
+        -d "$(jq -cn --arg p "$2" --arg h "$3" --arg t "${4-}" '{Platform: $p, Handle: $h, Tags: ($t | if . == "" then [] else [.] end)}')" \
+        "$URL/api/register/$id"
+    printf '  %-6s %-5s %.44s\n' "$1" "$2" "$3"
+}
+
+demo_hex() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
+
+demo_fault() { curl -fsS --max-time 10 -o "$RUN/answer" -H 'Content-Type: application/json' -d "$1" "$SIMULATOR_URL/faults"; }
+
+demo_remember() {
+    local job=$1
+    DEMO_JOBS+=("$job")
+    DEMO_TITLES[$job]=$2
+    DEMO_WAYS[$job]="accepted"
+    DEMO_STATES[$job]=
+    DEMO_STARTS[$job]=$(demo_clock)
+}
+
+demo_job_of_headers() { tr -d '\r' <"$RUN/headers" | sed -n 's/^[Pp]ushline-[Jj]ob: //p'; }
+
+# As an app built for the classic backend sends.
+#   demo_send_classic FROM PNS TO TEXT
+demo_send_classic() {
+    demo_as "$1" -X POST -H 'Content-Type: application/json;charset=utf-8' -d "\"$4\"" \
+        "$URL/api/notifications?pns=$2&to_tag=$3"
+    demo_remember "$(demo_job_of_headers)" "$1 to $3 ($2, classic)"
+}
+
+# As a backend sends.
+#   demo_send TITLE JSON
+demo_send() {
+    demo_as_sender -X POST -H 'Content-Type: application/json' -H "Idempotency-Key: $(demo_hex)" -d "$2" "$URL/api/sends"
+    demo_remember "$(jq -r .id "$RUN/answer")" "$1"
+}
+
+# Devices of three users, and trouble for two of them.
+demo_devices() {
+    DEMO_BUSY=$(demo_hex)
+    DEMO_DEAD=$(demo_hex)
+    say "Devices, registered as the users' apps do it:"
+    demo_register alice apns "$(demo_hex)" news
+    demo_register alice fcm "fcm-$(demo_hex):APA91b$(demo_hex)" news
+    demo_register bob gcm "gcm-$(demo_hex):APA91b$(demo_hex)" news
+    demo_register bob wns "${WNS_CHANNEL}$(demo_hex)" news
+    demo_register carol apns "$DEMO_BUSY"
+    demo_register carol apns "$DEMO_DEAD" news
+    demo_fault "$(jq -cn --arg t "$DEMO_BUSY" '{pns: "apns", token: $t, count: 2, status: 503, retryAfter: 2}')"
+    demo_fault "$(jq -cn --arg t "$DEMO_DEAD" '{pns: "apns", token: $t, reason: "Unregistered"}')"
+    say "One of carol's will be told twice to come again in 2 s, her other one is gone for good."
+    say
+}
+
+demo_sends() {
+    demo_send_classic bob apns alice 'Lunch? <b>Really</b> & "truly" 🍜'
+    demo_send_classic alice gcm bob 'Yes, at noon'
+    demo_send_classic alice wns bob 'At <noon> & not later'
+    demo_send "backend to carol" '{"to": {"user": "carol"}, "title": "Parcel", "body": "It is at your door."}'
+    demo_send "backend to tag news" '{"to": {"tag": "news"}, "title": "News", "body": "All is well.", "data": {"page": "7"}}'
+}
+
+# Looks at every job until all are final, and remembers the states on the way.
+demo_watch() {
+    local job state open=1 end=$((SECONDS + 60)) passed
+    while [ "$open" -gt 0 ]; do
+        open=0
+        for job in "${DEMO_JOBS[@]}"; do
+            case ${DEMO_STATES[$job]} in completed | abandoned | cancelled | expired) continue ;; esac
+            demo_as_sender "$URL/api/jobs/$job"
+            state=$(jq -r .state "$RUN/answer")
+            DEMO_TEXTS[$job]=$(cat "$RUN/answer")
+            if [ "$state" != "${DEMO_STATES[$job]}" ]; then
+                passed=$(($(demo_clock) - DEMO_STARTS[$job]))
+                DEMO_WAYS[$job]+=$(printf ' > %s %d.%d s' "$state" $((passed / 1000)) $((passed % 1000 / 100)))
+                DEMO_STATES[$job]=$state
+            fi
+            case $state in completed | abandoned | cancelled | expired) ;; *) open=$((open + 1)) ;; esac
+        done
+        if [ "$SECONDS" -ge "$end" ]; then die "a send is not finished after 60 s: job $job is $state"; fi
+        sleep 0.1
+    done
+}
+
+# One line a service of each send; fails where targets are not the sum of outcomes.
+demo_table() {
+    local job title rows row
+    printf '%-22s %-5s %7s %8s  %-18s %s\n' SEND PNS TARGETS ACCEPTED FAILED WAY
+    for job in "${DEMO_JOBS[@]}"; do
+        title=${DEMO_TITLES[$job]}
+        rows=$(jq -r '
+            .counts | to_entries[] | [.key, .value.targets, .value.accepted,
+            ((.value.failed | to_entries | map("\(.value) \(.key)") | join(", ")) | if . == "" then "-" else . end)] | @tsv
+            ' <<<"${DEMO_TEXTS[$job]}")
+        [ -n "$rows" ] || rows=$'-\t0\t0\t-'
+        while IFS=$'\t' read -r -a row; do
+            printf '%-22s %-5s %7s %8s  %-18s %s\n' "$title" "${row[@]}" "${DEMO_WAYS[$job]}"
+            title=
+            DEMO_WAYS[$job]=
+        done <<<"$rows"
+        jq -e '.totals | .targets == .accepted + .expired + .cancelled + ([.failed[]] | add // 0)' \
+            >/dev/null <<<"${DEMO_TEXTS[$job]}" || die "job $job: targets and outcomes do not add up"
+    done
+}
+
+demo_run() {
+    demo_devices
+    demo_sends
+    demo_watch
+    demo_table
+}

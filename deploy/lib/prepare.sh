@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# What a machine needs before anything is built: Swift, and Debian packages. To be sourced after common.sh and broker.sh.
+
+# What is linked against, and what the scripts themselves use.
+PREPARE_PACKAGES=(
+    librabbitmq-dev libnghttp2-dev libssl-dev libsqlite3-dev zlib1g-dev pkg-config ca-certificates curl git jq openssl
+)
+
+prepare_swift() {
+    if ! command -v swift >/dev/null; then
+        die "Swift 6.3 or later is missing; https://www.swift.org/install/linux/ has it. Put it on the PATH and run this again."
+    fi
+    local version major minor
+    version=$(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9][0-9]*\.[0-9][0-9]*\).*/\1/p' | head -n 1)
+    major=${version%%.*}
+    minor=${version#*.}
+    if [ -z "$version" ] || [ "$major" -lt 6 ] || { [ "$major" -eq 6 ] && [ "$minor" -lt 3 ]; }; then
+        die "Swift 6.3 or later is needed, ${version:-an unknown version} is on the PATH; https://www.swift.org/install/linux/ has it."
+    fi
+}
+
+prepare_has_package() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }
+
+# Installs what is missing: as root, or through sudo, or says what to install.
+prepare_packages() {
+    if ! command -v dpkg-query >/dev/null; then
+        prepare_elsewhere
+        return
+    fi
+    local missing=() package sudo=()
+    for package in "${PREPARE_PACKAGES[@]}"; do
+        prepare_has_package "$package" || missing+=("$package")
+    done
+    if [ "${#missing[@]}" -eq 0 ] && broker_is_installed; then return; fi
+
+    local wanted=("${missing[@]}")
+    broker_is_installed || wanted+=(rabbitmq-server)
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null || die "Packages are missing. As root: apt-get install ${wanted[*]}"
+        sudo=(sudo)
+    fi
+    say "Installing ${wanted[*]} ..."
+    # The lists of packages are fetched only where a package is not in them.
+    for package in "${wanted[@]}"; do
+        if [ -z "$(apt-cache madison "$package" 2>/dev/null)" ]; then
+            prepare_apt update
+            break
+        fi
+    done
+    if [ "${#missing[@]}" -gt 0 ] && ! prepare_apt install -y --no-install-recommends "${missing[@]}"; then
+        # Lists that are too old name files that are gone.
+        prepare_apt update
+        prepare_apt install -y --no-install-recommends "${missing[@]}" ||
+            die "The packages could not be installed: ${missing[*]}"
+    fi
+    broker_install >/dev/null || { prepare_apt update && broker_install >/dev/null; } ||
+        die "RabbitMQ could not be installed: apt-get install rabbitmq-server"
+}
+
+# Uses sudo of its caller.
+prepare_apt() { "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q "$@" >/dev/null; }
+
+# No Debian: nothing is installed, what is missing is named.
+prepare_elsewhere() {
+    local command missing=()
+    for command in pkg-config curl git jq openssl flock; do
+        command -v "$command" >/dev/null || missing+=("$command")
+    done
+    broker_is_installed || missing+=("RabbitMQ (under /usr/lib/rabbitmq)")
+    local library
+    for library in librabbitmq libnghttp2 openssl sqlite3; do
+        pkg-config --exists "$library" 2>/dev/null || missing+=("$library (headers)")
+    done
+    if [ "${#missing[@]}" -gt 0 ]; then die "This is not Debian; please install: ${missing[*]}"; fi
+}
+
+prepare() {
+    prepare_swift
+    prepare_packages
+}

@@ -1,0 +1,84 @@
+# shellcheck shell=bash
+# Starts, watches and ends the processes of a run. To be sourced after common.sh.
+#
+#   process_start NAME COMMAND...   starts it in a session of its own; output goes to LOGS/NAME.log, its id to RUN/NAME.pid
+#   process_watch                   starts again what ends unexpectedly; returns when asked to stop
+#   process_stop_all                ends everything that was started, the last started first
+#
+# The caller sets LOGS and RUN.
+
+PROCESS_NAMES=()
+declare -A PROCESS_PIDS=() PROCESS_COMMANDS=() PROCESS_STARTED=() PROCESS_FAILS=()
+
+process_start() {
+    local name=$1
+    shift
+    PROCESS_NAMES+=("$name")
+    PROCESS_COMMANDS[$name]=$(printf '%q ' "$@")
+    PROCESS_FAILS[$name]=0
+    process_launch "$name"
+}
+
+process_launch() {
+    local name=$1 command=()
+    # The words were quoted by process_start.
+    eval "command=(${PROCESS_COMMANDS[$name]})"
+    # A session of its own: an interrupt at the terminal reaches this script alone, which then ends them in order.
+    setsid "${command[@]}" </dev/null >>"$LOGS/$name.log" 2>&1 {LOCK_FD}>&- &
+    PROCESS_PIDS[$name]=$!
+    PROCESS_STARTED[$name]=$SECONDS
+    printf '%s\n' "$!" >"$RUN/$name.pid"
+}
+
+process_running() { kill -0 "${PROCESS_PIDS[$1]}" 2>/dev/null; }
+
+# Ends the script where a process has not come to serve.
+#   process_ready NAME URL
+process_ready() {
+    if ! wait_for_url "$2" 30 "${PROCESS_PIDS[$1]}"; then
+        local last
+        last=$(tail -n 1 "$LOGS/$1.log" 2>/dev/null || true)
+        die "$1 did not start: ${last:-no word of it}. Its log is ${LOGS#"$ROOT"/}/$1.log"
+    fi
+}
+
+# Waits for the end of any process and starts it again; one that fails five times in a row at its start is left alone.
+process_watch() {
+    local name status
+    while [ -z "${STOPPING-}" ]; do
+        status=0
+        wait -n "${PROCESS_PIDS[@]}" || status=$?
+        if [ -n "${STOPPING-}" ]; then return; fi
+        for name in "${PROCESS_NAMES[@]}"; do
+            if process_running "$name"; then continue; fi
+            if [ $((SECONDS - PROCESS_STARTED[$name])) -lt 2 ]; then
+                PROCESS_FAILS[$name]=$((PROCESS_FAILS[$name] + 1))
+            else
+                PROCESS_FAILS[$name]=0
+            fi
+            if [ "${PROCESS_FAILS[$name]}" -ge 5 ]; then
+                die "$name ends as soon as it is started. Its log is ${LOGS#"$ROOT"/}/$name.log"
+            fi
+            say "$(date +%H:%M:%S) $name ended (${status}) and is started again."
+            process_launch "$name"
+        done
+    done
+}
+
+process_stop_all() {
+    local index name
+    for ((index = ${#PROCESS_NAMES[@]} - 1; index >= 0; index--)); do
+        name=${PROCESS_NAMES[index]}
+        if process_running "$name"; then kill -TERM "${PROCESS_PIDS[$name]}" 2>/dev/null || true; fi
+    done
+    # They drain side by side; what has not ended after its drain limit is killed.
+    local end=$((SECONDS + 40))
+    for name in "${PROCESS_NAMES[@]}"; do
+        while process_running "$name"; do
+            if [ "$SECONDS" -ge "$end" ]; then kill -KILL "${PROCESS_PIDS[$name]}" 2>/dev/null || true; fi
+            sleep 0.1
+        done
+        rm -f "$RUN/$name.pid"
+    done
+    PROCESS_NAMES=()
+}
