@@ -1,0 +1,282 @@
+import Broker
+import Foundation
+import HubEmbedded
+import Logging
+import NIOConcurrencyHelpers
+import PushModel
+import PushServices
+import PushlineSimulator
+import Store
+import StoreSQLite
+import Testing
+
+@testable import Pipeline
+
+/// The whole pipeline in one process: a store in a temporary folder, a broker in memory, simulated push services over TLS.
+struct Plant: Sendable {
+    let store: SQLiteStore
+    let broker: InMemoryBroker
+    let simulator: Simulator
+    let apps: AppDirectory
+    let hub: EmbeddedHub
+    let sweeper: Sweeper
+    let logger: Logger
+    private let folder: String
+    /// Stands for the register jobs' sequence.
+    private let sequence = NIOLockedValueBox<Int64>(0)
+
+    /// Which workers run.
+    struct Workers: OptionSet {
+        let rawValue: Int
+        static let register = Workers(rawValue: 1)
+        static let send = Workers(rawValue: 2)
+        static let delivery = Workers(rawValue: 4)
+        static let sweeper = Workers(rawValue: 8)
+        static let dead = Workers(rawValue: 16)
+        static let all: Workers = [.register, .send, .delivery, .sweeper, .dead]
+    }
+
+    /// Runs `body` beside the workers, and ends them with it.
+    static func with(
+        _ workers: Workers = .all,
+        _ body: @Sendable @escaping (Plant) async throws -> Void
+    ) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-plant-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try await withSimulator { simulator in
+            let plant = try await Plant(folder: folder, simulator: simulator)
+            try await plant.run(workers) { try await body(plant) }
+        }
+    }
+
+    private init(folder: String, simulator: Simulator) async throws {
+        self.folder = folder
+        self.logger = Logger(label: "plant") { _ in SwiftLogNoOpLogHandler() }
+        self.simulator = simulator
+        self.store = try await SQLiteStore.open(SQLiteStore.Configuration(path: folder + "/store.sqlite"))
+        self.broker = InMemoryBroker()
+        try await self.broker.declare(.pushline)
+        self.apps = AppDirectory(store: self.store, lifetime: .zero)
+        self.hub = EmbeddedHub(store: self.store, broker: self.broker, logger: self.logger)
+        var pace = Sweeper.Configuration()
+        pace.interval = .milliseconds(20)
+        pace.overdue = .milliseconds(100)
+        pace.housekeeping = .milliseconds(50)
+        self.sweeper = Sweeper(
+            hub: self.hub,
+            store: self.store,
+            apps: self.apps,
+            broker: self.broker,
+            leadership: LeaderLock(path: folder + "/leader"),
+            configuration: pace,
+            logger: self.logger
+        )
+        _ = try await self.store.apply(try Plant.spec(for: simulator), to: .default)
+    }
+
+    static func spec(for simulator: Simulator) throws -> AppSpec {
+        let credentials = try simulator.credentials
+        let urls = try simulator.urls
+        return AppSpec(
+            apns: AppSpec.APNs(
+                keyFile: credentials.apnsKeyFile,
+                keyID: credentials.apnsKeyID,
+                teamID: credentials.apnsTeamID,
+                topic: credentials.apnsTopic,
+                endpoint: urls.apns,
+                trustFile: credentials.trustFile
+            ),
+            fcm: AppSpec.FCM(
+                serviceAccountFile: credentials.fcmServiceAccountFile,
+                endpoint: urls.fcm,
+                trustFile: credentials.trustFile
+            ),
+            wns: AppSpec.WNS(
+                clientID: credentials.wnsClientID,
+                clientSecretFile: credentials.wnsClientSecretFile,
+                tokenURL: urls.wnsToken,
+                channelPrefixes: [urls.wnsChannel],
+                trustFile: credentials.trustFile
+            )
+        )
+    }
+
+    /// A delivery worker of its own, as another process would have.
+    func deliveryWorker() -> (worker: DeliveryWorker, senders: SenderRegistry) {
+        var configuration = DeliveryWorker.Configuration()
+        configuration.retry.base = .milliseconds(50)
+        let senders = SenderRegistry(logger: self.logger)
+        let worker = DeliveryWorker(
+            senders: senders,
+            store: self.store,
+            apps: self.apps,
+            broker: self.broker,
+            configuration: configuration,
+            logger: self.logger
+        )
+        return (worker, senders)
+    }
+
+    /// Runs workers beside `body`, then ends them.
+    func run(_ workers: Workers, _ body: @Sendable @escaping () async throws -> Void) async throws {
+        let (delivery, senders) = self.deliveryWorker()
+        do {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                if workers.contains(.register) {
+                    let worker = RegisterWorker(
+                        hub: self.hub,
+                        store: self.store,
+                        apps: self.apps,
+                        broker: self.broker,
+                        logger: self.logger
+                    )
+                    group.addTask { try await worker.run() }
+                }
+                if workers.contains(.send) {
+                    let worker = SendWorker(
+                        hub: self.hub,
+                        store: self.store,
+                        apps: self.apps,
+                        broker: self.broker,
+                        logger: self.logger
+                    )
+                    group.addTask { try await worker.run() }
+                }
+                if workers.contains(.delivery) { group.addTask { try await delivery.run() } }
+                if workers.contains(.sweeper) { group.addTask { try await self.sweeper.run() } }
+                if workers.contains(.dead) {
+                    let keeper = DeadLetterKeeper(store: self.store, broker: self.broker, logger: self.logger)
+                    group.addTask { try await keeper.run() }
+                }
+                defer { group.cancelAll() }
+                try await body()
+            }
+        } catch is CancellationError {
+            // The workers' end.
+        }
+        await senders.close()
+    }
+
+    // MARK: What a test does
+
+    /// Registers a device as the register worker would.
+    @discardableResult
+    func register(_ user: String, _ pns: PNS, _ handle: String, tags: [String] = []) async throws -> RegistrationID {
+        let name = try UserName(user)
+        let id = RegistrationID.random()
+        let requests: [RegisterRequest] = [
+            .issue(candidate: id, handles: []),
+            .upsert(id, .init(pns: pns, handle: Handle(stored: handle), tags: try tags.map { try Tag($0) })),
+        ]
+        for request in requests {
+            let sequence = self.sequence.withLockedValue { number in
+                number += 1
+                return number
+            }
+            let result = try await self.store.change(
+                request,
+                app: .default,
+                user: name,
+                sequence: sequence,
+                expires: nil
+            )
+            #expect(result == .issued(id) || result == .done)
+        }
+        return id
+    }
+
+    /// Registers APNs devices side by side, so that the store commits them together.
+    func register(_ user: String, devices: ClosedRange<Int>, tags: [String] = []) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in devices {
+                group.addTask { try await self.register(user, .apns, token(number), tags: tags) }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    func accept(
+        _ work: Job.Work,
+        user: UserName? = nil,
+        expires: Duration = .seconds(3600)
+    ) async throws -> Job {
+        let new = NewJob(app: .default, user: user, work: work, expires: .now.advanced(by: expires))
+        guard case .accepted(let job) = try await self.store.accept(new) else {
+            throw PlantError("a new job was not accepted")
+        }
+        return job
+    }
+
+    /// Accepts a send to a user and publishes it, as the API does.
+    func send(
+        to tag: String,
+        _ text: String = "hello",
+        platforms: [PNS] = [],
+        timeToLive: Duration? = nil,
+        expires: Duration = .seconds(3600)
+    ) async throws -> JobID {
+        let request = SendRequest(
+            audience: .tag(try Tag(tag)),
+            platforms: platforms,
+            content: .message(.init(title: nil, body: text)),
+            timeToLive: timeToLive
+        )
+        let job = try await self.accept(.send(request), expires: expires)
+        try await self.publish(job)
+        return job.id
+    }
+
+    func publish(_ job: Job) async throws {
+        let message = OutgoingMessage(
+            job: job.id,
+            app: job.app,
+            kind: job.work.kind,
+            priority: job.priority,
+            traceparent: nil
+        )
+        if await self.broker.publish([message], deadline: .seconds(1)) == [.published] {
+            try await self.store.markPublished(jobs: [job.id], lease: .seconds(60))
+        }
+    }
+
+    func job(_ id: JobID) async throws -> Job {
+        guard let job = try await self.store.job(id, app: .default) else { throw PlantError("the job is gone") }
+        return job
+    }
+
+    /// Waits until the job is as wanted.
+    @discardableResult
+    func wait(
+        for id: JobID,
+        within limit: Duration = .seconds(20),
+        until isWanted: @Sendable (Job) -> Bool = { $0.state.isFinal }
+    ) async throws -> Job {
+        let end = ContinuousClock.now.advanced(by: limit)
+        while true {
+            let job = try await self.job(id)
+            if isWanted(job) { return job }
+            guard ContinuousClock.now < end else { throw PlantError("the job stayed \(job.state): \(job.tallies)") }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+}
+
+struct PlantError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// Checks what must hold for every finished job.
+func expectSound(_ job: Job, sourceLocation: SourceLocation = #_sourceLocation) {
+    for (pns, tally) in job.tallies {
+        #expect(tally.targets == tally.accounted, "\(pns): \(tally)", sourceLocation: sourceLocation)
+    }
+}
+
+/// A made-up APNs token, another for each number.
+func token(_ number: Int) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: 64 - digits.count) + digits
+}

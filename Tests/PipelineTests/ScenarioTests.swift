@@ -1,0 +1,291 @@
+import Broker
+import Foundation
+import PushModel
+import PushServices
+import PushlineSimulator
+import Store
+import StoreSQLite
+import Testing
+
+@testable import Pipeline
+
+/// The way of a send through the whole pipeline, and what may happen to it.
+@Suite(.timeLimit(.minutes(2))) struct ScenarioTests {
+    @Test func aSendReachesEveryDeviceOfItsUserAndNobodyElse() async throws {
+        try await Plant.with { plant in
+            let channel = try plant.simulator.urls.wnsChannel + "a1"
+            try await plant.register("ann", .apns, token(1))
+            try await plant.register("ann", .fcm, "fcm-token-of-ann")
+            try await plant.register("ann", .wns, channel)
+            try await plant.register("ben", .apns, token(2))
+            let job = try await plant.wait(for: try await plant.send(to: "username:ann", "tea & <cake> \"now\""))
+            #expect(job.state == .completed)
+            #expect(job.tallies.mapValues(\.accepted) == [.apns: 1, .fcm: 1, .wns: 1])
+            expectSound(job)
+            let received = plant.simulator.received()
+            #expect(Set(received.map(\.token)) == [token(1), "fcm-token-of-ann", channel])
+            #expect(received.allSatisfy { $0.status == 200 })
+        }
+    }
+
+    @Test func nobodyThereIsNoTargetFound() async throws {
+        try await Plant.with { plant in
+            let job = try await plant.wait(for: try await plant.send(to: "username:nobody"))
+            #expect(job.state == .completed)
+            #expect(job.hubState == .noTargetFound)
+        }
+    }
+
+    @Test func retryAfterIsKeptShownAndEnds() async throws {
+        try await Plant.with { plant in
+            try await plant.register("ann", .apns, token(1))
+            plant.simulator.inject(
+                SimulatorFault(.answer(status: 503, retryAfter: .seconds(2)), pns: .apns, count: 2)
+            )
+            let start = ContinuousClock.now
+            let id = try await plant.send(to: "username:ann")
+            let waiting = try await plant.wait(for: id) { $0.state == .retrying }
+            let due = try #require(waiting.due)
+            #expect(Timestamp.now.duration(to: due) > .milliseconds(500))
+            #expect(waiting.reason?.isEmpty == false)
+            let job = try await plant.wait(for: id)
+            #expect(start.duration(to: .now) >= .seconds(4))
+            #expect(job.state == .completed)
+            #expect(job.tallies[.apns]?.accepted == 1)
+            expectSound(job)
+            let copies = plant.simulator.received(token: token(1))
+            #expect(copies.map(\.status) == [503, 503, 200])
+            #expect(Set(copies.compactMap { $0.headers["apns-id"] }).count == 1)
+        }
+    }
+
+    @Test func aDeadTokenIsCountedListedAndPruned() async throws {
+        try await Plant.with { plant in
+            let id = try await plant.register("ann", .apns, token(1))
+            plant.simulator.inject(SimulatorFault(.answer(reason: "Unregistered"), pns: .apns))
+            let job = try await plant.wait(for: try await plant.send(to: "username:ann"))
+            #expect(job.tallies[.apns]?.failed == [.unregistered: 1])
+            expectSound(job)
+            let listed = try await plant.store.deliveries(DeliveryQuery(job: job.id, app: .default))
+            #expect(listed.items.map(\.reason) == ["Unregistered"])
+            #expect(listed.items.first?.registration == id)
+            for _ in 0..<200 where try await plant.store.registration(id, app: .default)?.state != .pruned {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            let registration = try await plant.store.registration(id, app: .default)
+            #expect(registration?.state == .pruned)
+            #expect(registration?.ended?.reason.contains("Unregistered") == true)
+        }
+    }
+
+    @Test func aDeviceThatRegisteredAgainSinceIsNotPruned() async throws {
+        try await Plant.with { plant in
+            let id = try await plant.register("ann", .apns, token(1))
+            // Dead before the registration was made.
+            plant.simulator.inject(
+                SimulatorFault(.answer(reason: "Unregistered", timestamp: 1_000_000_000_000), pns: .apns)
+            )
+            let job = try await plant.wait(for: try await plant.send(to: "username:ann"))
+            #expect(job.tallies[.apns]?.failed == [.unregistered: 1])
+            try await Task.sleep(for: .milliseconds(300))
+            #expect(try await plant.store.registration(id, app: .default)?.state == .live)
+        }
+    }
+
+    @Test func whatWasAcceptedWhileTheBrokerWasAwayGoesOutOnce() async throws {
+        try await Plant.with { plant in
+            try await plant.register("ann", .apns, token(1))
+            plant.broker.setUnavailable(true)
+            var ids: [JobID] = []
+            for _ in 0..<20 { ids.append(try await plant.send(to: "username:ann")) }
+            try await Task.sleep(for: .milliseconds(300))
+            #expect(plant.simulator.received().isEmpty)
+            plant.broker.setUnavailable(false)
+            for id in ids {
+                let job = try await plant.wait(for: id)
+                #expect(job.state == .completed)
+                expectSound(job)
+            }
+            #expect(plant.simulator.received().count == 20)
+        }
+    }
+
+    @Test func aRedeliveryToTheSameWorkerJoinsItsWork() async throws {
+        try await Plant.with { plant in
+            try await plant.register("ann", devices: 1...50)
+            plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 400))
+            let id = try await plant.send(to: "username:ann")
+            for _ in 0..<300 where plant.simulator.counts.next == 0 { try await Task.sleep(for: .milliseconds(10)) }
+            plant.broker.redeliver()
+            let job = try await plant.wait(for: id)
+            #expect(job.tallies[.apns]?.accepted == 50)
+            expectSound(job)
+            try await Task.sleep(for: .milliseconds(200))
+            #expect(plant.simulator.received().count == 50)
+        }
+    }
+
+    @Test func aWorkerThatDiesLosesNothingAndCountsNothingTwice() async throws {
+        try await Plant.with([.send, .sweeper, .dead]) { plant in
+            try await plant.register("ann", devices: 1...1500)
+            plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 100))
+            let id = try await plant.send(to: "username:ann")
+            // The first worker is cancelled in the middle of its batches, as if it were killed.
+            let (first, firstSenders) = plant.deliveryWorker()
+            let doomed = Task { try await first.run() }
+            for _ in 0..<500 where plant.simulator.counts.next < 100 { try await Task.sleep(for: .milliseconds(10)) }
+            doomed.cancel()
+            _ = await doomed.result
+            await firstSenders.close()
+            plant.simulator.clearFaults()
+            let (second, secondSenders) = plant.deliveryWorker()
+            let heir = Task { try await second.run() }
+            let job = try await plant.wait(for: id)
+            heir.cancel()
+            _ = await heir.result
+            await secondSenders.close()
+            #expect(job.tallies[.apns]?.targets == 1500)
+            #expect(job.tallies[.apns]?.accepted == 1500)
+            expectSound(job)
+            let received = plant.simulator.received()
+            #expect(Set(received.map(\.token)).count == 1500)
+            // Copies carry the id of the first.
+            let ids = Dictionary(grouping: received, by: \.token).mapValues {
+                Set($0.compactMap { $0.headers["apns-id"] })
+            }
+            #expect(ids.values.allSatisfy { $0.count == 1 })
+        }
+    }
+
+    @Test func garbageIsBuriedAndItsNeighboursAreNot() async throws {
+        try await Plant.with([.send, .sweeper, .dead]) { plant in
+            try await plant.register("ann", .apns, token(1))
+            let good = try await plant.send(to: "username:ann")
+            let bad = try await plant.send(to: "username:ann")
+            try await plant.wait(for: good) { $0.hubState != nil }
+            try await plant.wait(for: bad) { $0.hubState != nil }
+            // A second message for the bad job's batch, whose body is garbage.
+            var properties = MessageProperties(
+                type: "deliver",
+                messageID: BatchKey(job: bad, pns: .apns, page: 0, attempt: 0).description,
+                contentType: "application/octet-stream",
+                headers: ["app": "default"]
+            )
+            let queue = QueueName.deliver(.apns, .normal)
+            for id in [properties.messageID, "nonsense", ""] {
+                properties.messageID = id
+                let garbage = OutgoingMessage(routingKey: queue, properties: properties, body: [1, 2, 3])
+                #expect(await plant.broker.publish([garbage], deadline: .seconds(1)) == [.published])
+            }
+            let (worker, senders) = plant.deliveryWorker()
+            let work = Task { try await worker.run() }
+            for id in [good, bad] { expectSound(try await plant.wait(for: id)) }
+            work.cancel()
+            _ = await work.result
+            await senders.close()
+            #expect(try await plant.job(good).tallies[.apns]?.accepted == 1)
+        }
+    }
+
+    @Test func anExpiredJobEndsAndCountsItsDevices() async throws {
+        try await Plant.with { plant in
+            try await plant.register("ann", devices: 1...3)
+            plant.simulator.inject(SimulatorFault(.answer(status: 503, retryAfter: .seconds(60)), pns: .apns))
+            let job = try await plant.wait(for: try await plant.send(to: "username:ann", expires: .seconds(2)))
+            #expect(job.state == .expired)
+            #expect(job.tallies[.apns]?.expired == 3)
+            expectSound(job)
+        }
+    }
+
+    @Test func aTimeToLiveOfZeroIsOneTry() async throws {
+        try await Plant.with { plant in
+            try await plant.register("ann", .apns, token(1))
+            plant.simulator.inject(SimulatorFault(.answer(status: 503), pns: .apns))
+            let job = try await plant.wait(for: try await plant.send(to: "username:ann", timeToLive: .zero))
+            #expect(job.tallies[.apns]?.expired == 1)
+            expectSound(job)
+            #expect(plant.simulator.received().count == 1)
+        }
+    }
+
+    @Test func aCancelledJobStopsAndCountsWhatWasNotSent() async throws {
+        try await Plant.with { plant in
+            try await plant.register("ann", devices: 1...300)
+            plant.simulator.inject(SimulatorFault(.answer(status: 503, retryAfter: .seconds(60)), pns: .apns))
+            let id = try await plant.send(to: "username:ann")
+            try await plant.wait(for: id) { $0.state == .retrying }
+            _ = try await plant.store.cancel(id, app: .default)
+            let job = try await plant.wait(for: id)
+            #expect(job.state == .cancelled)
+            #expect(job.tallies[.apns]?.cancelled == 300)
+            expectSound(job)
+        }
+    }
+
+    @Test func servicesThatCannotBeReachedAreCountedWithTheirReason() async throws {
+        try await Plant.with { plant in
+            var spec = try Plant.spec(for: plant.simulator)
+            spec.fcm = nil
+            _ = try await plant.store.apply(spec, to: .default)
+            try await plant.register("ann", .apns, token(1))
+            try await plant.register("ann", .fcm, "fcm-token")
+            try await plant.register("ann", .mpns, "http://db3.notify.live.net/x")
+            let job = try await plant.wait(for: try await plant.send(to: "username:ann"))
+            #expect(job.tallies[.apns]?.accepted == 1)
+            #expect(job.tallies[.fcm]?.failed == [.misconfigured: 1])
+            #expect(job.tallies[.mpns]?.failed == [.retiredService: 1])
+            expectSound(job)
+        }
+    }
+
+    @Test func aRefusedCredentialWaitsUntilItIsMended() async throws {
+        try await Plant.with { plant in
+            try await plant.register("ann", .apns, token(1))
+            var spec = try Plant.spec(for: plant.simulator)
+            spec.apns?.keyID = "WRONGKEY01"
+            _ = try await plant.store.apply(spec, to: .default)
+            let id = try await plant.send(to: "username:ann")
+            let waiting = try await plant.wait(for: id) { $0.state == .retrying }
+            #expect(waiting.reason?.isEmpty == false)
+            _ = try await plant.store.apply(try Plant.spec(for: plant.simulator), to: .default)
+            let job = try await plant.wait(for: id)
+            #expect(job.tallies[.apns]?.accepted == 1)
+            expectSound(job)
+        }
+    }
+
+    @Test func pagesOfACampaignAddUp() async throws {
+        try await Plant.with { plant in
+            try await plant.register("ann", devices: 1...2300, tags: ["news"])
+            let job = try await plant.wait(for: try await plant.send(to: "news"), within: .seconds(60))
+            #expect(job.tallies[.apns]?.targets == 2300)
+            #expect(job.tallies[.apns]?.accepted == 2300)
+            expectSound(job)
+            #expect(Set(plant.simulator.received().map(\.token)).count == 2300)
+        }
+    }
+
+    @Test func aRegisterJobIsAppliedAndAnswered() async throws {
+        try await Plant.with { plant in
+            let id = RegistrationID.random()
+            let user = try UserName("ann")
+            for request in [
+                RegisterRequest.issue(candidate: id, handles: Handle.lookupForms(of: token(1))),
+                .upsert(id, .init(pns: .apns, handle: Handle(stored: token(1)), tags: [])),
+                .delete(id),
+                .upsert(id, .init(pns: .apns, handle: Handle(stored: token(1)), tags: [])),
+            ] {
+                let job = try await plant.accept(.register(request), user: user)
+                try await plant.publish(job)
+                let done = try await plant.wait(for: job.id)
+                switch request {
+                case .issue: #expect(done.result == .issued(id))
+                case .upsert where done.sequence == job.sequence && done.result == .gone: break
+                default: #expect(done.result == .done)
+                }
+            }
+            #expect(try await plant.store.registration(id, app: .default)?.state == .deleted)
+        }
+    }
+}
