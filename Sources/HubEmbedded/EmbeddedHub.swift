@@ -235,16 +235,21 @@ package struct EmbeddedHub: NotificationHub {
     private func devices(of batch: DueBatch) async throws -> DeliverBatch.Devices {
         var devices = DeliverBatch.Devices()
         if batch.key.attempt == 0 {
-            let audience = try await self.store.audience(
-                of: batch.request.audience,
-                app: batch.app,
-                pns: batch.key.pns,
-                after: batch.from,
-                through: batch.to,
-                limit: .max
-            )
-            devices.rows = audience.rows
-            devices.handles = audience.handles
+            // All of the range, also what has joined the audience since it was planned; in pieces, as reading goes.
+            var after = batch.from
+            while after < batch.to {
+                let piece = try await self.store.audience(
+                    of: batch.request.audience,
+                    app: batch.app,
+                    pns: batch.key.pns,
+                    after: after,
+                    through: batch.to,
+                    limit: DeliverBatch.maximumDevices
+                )
+                devices.rows += piece.rows
+                for index in piece.rows.indices { devices.handles.append(piece.handles[index]) }
+                after = piece.rows.count < DeliverBatch.maximumDevices ? batch.to : piece.rows.last ?? batch.to
+            }
             return devices
         }
         let handles = try await self.store.handles(

@@ -125,7 +125,9 @@ package struct SendWorker: Service {
         while true {
             if Task.isShuttingDownGracefully {
                 // Due at once: another planner takes over without waiting for the lease.
-                return try await patience.run { try await self.store.markPublished(jobs: [claim.job.id], lease: .zero) }
+                let current = claim
+                _ = try await patience.run { try await self.store.extend(current, lease: .zero) }
+                return
             }
             let pause: Duration
             do {
@@ -150,7 +152,14 @@ package struct SendWorker: Service {
                 pause = error.retryAfter ?? .seconds(2)
             } catch let error as StoreError where error.code == .unavailable {
                 logger.warning("The store takes nothing; planning waits", metadata: ["error": "\(error)"])
-                pause = .seconds(1)
+                try await Task.sleep(for: .seconds(1))
+                // How far this slice came is not known here; the store knows.
+                let id = claim.job.id
+                guard let fresh = try await patience.run({ try await self.store.claim(id, lease: Self.lease) }) else {
+                    return
+                }
+                claim = fresh
+                pause = .zero
             }
             if pause > .zero { try await Task.sleep(for: pause) }
             if extended.duration(to: .now) > Self.lease / 4 {

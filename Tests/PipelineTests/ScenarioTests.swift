@@ -1,5 +1,6 @@
 import Broker
 import Foundation
+import HubEmbedded
 import PushModel
 import PushServices
 import PushlineSimulator
@@ -107,6 +108,33 @@ import Testing
                 expectSound(job)
             }
             #expect(plant.simulator.received().count == 20)
+        }
+    }
+
+    @Test func batchesThatWerePlannedButNotPublishedGoOut() async throws {
+        try await Plant.with([.delivery, .sweeper]) { plant in
+            try await plant.register("ann", devices: 1...1200, tags: ["news"])
+            let request = SendRequest(audience: .tag(try Tag("news")), content: .message(.init(body: "hello")))
+            let job = try await plant.accept(.send(request))
+            var claim = try #require(try await plant.store.claim(job.id, lease: .seconds(60)))
+            var hub = EmbeddedHub.Configuration()
+            hub.grace = .milliseconds(100)
+            let planner = EmbeddedHub(
+                store: plant.store,
+                broker: plant.broker,
+                configuration: hub,
+                logger: plant.logger
+            )
+            // The batches are committed, and no confirm of their publishing comes.
+            plant.broker.loseConfirms(2)
+            let spec = try Plant.spec(for: plant.simulator)
+            while case .more(let next, _) = try await planner.advance(claim, spec: spec, budget: .seconds(1)) {
+                claim = next
+            }
+            let done = try await plant.wait(for: job.id)
+            #expect(done.tallies[.apns]?.targets == 1200)
+            #expect(done.tallies[.apns]?.accepted == 1200)
+            expectSound(done)
         }
     }
 
