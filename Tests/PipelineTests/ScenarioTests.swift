@@ -128,8 +128,12 @@ import Testing
             // The batches are committed, and no confirm of their publishing comes.
             plant.broker.loseConfirms(2)
             let spec = try Plant.spec(for: plant.simulator)
-            while case .more(let next, _) = try await planner.advance(claim, spec: spec, budget: .seconds(1)) {
-                claim = next
+            var isDone = false
+            while !isDone {
+                switch try await planner.advance(claim, spec: spec, budget: .seconds(1)) {
+                case .more(let next, after: _): claim = next
+                case .done, .lost: isDone = true
+                }
             }
             let done = try await plant.wait(for: job.id)
             #expect(done.tallies[.apns]?.targets == 1200)
