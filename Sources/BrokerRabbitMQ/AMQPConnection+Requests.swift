@@ -1,0 +1,144 @@
+import Broker
+import CRabbitMQ
+
+extension AMQPConnection {
+    func openChannel(_ channel: UInt16) throws(RequestFailure) {
+        unsafe amqp_channel_open(self.state, channel)
+        try self.checkReply("opening a channel")
+    }
+
+    /// Closes a channel; what it had not acknowledged goes back to its queue.
+    func closeChannel(_ channel: UInt16) throws(BrokerError) {
+        let reply = unsafe amqp_channel_close(self.state, channel, AMQP_REPLY_SUCCESS)
+        guard unsafe reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION else {
+            unsafe amqp_maybe_release_buffers(self.state)
+            return
+        }
+        throw Self.error(unsafe reply.library_error, "closing a channel")
+    }
+
+    func selectConfirms(_ channel: UInt16) throws(RequestFailure) {
+        unsafe amqp_confirm_select(self.state, channel)
+        try self.checkReply("asking for confirms")
+    }
+
+    func consume(queue: String, prefetch: Int, channel: UInt16) throws(RequestFailure) {
+        // Quorum queues know no prefetch for a whole connection.
+        unsafe amqp_basic_qos(self.state, channel, 0, UInt16(clamping: prefetch), 0)
+        try self.checkReply("setting the prefetch")
+        var texts = FrameTexts()
+        let (name, tag) = (texts.append(queue), texts.append(Self.consumerTag))
+        unsafe texts.withBytes { bytes in
+            _ = unsafe amqp_basic_consume(
+                self.state,
+                channel,
+                bytes(name),
+                bytes(tag),
+                0,
+                0,
+                0,
+                amqp_table_t(num_entries: 0, entries: nil)
+            )
+        }
+        try self.checkReply("subscribing to \(queue)")
+    }
+
+    /// Ends the channel's consumer; frames that came before the broker's answer wait in the library.
+    func cancelConsumer(_ channel: UInt16) throws(RequestFailure) {
+        var texts = FrameTexts()
+        let tag = texts.append(Self.consumerTag)
+        unsafe texts.withBytes { bytes in
+            _ = unsafe amqp_basic_cancel(self.state, channel, bytes(tag))
+        }
+        try self.checkReply("ending a subscription")
+    }
+
+    func declareExchange(_ exchange: Topology.Exchange, channel: UInt16) throws(RequestFailure) {
+        var texts = FrameTexts()
+        let (name, type) = (texts.append(exchange.name), texts.append("direct"))
+        unsafe texts.withBytes { bytes in
+            _ = unsafe amqp_exchange_declare(
+                self.state,
+                channel,
+                bytes(name),
+                bytes(type),
+                0,
+                1,
+                0,
+                0,
+                amqp_table_t(num_entries: 0, entries: nil)
+            )
+        }
+        try self.checkReply("declaring the exchange \(exchange.name)")
+    }
+
+    func declareQueue(_ queue: Topology.Queue, channel: UInt16) throws(RequestFailure) {
+        let arguments = QueueArguments(queue.kind)
+        var texts = FrameTexts()
+        let name = texts.append(queue.name)
+        let pairs = arguments.texts.map { (texts.append($0), texts.append($1)) }
+        let numbers = arguments.numbers.map { (texts.append($0), $1) }
+        let isExclusive = queue.kind == .exclusive
+        unsafe texts.withBytes { bytes in
+            var entries = unsafe pairs.map { unsafe amqp_table_entry_t(bytes($0), bytes($1)) }
+            for (key, number) in numbers {
+                var entry = unsafe amqp_table_entry_t()
+                unsafe entry.key = bytes(key)
+                unsafe entry.value.kind = UInt8(AMQP_FIELD_KIND_I64.rawValue)
+                unsafe entry.value.value.i64 = Int64(number)
+                unsafe entries.append(entry)
+            }
+            unsafe entries.withUnsafeMutableBufferPointer { entries in
+                let table = unsafe amqp_table_t(num_entries: Int32(entries.count), entries: entries.baseAddress)
+                _ = unsafe amqp_queue_declare(
+                    self.state,
+                    channel,
+                    bytes(name),
+                    0,
+                    isExclusive ? 0 : 1,
+                    isExclusive ? 1 : 0,
+                    isExclusive ? 1 : 0,
+                    table
+                )
+            }
+        }
+        try self.checkReply("declaring the queue \(queue.name)")
+    }
+
+    func bind(queue: String, exchange: String, channel: UInt16) throws(RequestFailure) {
+        var texts = FrameTexts()
+        let (name, source) = (texts.append(queue), texts.append(exchange))
+        unsafe texts.withBytes { bytes in
+            let none = unsafe amqp_table_t(num_entries: 0, entries: nil)
+            _ = unsafe amqp_queue_bind(self.state, channel, bytes(name), bytes(source), bytes(name), none)
+        }
+        try self.checkReply("binding the queue \(queue)")
+    }
+
+    /// One consumer a channel, so that the tag needs to name nothing.
+    private static let consumerTag = "pushline"
+}
+
+/// What a queue is declared with; a queue that exists must have exactly these.
+struct QueueArguments: Equatable {
+    var texts: [String: String] = [:]
+    var numbers: [String: Int] = [:]
+
+    init(_ kind: Topology.Queue.Kind) {
+        switch kind {
+        case .quorum(let deadLetterQueue, let deliveryLimit):
+            self.texts["x-queue-type"] = "quorum"
+            if let deadLetterQueue {
+                // At-least-once needs all four: with another overflow the broker falls back to at-most-once, silently.
+                self.texts["x-dead-letter-exchange"] = ""
+                self.texts["x-dead-letter-routing-key"] = deadLetterQueue
+                self.texts["x-dead-letter-strategy"] = "at-least-once"
+                self.texts["x-overflow"] = "reject-publish"
+            }
+            if let deliveryLimit { self.numbers["x-delivery-limit"] = deliveryLimit }
+        case .exclusive:
+            // Hints: where nobody reads them, the oldest are dropped.
+            self.numbers["x-max-length"] = 10_000
+        }
+    }
+}

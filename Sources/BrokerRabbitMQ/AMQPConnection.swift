@@ -1,0 +1,166 @@
+import Broker
+import CRabbitMQ
+
+#if canImport(Darwin)
+import Darwin
+#else
+import Glibc
+#endif
+
+/// One connection of librabbitmq.
+///
+/// It lives and dies on one thread: the library shares nothing between threads, neither connection nor channel. What is
+/// sent goes frame by frame and only when the socket's buffer has room, because in 0.11 a send that does not fit waits
+/// without an end: for the socket, or (`amqp_try_recv`) for the broker to say anything at all.
+@safe
+final class AMQPConnection {
+    let state: amqp_connection_state_t
+    let descriptor: Int32
+    /// How long the broker has to answer a request.
+    private let requestTimeout: timeval
+    /// The largest payload of a body frame.
+    let bodyFrameSize: Int
+    /// Octets that may be sent until the socket is asked again whether it has room.
+    var sendBudget = 0
+    /// Octets that a socket found writable takes for certain.
+    let sendAllowance: Int
+    /// Holds the texts of a frame while it is sent.
+    var texts = FrameTexts()
+    private var framesSinceRelease = 0
+
+    /// Connects and logs in; takes no longer than the configured time to connect for each of the two.
+    ///
+    /// - Parameters:
+    ///   - configuration: Where and as whom.
+    ///   - role: What the connection is for, shown in the broker's lists.
+    /// - Throws: ``BrokerError`` with `unreachable`.
+    init(_ configuration: RabbitMQConfiguration, role: String) throws(BrokerError) {
+        guard let state = unsafe amqp_new_connection() else {
+            throw BrokerError(.unreachable, "There is no memory for a connection.")
+        }
+        unsafe self.state = unsafe state
+        self.requestTimeout = timeval(configuration.requestTimeout)
+        do {
+            self.descriptor = unsafe try Self.open(state, configuration)
+            let buffer = Self.tune(self.descriptor, configuration)
+            // A socket is writable while a third of its buffer is free; each small packet costs more room than its octets.
+            self.sendAllowance = max(4096, buffer / 8)
+            let frameSize = min(131_072, max(4096, self.sendAllowance))
+            self.bodyFrameSize = frameSize - 8
+            unsafe try Self.logIn(state, configuration, role: role, frameSize: frameSize)
+            var timeout = self.requestTimeout
+            unsafe amqp_set_rpc_timeout(state, &timeout)
+        } catch {
+            unsafe amqp_destroy_connection(state)
+            throw error
+        }
+    }
+
+    deinit {
+        // The socket alone is closed: an orderly good-bye is `close()`, which may take a while.
+        unsafe amqp_destroy_connection(self.state)
+    }
+
+    /// Says good-bye to the broker; what it answers does not matter any more.
+    func close() {
+        unsafe amqp_connection_close(self.state, AMQP_REPLY_SUCCESS)
+    }
+
+    // MARK: - Receiving
+
+    /// The next frame that is here already, or nil.
+    ///
+    /// Calling it also sends and checks heartbeats, which the library does nowhere else.
+    func nextFrame() throws(BrokerError) -> IncomingFrame? {
+        var frame = unsafe amqp_frame_t()
+        var immediately = timeval()
+        let status = unsafe amqp_simple_wait_frame_noblock(self.state, &frame, &immediately)
+        if status == AMQP_STATUS_TIMEOUT.rawValue {
+            unsafe amqp_maybe_release_buffers(self.state)
+            return nil
+        }
+        try Self.check(status, "receiving")
+        let result = unsafe self.read(frame)
+        self.framesSinceRelease += 1
+        if self.framesSinceRelease >= 64 {
+            // Nothing of the library's memory was kept.
+            self.framesSinceRelease = 0
+            unsafe amqp_maybe_release_buffers(self.state)
+        }
+        return result
+    }
+
+    /// Whether frames wait that the library read while it waited for something else.
+    var hasQueuedFrames: Bool { unsafe amqp_frames_enqueued(self.state) != 0 }
+
+    // MARK: - Requests
+
+    /// Checks the answer to the last request.
+    ///
+    /// - Throws: A fault that ends the channel: ``RequestFailure``.
+    func checkReply(_ what: String) throws(RequestFailure) {
+        let reply = unsafe amqp_get_rpc_reply(self.state)
+        switch unsafe reply.reply_type {
+        case AMQP_RESPONSE_NORMAL:
+            unsafe amqp_maybe_release_buffers(self.state)
+        case AMQP_RESPONSE_SERVER_EXCEPTION:
+            throw unsafe RequestFailure(reply, what)
+        default:
+            let status = unsafe reply.library_error
+            throw .connection(Self.error(status, what))
+        }
+    }
+
+    /// Whether the broker's buffer of ours takes another frame of so many octets without waiting.
+    func hasRoom(for octets: Int) -> Bool {
+        // Beside its octets a packet costs the kernel's own bookkeeping.
+        let cost = octets + 256
+        if self.sendBudget < cost {
+            var descriptor = pollfd(fd: self.descriptor, events: Int16(POLLOUT), revents: 0)
+            guard unsafe poll(&descriptor, 1, 0) == 1, descriptor.revents & Int16(POLLOUT) != 0 else {
+                // A socket that is broken reports so to who reads from it.
+                return false
+            }
+            self.sendBudget = max(self.sendAllowance, cost)
+        }
+        self.sendBudget -= cost
+        return true
+    }
+
+    /// Holds small packets back until the next call with false, so that many frames make one packet.
+    func setCorked(_ isCorked: Bool) {
+        #if canImport(Glibc)
+        var value: Int32 = isCorked ? 1 : 0
+        _ = unsafe setsockopt(
+            self.descriptor,
+            Int32(IPPROTO_TCP),
+            TCP_CORK,
+            &value,
+            socklen_t(MemoryLayout<Int32>.size)
+        )
+        #endif
+    }
+
+    static func check(_ status: Int32, _ what: String) throws(BrokerError) {
+        guard status == AMQP_STATUS_OK.rawValue else { throw Self.error(status, what) }
+    }
+
+    static func error(_ status: Int32, _ what: String) -> BrokerError {
+        let text = unsafe String(cString: amqp_error_string2(status))
+        return BrokerError(.unreachable, "The connection to the broker failed while \(what): \(text).")
+    }
+}
+
+/// Why a request of ours failed, and how much with it.
+enum RequestFailure: Error {
+    /// The broker closed the channel.
+    case channel(ServerException)
+    case connection(BrokerError)
+}
+
+extension timeval {
+    init(_ duration: Duration) {
+        let milliseconds = max(1, duration.milliseconds)
+        self.init(tv_sec: Int(milliseconds / 1000), tv_usec: __suseconds_t((milliseconds % 1000) * 1000))
+    }
+}

@@ -1,0 +1,21 @@
+/// How long to wait before the next attempt: doubling, with jitter, between two bounds.
+struct Backoff {
+    private let bounds: ClosedRange<Duration>
+    private var attempts = 0
+
+    init(_ bounds: ClosedRange<Duration>) {
+        self.bounds = bounds
+    }
+
+    mutating func reset() {
+        self.attempts = 0
+    }
+
+    /// The next wait, somewhere in the upper half of what the doubling has come to, so that many processes do not return
+    /// at once.
+    mutating func next(using generator: inout some RandomNumberGenerator) -> Duration {
+        let full = min(self.bounds.upperBound, self.bounds.lowerBound * (1 << min(self.attempts, 16)))
+        self.attempts += 1
+        return full * Double.random(in: 0.5...1, using: &generator)
+    }
+}

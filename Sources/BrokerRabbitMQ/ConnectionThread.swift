@@ -1,0 +1,130 @@
+import Broker
+import Foundation
+import Logging
+import Metrics
+
+/// What a connection is used for.
+///
+/// Everything happens on the connection's thread.
+protocol ConnectionWork {
+    /// Prepares a new connection.
+    mutating func begin(_ connection: AMQPConnection) throws(BrokerError)
+
+    /// Does what there is to do without waiting for anything.
+    mutating func turn(_ connection: AMQPConnection) throws(BrokerError) -> TurnOutcome
+
+    /// The connection is lost, or could not be had; an attempt follows soon only after a loss.
+    mutating func lost(_ error: BrokerError, isAttemptFollowing: Bool)
+
+    /// Somebody called while there is no connection.
+    mutating func callWithoutConnection()
+
+    /// The broker object was shut down.
+    mutating func end()
+}
+
+/// What a turn leaves to wait for.
+struct TurnOutcome {
+    /// There is more to do already.
+    var isUnfinished = false
+    /// Something waits for room in the socket's buffer.
+    var wantsRoom = false
+}
+
+/// Keeps one connection on a thread of its own, never on the pool that runs async code: the library's calls block, and it
+/// allows a connection to one thread alone.
+struct ConnectionThread: Sendable {
+    let role: String
+    let configuration: RabbitMQConfiguration
+    let link: ConnectionLink
+    let logger: Logger
+
+    /// Runs until the link is closed.
+    func run(_ makeWork: @escaping @Sendable () -> any ConnectionWork) async {
+        await withCheckedContinuation { (finished: CheckedContinuation<Void, Never>) in
+            let thread = Thread {
+                var work = makeWork()
+                self.keepConnected(&work)
+                work.end()
+                finished.resume()
+            }
+            thread.name = "broker-\(self.role)"
+            thread.stackSize = 512 * 1024
+            thread.start()
+        }
+    }
+
+    private func keepConnected(_ work: inout any ConnectionWork) {
+        var backoff = Backoff(self.configuration.backoff)
+        var generator = SystemRandomNumberGenerator()
+        while self.link.state != .closed {
+            var wasConnected = false
+            do throws(BrokerError) {
+                try self.connectAndServe(&work, &wasConnected)
+                return
+            } catch {
+                guard self.link.state != .closed else { return }
+                self.report(error, wasConnected: wasConnected)
+                self.link.set(wasConnected ? .connecting : .down(error.message))
+                work.lost(error, isAttemptFollowing: wasConnected)
+            }
+            if wasConnected { backoff.reset() }
+            self.pause(backoff.next(using: &generator), &work)
+        }
+    }
+
+    private func connectAndServe(
+        _ work: inout any ConnectionWork,
+        _ wasConnected: inout Bool
+    ) throws(BrokerError) {
+        let connection = try AMQPConnection(self.configuration, role: self.role)
+        self.link.opened(connection.descriptor)
+        defer { self.link.closing() }
+        try work.begin(connection)
+        wasConnected = true
+        self.link.set(.connected)
+        self.logger.debug("Connected to the broker", metadata: ["broker.role": "\(self.role)"])
+
+        // The library looks after heartbeats only while it is called.
+        let longestWait = min(self.configuration.heartbeat / 2, .seconds(30))
+        while true {
+            self.link.beginTurn()
+            if self.link.state == .closed {
+                connection.close()
+                return
+            }
+            let outcome = try work.turn(connection)
+            self.link.endTurn()
+            self.link.wakeup.wait(
+                for: connection.descriptor,
+                writing: outcome.wantsRoom,
+                timeout: outcome.isUnfinished ? .zero : longestWait
+            )
+        }
+    }
+
+    /// Waits for the time, or until the link is closed.
+    private func pause(_ duration: Duration, _ work: inout any ConnectionWork) {
+        let end = ContinuousClock.now + duration
+        while self.link.state != .closed {
+            let rest = end - .now
+            guard rest > .zero else { return }
+            self.link.beginTurn()
+            work.callWithoutConnection()
+            self.link.endTurn()
+            if self.link.state == .closed { return }
+            self.link.wakeup.wait(for: nil, writing: false, timeout: rest)
+        }
+    }
+
+    private func report(_ error: BrokerError, wasConnected: Bool) {
+        Counter(label: "broker.connections.failed", dimensions: [("role", self.role)]).increment()
+        let metadata: Logger.Metadata = ["broker.role": "\(self.role)", "error": "\(error)"]
+        if wasConnected {
+            // The only one who sees it, and an operator wants to know.
+            self.logger.warning("The connection to the broker is lost", metadata: metadata)
+        } else {
+            self.logger.debug("The broker cannot be reached", metadata: metadata)
+        }
+    }
+}

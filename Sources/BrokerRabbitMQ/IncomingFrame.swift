@@ -1,0 +1,27 @@
+/// What the broker says, free of the C library's memory.
+enum IncomingFrame {
+    case delivery(channel: UInt16, tag: UInt64, isRedelivered: Bool)
+    case confirm(tag: UInt64, multiple: Bool, isPositive: Bool)
+    case returned(channel: UInt16)
+    case header(channel: UInt16, MessageHeader)
+    case body(channel: UInt16, [UInt8])
+    /// The broker ended a consumer: its queue is gone.
+    case consumerCancelled(channel: UInt16)
+    case channelClosed(channel: UInt16, ServerException)
+    case connectionClosed(ServerException)
+    case blocked(String)
+    case unblocked
+    /// Nothing that concerns us.
+    case other
+}
+
+/// Why the broker closed a channel or a connection.
+struct ServerException {
+    var code: UInt16
+    var text: String
+
+    static let accessRefused: UInt16 = 403
+    static let notFound: UInt16 = 404
+    static let resourceLocked: UInt16 = 405
+    static let preconditionFailed: UInt16 = 406
+}
