@@ -1,5 +1,6 @@
 import Broker
 import Foundation
+import Hub
 import HubEmbedded
 import PushModel
 import PushServices
@@ -131,7 +132,7 @@ import Testing
             var isDone = false
             while !isDone {
                 switch try await planner.advance(claim, spec: spec, budget: .seconds(1)) {
-                case .more(let next, after: _): claim = next
+                case .more(let next, _): claim = next
                 case .done, .lost: isDone = true
                 }
             }
