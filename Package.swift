@@ -32,6 +32,7 @@ let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let hummingbird = Target.Dependency.product(name: "Hummingbird", package: "hummingbird")
+let hummingbirdCore = Target.Dependency.product(name: "HummingbirdCore", package: "hummingbird")
 let hummingbirdHTTP2 = Target.Dependency.product(name: "HummingbirdHTTP2", package: "hummingbird")
 let hummingbirdTesting = Target.Dependency.product(name: "HummingbirdTesting", package: "hummingbird")
 let hummingbirdTLS = Target.Dependency.product(name: "HummingbirdTLS", package: "hummingbird")
@@ -127,7 +128,9 @@ let package = Package(
         ),
         .target(
             name: "StoreSQLite",
-            dependencies: ["Store", "PushModel", grdb, grdbSQLite, collections, lifecycle, logging, metrics, nioConcurrency]
+            dependencies: [
+                "Store", "PushModel", grdb, grdbSQLite, collections, lifecycle, logging, metrics, nioConcurrency,
+            ]
         ),
         .target(
             name: "HubEmbedded",
@@ -162,7 +165,8 @@ let package = Package(
             dependencies: [
                 "BrokerRabbitMQ", "StoreSQLite", "HubEmbedded", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store",
                 "Broker", "PushModel", "Payloads", argumentParser, configuration, httpTypes, hummingbird,
-                hummingbirdHTTP2, hummingbirdTLS, lifecycle, logging, metrics, nioConcurrency, nioCore, nioSSL, tracing,
+                hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS, lifecycle, logging, metrics, nioConcurrency, nioCore,
+                nioSSL, tracing,
                 unixSignals, yams,
             ],
             exclude: []

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The sends of the quickstart: devices, some trouble at the push services, and a table of what became of everything.
-# To be sourced after common.sh. The caller sets URL, SIMULATOR_URL, SENDER_KEY, WNS_CHANNEL, RUN and PASSWORDS.
+# To be sourced after common.sh. The caller sets URL, SIMULATOR_URL, OPERATOR_KEY, SENDER_KEY, WNS_CHANNEL, RUN and PASSWORDS.
 
 # The jobs, in the order of sending, and for each its title and the states that were seen.
 DEMO_JOBS=()
@@ -17,7 +17,7 @@ demo_as() {
     demo_request --user "$user:${PASSWORDS[$user]}" "$@"
 }
 
-demo_as_sender() { demo_request --header "Authorization: Bearer $SENDER_KEY" "$@"; }
+demo_with_key() { demo_request --header "Authorization: Bearer $1" "${@:2}"; }
 
 demo_request() {
     local status
@@ -68,7 +68,7 @@ demo_send_classic() {
 # As a backend sends.
 #   demo_send TITLE JSON
 demo_send() {
-    demo_as_sender -X POST -H 'Content-Type: application/json' -H "Idempotency-Key: $(demo_hex)" -d "$2" "$URL/api/sends"
+    demo_with_key "$SENDER_KEY" -X POST -H 'Content-Type: application/json' -H "Idempotency-Key: $(demo_hex)" -d "$2" "$URL/api/sends"
     demo_remember "$(jq -r .id "$RUN/answer")" "$1"
 }
 
@@ -104,7 +104,7 @@ demo_watch() {
         open=0
         for job in "${DEMO_JOBS[@]}"; do
             case ${DEMO_STATES[$job]} in completed | abandoned | cancelled | expired) continue ;; esac
-            demo_as_sender "$URL/api/jobs/$job"
+            demo_with_key "$OPERATOR_KEY" "$URL/api/jobs/$job"
             state=$(jq -r .state "$RUN/answer")
             DEMO_TEXTS[$job]=$(cat "$RUN/answer")
             if [ "$state" != "${DEMO_STATES[$job]}" ]; then

@@ -7,7 +7,6 @@ import ServiceLifecycle
 
 /// Serves a worker's `/healthz`, `/readyz` and `/metrics` on a port of its own.
 struct AdminServer: Service {
-    let name: String
     let host: String
     let port: Int
     let health: HealthReport

@@ -114,13 +114,30 @@ extension ConfigurationKey {
         default: 2,
         "The most connections of a delivery worker to each push service, for each app."
     )
-    static let deliveryBatches = count(
-        "delivery.batches",
-        in: 1...64,
-        unit: "batches",
-        default: 4,
-        "The most batches (of up to 1,000 devices) that a delivery worker is at; bounds repeats after a crash."
+    static let deliveryDevices = count(
+        "delivery.devices",
+        in: 1000...64_000,
+        unit: "devices",
+        default: 4000,
+        "The most devices that a delivery worker is at, for each push service; bounds repeats after a crash."
     )
+
+    // Read by the simulator itself, which knows nothing of the rest; named here so that one file can serve all.
+    static let simulator: [ConfigurationKey] = [
+        text("simulator.folder", "Where certificates, keys and apps.yaml are written; empty = a temporary folder."),
+        text("simulator.state", "The file that the addresses are written to, as JSON; empty = none."),
+        port("simulator.apns_port", default: 0, "Port of APNs; 0 = any free one."),
+        port("simulator.fcm_port", default: 0, "Port of FCM and its token endpoint; 0 = any free one."),
+        port("simulator.wns_port", default: 0, "Port of WNS and its token endpoints; 0 = any free one."),
+        port("simulator.control_port", default: 0, "Port of the control address; 0 = any free one."),
+        count(
+            "simulator.keep",
+            in: 0...10_000_000,
+            unit: "pushes",
+            default: 200_000,
+            "Received pushes that are kept; the counts are of all."
+        ),
+    ]
 
     static let drainTime = seconds(
         "process.drain_time",
@@ -142,13 +159,13 @@ extension ConfigurationKey {
     )
 
     /// All keys, in the order of the file.
-    package static let all: [ConfigurationKey] = [
-        storePath, storeBacklog,
-        brokerURL, brokerCA, brokerCertificate, brokerKey, brokerHeartbeat,
-        apiHost, apiPort, apiCertificate, apiKey, apiBodySize, apiContentSize, apiHeaderSize, apiRequestTime,
-        apiInFlight, apiRequestRate, apiClassicWait,
-        workersHost, registerPort, sendPort, deliveryPort,
-        deliveryConnections, deliveryBatches,
-        drainTime, logLevel, logFormat,
-    ]
+    package static let all: [ConfigurationKey] =
+        [
+            storePath, storeBacklog,
+            brokerURL, brokerCA, brokerCertificate, brokerKey, brokerHeartbeat,
+            apiHost, apiPort, apiCertificate, apiKey, apiBodySize, apiContentSize, apiHeaderSize, apiRequestTime,
+            apiInFlight, apiRequestRate, apiClassicWait,
+            workersHost, registerPort, sendPort, deliveryPort,
+            deliveryConnections, deliveryDevices,
+        ] + simulator + [drainTime, logLevel, logFormat]
 }

@@ -56,7 +56,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
     /// How much a delivery worker does at a time.
     package struct Delivery: Sendable, Equatable {
         package var connections: Int
-        package var batches: Int
+        package var devices: Int
     }
 
     /// How a process logs.
@@ -103,7 +103,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
         )
         self.delivery = Delivery(
             connections: try values.integer(.deliveryConnections),
-            batches: try values.integer(.deliveryBatches)
+            devices: try values.integer(.deliveryDevices)
         )
         self.drainTime = try values.duration(.drainTime)
         self.log = Log(

@@ -1,13 +1,143 @@
+import Broker
+import Hub
 import Logging
+import Pipeline
+import PushServices
+import ServiceLifecycle
+import Store
+import UnixSignals
 
 /// One server process: its parts, and their life together.
 struct PushlineProcess {
     let role: ProcessRole
     let configuration: PushlineConfiguration
 
+    /// What every process has.
+    struct Parts {
+        let store: any ResultStore & Service
+        let broker: any MessageBroker & Service
+        let hub: any NotificationHub
+        let apps: AppDirectory
+        let registry: PrometheusRegistry
+        let logger: Logger
+    }
+
     /// Runs until SIGTERM or SIGINT, then drains.
+    ///
+    /// - Throws: ``ConfigurationError`` where it cannot start, or what ended it.
     func run() async throws {
-        let (logger, _) = Bootstrap.start(name: self.role.rawValue, configuration: self.configuration)
-        logger.info("Started", metadata: ["version": "\(pushlineVersion)"])
+        let (logger, registry) = Bootstrap.start(name: self.role.rawValue, configuration: self.configuration)
+        let store = try await Composition.openStore(self.configuration, logger: logger)
+        let broker = try Composition.makeBroker(self.configuration, name: self.role.rawValue, logger: logger)
+        let parts = Parts(
+            store: store,
+            broker: broker,
+            hub: Composition.makeHub(store: store, broker: broker, logger: logger),
+            apps: AppDirectory(store: store),
+            registry: registry,
+            logger: logger
+        )
+        // Ended in the opposite order: first what takes work, last what it needs to finish.
+        let services = [store, broker, TopologyKeeper(broker: broker, logger: logger)] + (try await self.work(parts))
+        var group = ServiceGroupConfiguration(
+            services: services.map {
+                ServiceGroupConfiguration.ServiceConfiguration(
+                    service: $0,
+                    successTerminationBehavior: .gracefullyShutdownGroup,
+                    failureTerminationBehavior: .gracefullyShutdownGroup
+                )
+            },
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger
+        )
+        group.maximumGracefulShutdownDuration = self.configuration.drainTime
+        logger.info(
+            "Starting",
+            metadata: [
+                "version": "\(pushlineVersion)", "store.path": "\(self.configuration.store.path)",
+                "broker.address": "\(self.configuration.broker)",
+            ]
+        )
+        try await ServiceGroup(configuration: group).run()
+        logger.info("Ended")
+    }
+
+    /// What this process is there for.
+    private func work(_ parts: Parts) async throws -> [any Service] {
+        switch self.role {
+        case .api:
+            try await APIServer(configuration: self.configuration, parts: parts).services()
+        case .registerWorker:
+            [
+                self.admin(parts, port: self.configuration.workers.registerPort),
+                RegisterWorker(
+                    hub: parts.hub,
+                    store: parts.store,
+                    apps: parts.apps,
+                    broker: parts.broker,
+                    logger: parts.logger
+                ),
+            ]
+        case .sendWorker:
+            [
+                self.admin(parts, port: self.configuration.workers.sendPort),
+                self.sweeper(parts),
+                DeadLetterKeeper(store: parts.store, broker: parts.broker, logger: parts.logger),
+                SendWorker(
+                    hub: parts.hub,
+                    store: parts.store,
+                    apps: parts.apps,
+                    broker: parts.broker,
+                    logger: parts.logger
+                ),
+            ]
+        case .deliveryWorker:
+            self.delivery(parts)
+        }
+    }
+
+    private func delivery(_ parts: Parts) -> [any Service] {
+        var settings = SenderSettings()
+        settings.connections = self.configuration.delivery.connections
+        let senders = SenderRegistry(settings: settings, logger: parts.logger)
+        var pace = DeliveryWorker.Configuration()
+        pace.devices = self.configuration.delivery.devices
+        return [
+            self.admin(parts, port: self.configuration.workers.deliveryPort),
+            senders,
+            DeliveryWorker(
+                senders: senders,
+                store: parts.store,
+                apps: parts.apps,
+                broker: parts.broker,
+                configuration: pace,
+                logger: parts.logger
+            ),
+        ]
+    }
+
+    private func sweeper(_ parts: Parts) -> Sweeper {
+        Sweeper(
+            hub: parts.hub,
+            store: parts.store,
+            apps: parts.apps,
+            broker: parts.broker,
+            leadership: LeaderLock(path: self.configuration.store.path + ".sweeper"),
+            logger: parts.logger
+        )
+    }
+
+    private func admin(_ parts: Parts, port: Int) -> AdminServer {
+        AdminServer(
+            host: self.configuration.workers.host,
+            port: port,
+            health: HealthReport(
+                store: parts.store,
+                broker: parts.broker,
+                registry: parts.registry,
+                logger: parts.logger
+            ),
+            logger: parts.logger
+        )
     }
 }

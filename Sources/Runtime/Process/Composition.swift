@@ -1,0 +1,75 @@
+package import Broker
+import BrokerRabbitMQ
+import Hub
+import HubEmbedded
+package import Logging
+package import ServiceLifecycle
+package import Store
+import StoreSQLite
+
+/// Makes the drivers that a configuration asks for: the only place that knows them.
+package enum Composition {
+    /// Opens the store, and brings its tables up to date.
+    ///
+    /// - Parameters:
+    ///   - configuration: Where it is.
+    ///   - logger: Gets the store's words.
+    /// - Returns: The store; as a service it keeps its log short.
+    /// - Throws: ``ConfigurationError`` where the file cannot be opened.
+    package static func openStore(
+        _ configuration: PushlineConfiguration,
+        logger: Logger
+    ) async throws -> any ResultStore & Service {
+        do {
+            return try await SQLiteStore.open(
+                SQLiteStore.Configuration(
+                    path: configuration.store.path,
+                    maximumBacklog: configuration.store.backlog
+                ),
+                logger: logger
+            )
+        } catch let error as StoreError {
+            throw ConfigurationError("store.path: \(configuration.store.path) cannot be opened: \(error.message)")
+        }
+    }
+
+    /// Prepares the broker; as a service it connects and stays connected.
+    ///
+    /// - Parameters:
+    ///   - configuration: Where it is.
+    ///   - name: Shown for our connections in the broker's lists.
+    ///   - logger: Gets the broker's words.
+    /// - Returns: The broker.
+    /// - Throws: ``ConfigurationError`` where the address makes no sense.
+    package static func makeBroker(
+        _ configuration: PushlineConfiguration,
+        name: String,
+        logger: Logger
+    ) throws -> any MessageBroker & Service {
+        let broker = configuration.broker
+        do {
+            var settings = try RabbitMQConfiguration(
+                url: broker.url,
+                tls: RabbitMQConfiguration.TLS(
+                    authorityFile: broker.caFile,
+                    certificateFile: broker.certificateFile,
+                    keyFile: broker.keyFile
+                )
+            )
+            settings.connectionName = name
+            settings.heartbeat = broker.heartbeat
+            return RabbitMQBroker(settings, logger: logger)
+        } catch let error as RabbitMQConfiguration.Invalid {
+            throw ConfigurationError("broker.url: \(error.description)")
+        }
+    }
+
+    /// Makes the hub: every app's is the embedded one.
+    static func makeHub(
+        store: any ResultStore,
+        broker: any MessageBroker,
+        logger: Logger
+    ) -> any NotificationHub {
+        EmbeddedHub(store: store, broker: broker, logger: logger)
+    }
+}
