@@ -1,0 +1,163 @@
+import Foundation
+import HTTPTypes
+import PushModel
+import Store
+import Testing
+
+@testable import HTTPAPI
+
+@Suite struct AuthenticationTests {
+    @Test func onlyWhoIsKnownIsLetIn() async throws {
+        try await Harness.run { api async throws in
+            let unknown = Harness.As.bearer(APIKeySecret.make().text)
+            let refused: [Harness.As] = [
+                .nobody, .basic("alice", "wrong"), .basic("nobody", "x"), .basic("", ""), .basic("alice", ""),
+                .basic("al ice", "x"), .basic("alice", "other-password"), .header("Basic"), .header("Basic !!!"),
+                .header("Basic \(Data("no colon".utf8).base64EncodedString())"),
+                .header("Basic \(Data([0x61, 0x3A, 0xFF]).base64EncodedString())"), .header("Digest x"),
+                .header("Bearer"),
+                .header("Bearer plk_"), .bearer("abc"), unknown,
+            ]
+            for caller in refused {
+                let answer = try await api.call(.get, "/api/jobs", as: caller)
+                #expect(answer.status == 401, "\(caller)")
+                #expect(answer.headers[.wwwAuthenticate]?.contains("Basic realm") == true)
+            }
+            #expect(try await api.call(.get, "/api/jobs").status == 200)
+            let lowerCase = try #require(Harness.As.user("alice").header).replacing("Basic", with: "bAsIc")
+            #expect(try await api.call(.get, "/api/jobs", as: .header(lowerCase)).status == 200)
+        }
+    }
+
+    @Test func nobodyLearnsWhoIsKnown() async throws {
+        try await Harness.run { api async throws in
+            let before = api.passwords.computations
+            let wrong = try await api.call(.get, "/api/jobs", as: .basic("alice", "wrong"))
+            #expect(api.passwords.computations == before + 1)
+            let unknown = try await api.call(.get, "/api/jobs", as: .basic("zoe", "wrong"))
+            // The same work: a hash was computed for nobody too.
+            #expect(api.passwords.computations == before + 2)
+            #expect(wrong.text == unknown.text)
+            _ = try await api.store.setDisabled(true, account: try UserName("bob"), app: .default)
+            let disabled = try await api.call(.get, "/api/jobs", as: .user("bob"))
+            #expect(api.passwords.computations == before + 3)
+            #expect(disabled.text == wrong.text)
+        }
+    }
+
+    @Test func aRightPasswordIsRememberedAndAWrongOneIsNot() async throws {
+        try await Harness.run { api async throws in
+            for _ in 0..<5 { #expect(try await api.call(.get, "/api/jobs").status == 200) }
+            #expect(api.passwords.computations == 1)
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<8 { group.addTask { _ = try? await api.call(.get, "/api/jobs", as: .user("bob")) } }
+            }
+            #expect(api.passwords.computations == 2)
+            // A new password makes the old one worthless at once.
+            let account = Account(
+                app: .default,
+                name: try UserName("bob"),
+                role: .user,
+                isDisabled: false,
+                created: .now
+            )
+            try await api.store.put(account, passwordHash: PasswordHash.make("new", cost: Harness.cheap))
+            #expect(try await api.call(.get, "/api/jobs", as: .user("bob")).status == 401)
+            #expect(try await api.call(.get, "/api/jobs", as: .basic("bob", "new")).status == 200)
+        }
+    }
+
+    @Test func accountsAndKeysBelongToTheirApp() async throws {
+        try await Harness.run { api async throws in
+            #expect(try await api.call(.get, "/api/apps/other/jobs").status == 401)
+            #expect(
+                try await api.call(.get, "/api/apps/other/jobs", as: .basic("alice", "other-password")).status == 200
+            )
+            let key = try await api.key(.operator)
+            #expect(try await api.call(.get, "/api/jobs", as: key).status == 200)
+            #expect(try await api.call(.get, "/api/apps/default/jobs", as: key).status == 200)
+            #expect(try await api.call(.get, "/api/apps/other/jobs", as: key).status == 401)
+            #expect(try await api.call(.get, "/api/apps/missing/jobs", as: key).status == 404)
+            #expect(try await api.call(.get, "/api/apps/No%20App/jobs", as: key).status == 404)
+        }
+    }
+
+    @Test func aRevokedKeyIsWorthless() async throws {
+        try await Harness.run { api async throws in
+            let key = try await api.key(.sender, name: "shop")
+            #expect(try await api.call(.get, "/api/jobs", as: key).status == 200)
+            #expect(try await api.call(.delete, "/api/keys/shop", as: .user("root")).status == 204)
+            #expect(try await api.call(.get, "/api/jobs", as: key).status == 401)
+            #expect(try await api.call(.delete, "/api/keys/shop", as: .user("root")).status == 404)
+        }
+    }
+
+    @Test(arguments: [
+        ("Basic", "dave:dave", 200), ("bAsIc", "dave:dave", 200), ("Basic", "dave:dave:more", 200),
+        ("Basic", "dave:Dave", 403), ("Basic", "dave:", 403), ("Basic", ":", 403), ("Basic", "dave", 403),
+        ("Digest", "dave:dave", 403), ("Basic", "da ve:da ve", 403),
+    ])
+    func theDemonstrationSchemeIsAsTheOriginalHasIt(scheme: String, credentials: String, status: Int) async throws {
+        var options = Harness.Options()
+        options.spec.authentication = .demonstration
+        try await Harness.run(options) { api async throws in
+            let header = "\(scheme) \(Data(credentials.utf8).base64EncodedString())"
+            #expect(try await api.call(.get, "/api/jobs", as: .header(header)).status == status)
+            #expect(try await api.call(.get, "/api/jobs", as: .nobody).status == 403)
+            // The other app keeps the real scheme.
+            #expect(try await api.call(.get, "/api/apps/other/jobs", as: .header(header)).status == 401)
+        }
+    }
+
+    @Test func theDemonstrationSchemeEndsAtTheLoopback() async throws {
+        var options = Harness.Options()
+        options.spec.authentication = .demonstration
+        options.configuration.isLoopback = false
+        try await Harness.run(options) { api async throws in
+            #expect(try await api.call(.get, "/api/jobs", as: .basic("dave", "dave")).status == 403)
+        }
+    }
+
+    @Test func hashesAreSaltedAndReadBack() throws {
+        let first = try PasswordHash.make("pässword", cost: Harness.cheap)
+        #expect(try first != PasswordHash.make("pässword", cost: Harness.cheap))
+        let hash = try #require(PasswordHash(first))
+        #expect(try hash.matches("pässword"))
+        #expect(try !hash.matches("password"))
+        #expect(throws: InvalidValue.self) { try PasswordHash.make("") }
+        #expect(throws: InvalidValue.self) { try PasswordHash.make(String(repeating: "x", count: 1025)) }
+    }
+
+    @Test(arguments: [
+        "", "scrypt", "bcrypt$2$8$1$AAAA$AAAA", "scrypt$3$8$1$AAAA$AAAA", "scrypt$1073741824$8$1$AAAA$AAAA",
+        "scrypt$2$8$1$!$!",
+        "scrypt$2$8$1$AAAA$AAAA",
+    ])
+    func whatIsNoHashIsNotRead(text: String) { #expect(PasswordHash(text) == nil) }
+
+    @Test func theDecoyCostsWhatAccountsCost() throws {
+        let decoy = try #require(PasswordHash(PasswordVerifier.standardDecoy))
+        #expect(decoy.cost == .standard)
+    }
+
+    @Test func aSecretHas256RandomBits() {
+        let secret = APIKeySecret.make()
+        #expect(secret.text.hasPrefix("plk_"))
+        #expect(secret.text.utf8.count == 4 + 43)
+        #expect(secret.hash.count == 32)
+        #expect(APIKeySecret(secret.text)?.hash == secret.hash)
+        #expect(APIKeySecret.make().text != secret.text)
+    }
+
+    @Test func theCacheIsBoundedAndForgets() {
+        let cache = ExpiringCache<Int, Int>(lifetime: .seconds(60), capacity: 3)
+        for number in 0..<10 { cache.store(number, for: number) }
+        #expect((0..<10).filter { cache[$0] != nil } == [7, 8, 9])
+        cache.store(70, for: 7)
+        cache.store(11, for: 11)
+        #expect(cache[7] == 70)
+        let forgetful = ExpiringCache<Int, Int>(lifetime: .zero, capacity: 3)
+        forgetful.store(1, for: 1)
+        #expect(forgetful[1] == nil)
+    }
+}

@@ -1,0 +1,87 @@
+import HTTPTypes
+import PushModel
+import Testing
+
+@testable import HTTPAPI
+
+@Suite struct HostileInputTests {
+    private static let bodies: [[UInt8]] = [
+        [], [0], [0xFF, 0xFE], Array("\u{0}".utf8), Array("null".utf8), Array("[]".utf8), Array("\"\"".utf8),
+        Array("{".utf8),
+        [UInt8](repeating: UInt8(ascii: "["), count: 100_000), [UInt8](repeating: UInt8(ascii: "{"), count: 1000),
+        Array(#"{"to":{"user":"\u0000"},"body":"x"}"#.utf8),
+        Array(#"{"to":{"user":"bob"},"ttl":1e999999,"body":"x"}"#.utf8),
+        Array(#"{"Platform":"apns","Handle":"\u0000","Tags":["\ud800"]}"#.utf8),
+        Array(#"{"Platform":{"a":1},"Handle":[]}"#.utf8),
+        Array(#"{"name":"\u0000","role":"sender"}"#.utf8), Array(#"{"disabled":1e5}"#.utf8),
+        Array(#"{"message":"\u0000","richType":7,"content":"../../etc/passwd"}"#.utf8),
+    ]
+
+    private static let paths: [(HTTPRequest.Method, String)] = [
+        (.post, "/api/register?handle=%"), (.post, "/api/register?handle=%00%ff"), (.post, "/api/register?=&&=&handle"),
+        (.put, "/api/register/x"), (.put, "/api/register/%00"), (.put, "/api/register/%ff%zz"),
+        (.delete, "/api/register/%2e%2e"),
+        (.post, "/api/notifications"), (.post, "/api/notifications?pns=apns&to_tag=bob"),
+        (.post, "/api/notifications?pns=%00&to_tag=%00"), (.get, "/api/notifications/%00"), (.post, "/api/sends"),
+        (.get, "/api/jobs?cursor=%00"), (.get, "/api/jobs?since=99999999999-01-01T00:00:00Z"),
+        (.get, "/api/jobs/%00/deliveries"),
+        (.get, "/api/registrations?user=%00"), (.delete, "/api/registrations/%00"), (.get, "/api/contents/%00"),
+        (.patch, "/api/accounts/%00"), (.patch, "/api/accounts/bob"), (.post, "/api/keys"), (.delete, "/api/keys/%00"),
+        (.get, "/api/apps/%00/jobs"), (.get, "/api/apps/default/jobs?limit=99999999999999999999"),
+    ]
+
+    @Test func nothingIsA500() async throws {
+        var options = Harness.Options()
+        options.configuration.classicWait = .seconds(3)
+        try await Harness.run(options) { api async throws in
+            for (method, path) in Self.paths {
+                for body in Self.bodies {
+                    let answer = try await api.call(method, path, as: .user("root"), bytes: body)
+                    #expect(
+                        answer.status < 500,
+                        "\(method) \(path) \(String(decoding: body.prefix(60), as: UTF8.self))"
+                    )
+                    if answer.status >= 400 {
+                        #expect(answer.headers[.contentType] == "application/problem+json")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func malformedJSONSaysWhere() async throws {
+        try await Harness.run { api async throws in
+            let answer = try await api.call(.post, "/api/sends", body: "{\"to\":\n {\"user\" \"bob\"}}")
+            #expect(answer.status == 400)
+            #expect(answer.json["detail"]?.text?.contains("line 2, column 10") == true, "\(answer.text)")
+        }
+    }
+
+    @Test func headersAreChecked() async throws {
+        try await Harness.run { api async throws in
+            let body = #"{"to":{"user":"bob"},"body":"x"}"#
+            for prefer in ["wait=", "wait=-1", "wait=99999999999999999999999", ";;,=", "wait=\"0\", respond-async"] {
+                let answer = try await api.call(.post, "/api/sends", body: body, headers: ["Prefer": prefer])
+                #expect([200, 202].contains(answer.status), "\(prefer)")
+            }
+            let long = String(repeating: "k", count: 256)
+            let refused = try await api.call(.post, "/api/sends", body: body, headers: ["Idempotency-Key": long])
+            #expect(refused.wrongMembers == ["Idempotency-Key"])
+            let type = try await api.call(.post, "/api/contents", body: "x", headers: ["Content-Type": "junk"])
+            #expect(type.wrongMembers == ["Content-Type"])
+        }
+    }
+
+    @Test(
+        arguments: [
+            (["respond-async"], true, nil), (["Respond-Async, WAIT=7"], true, 7), (["wait=3", "wait=9"], false, 3),
+            (["wait = 4; x=y"], false, 4), (["return=minimal"], false, nil), ([], false, nil),
+            (["wait=\"5\""], false, 5),
+        ] as [([String], Bool, Int?)]
+    )
+    func preferencesAreRead(values: [String], respondAsync: Bool, wait: Int?) {
+        let preference = Preference(values)
+        #expect(preference.respondAsync == respondAsync)
+        #expect(preference.wait == wait)
+    }
+}

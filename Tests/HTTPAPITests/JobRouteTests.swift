@@ -1,0 +1,127 @@
+import HTTPTypes
+import PushModel
+import Store
+import Testing
+
+@testable import HTTPAPI
+
+@Suite struct JobRouteTests {
+    @Test func listsGoPieceByPiece() async throws {
+        try await Harness.run { api async throws in
+            var sent: [String] = []
+            for number in 0..<5 {
+                let body = #"{"to":{"user":"bob"},"body":"\#(number)"}"#
+                let answer = try await api.call(.post, "/api/sends", body: body, headers: ["Prefer": "wait=5"])
+                sent.append(try #require(answer.json["id"]?.text))
+            }
+            var seen: [String] = []
+            var cursor: String? = ""
+            while let next = cursor {
+                let page = try await api.call(.get, "/api/jobs?limit=2\(next.isEmpty ? "" : "&cursor=\(next)")")
+                #expect(page.status == 200)
+                seen += page.json["items"]?.elements.compactMap { $0["id"]?.text } ?? []
+                cursor = page.json["cursor"]?.text
+            }
+            #expect(seen == sent.reversed())
+            for query in [
+                "state=completed&kind=send", "since=2020-01-01T00:00:00Z", "since=2020-01-01T00:00:00.5%2B01:00",
+                "user=alice",
+            ] {
+                #expect(try await api.call(.get, "/api/jobs?\(query)").json["items"]?.elements.count == 5, "\(query)")
+            }
+            for query in ["state=running", "kind=register", "since=2999-01-01T00:00:00Z", "pns=wns"] {
+                #expect(
+                    try await api.call(.get, "/api/jobs?\(query)").json["items"]?.elements.isEmpty == true,
+                    "\(query)"
+                )
+            }
+        }
+    }
+
+    @Test func whatIsWrongIsNamed() async throws {
+        try await Harness.run { api async throws in
+            let id = try #require(
+                try await api.call(.post, "/api/sends", body: #"{"to":{"user":"bob"},"body":"x"}"#).json["id"]?.text
+            )
+            for (path, member) in [
+                ("/api/jobs?state=done", "state"), ("/api/jobs?kind=x", "kind"), ("/api/jobs?pns=adm", "pns"),
+                ("/api/jobs?user=a%20b", "user"), ("/api/jobs?since=yesterday", "since"),
+                ("/api/jobs?limit=0", "limit"),
+                ("/api/jobs?limit=1001", "limit"), ("/api/jobs?limit=x", "limit"), ("/api/jobs?cursor=junk", "cursor"),
+                ("/api/jobs?cursor=", "cursor"), ("/api/jobs?colour=red", "colour"),
+                ("/api/jobs?limit=1&limit=2", "limit"),
+                ("/api/jobs?user=%zz", "user"), ("/api/jobs?user=%ff", "user"), ("/api/jobs/\(id)?x=1", "x"),
+                ("/api/jobs/\(id)/deliveries?outcome=lost", "outcome"),
+                ("/api/jobs/\(id)/deliveries?cursor=!", "cursor"),
+                ("/api/registrations?tag=a%20b", "tag"), ("/api/registrations?state=x", "state"),
+                ("/api/registrations?cursor=junk", "cursor"),
+            ] {
+                let answer = try await api.call(.get, path)
+                #expect(answer.status == 400, "\(path): \(answer.text)")
+                #expect(answer.wrongMembers == [member], "\(path): \(answer.text)")
+            }
+            for (path, count) in [
+                ("/api/jobs/\(id)/deliveries", 0), ("/api/jobs/\(id)/deliveries?outcome=retired-service&pns=mpns", 0),
+            ] {
+                let answer = try await api.call(.get, path)
+                #expect(answer.json["items"]?.elements.count == count)
+            }
+        }
+    }
+
+    @Test(arguments: ["x", "00000000-0000-7000-8000-000000000000", "%00", "..", "%2e%2e", "a%2Fb"])
+    func noSuchJob(id: String) async throws {
+        try await Harness.run { api async throws in
+            #expect(try await api.call(.get, "/api/jobs/\(id)").status == 404)
+            #expect(try await api.call(.delete, "/api/jobs/\(id)").status == 404)
+        }
+    }
+
+    @Test func aSendIsStoppedOnce() async throws {
+        var options = Harness.Options()
+        options.hub = .isSilent
+        try await Harness.run(options) { api async throws in
+            let answer = try await api.call(.post, "/api/sends", body: #"{"to":{"user":"bob"},"body":"x"}"#)
+            let path = try #require(answer.headers[.location])
+            let stopped = try await api.call(.delete, path)
+            #expect([200, 202].contains(stopped.status))
+            #expect(["cancelled", "cancelling"].contains(stopped.json["state"]?.text))
+            if stopped.status == 200 { #expect(try await api.call(.delete, path).status == 409) }
+        }
+    }
+
+    @Test func countsAddUp() throws {
+        var tally = Tally()
+        tally.targets = 10
+        tally.accepted = 6
+        tally.failed = [.unregistered: 2]
+        tally.expired = 1
+        let job = Job(
+            id: .make(),
+            sequence: 1,
+            app: .default,
+            user: nil,
+            key: "shop",
+            priority: .normal,
+            work: .send(SendRequest(audience: .tag(try Tag("a")), content: .message(.init(body: "x")))),
+            state: .retrying,
+            hubState: .enqueued,
+            result: nil,
+            reason: nil,
+            accepted: .now,
+            started: .now,
+            finished: nil,
+            expires: .now.advanced(by: .seconds(60)),
+            due: .now,
+            tallies: [.apns: tally, .fcm: tally],
+            traceparent: nil
+        )
+        let text = JobText(job: job, prefix: "/api/").value
+        #expect(text["totals"]?["targets"]?.number == 20)
+        #expect(text["totals"]?["open"]?.number == 2)
+        #expect(text["counts"]?["apns"]?["failed"]?["unregistered"]?.number == 2)
+        #expect(text["progress"]?.number == 0.9)
+        #expect(text["due"]?.text != nil)
+        #expect(text["state"]?.text == "retrying")
+    }
+}

@@ -1,0 +1,106 @@
+import HTTPTypes
+import HummingbirdTesting
+import PushModel
+import Testing
+
+@testable import HTTPAPI
+
+@Suite struct LimitTests {
+    private static let send = #"{"to":{"user":"bob"},"body":"x"}"#
+
+    @Test(arguments: [TestingSetup.router, .live])
+    func aBodyThatIsTooLargeIsRefused(setup: TestingSetup) async throws {
+        var options = Harness.Options()
+        options.setup = setup
+        options.configuration.maximumBodySize = 1000
+        options.configuration.maximumContentSize = 2000
+        try await Harness.run(options) { api async throws in
+            let large = try await api.call(.post, "/api/sends", body: String(repeating: " ", count: 1001))
+            #expect(large.status == 413)
+            #expect(try await api.call(.post, "/api/sends", body: String(repeating: " ", count: 1000)).status == 400)
+            #expect(try await api.call(.post, "/api/contents", body: String(repeating: "x", count: 2000)).status == 201)
+            #expect(try await api.call(.post, "/api/contents", body: String(repeating: "x", count: 2001)).status == 413)
+            #expect(try await api.call(.post, "/api/contents", body: "").status == 400)
+        }
+    }
+
+    @Test func tooManyRequestsASecondAre429() async throws {
+        var options = Harness.Options()
+        options.configuration.requestsPerSecond = 3
+        try await Harness.run(options) { api async throws in
+            var statuses: [Int] = []
+            for _ in 0..<8 { statuses.append(try await api.call(.get, "/api/jobs").status) }
+            #expect(statuses.prefix(3) == [200, 200, 200])
+            #expect(statuses.contains(429))
+            let late = try await api.call(.get, "/api/jobs")
+            if late.status == 429 { #expect(late.headers[.retryAfter] == "1") }
+            // Another account has a bucket of its own.
+            #expect(try await api.call(.get, "/api/jobs", as: .user("bob")).status == 200)
+        }
+    }
+
+    @Test func theBucketFillsWithTime() throws {
+        let limiter = RateLimiter()
+        let caller = Caller(app: .default, identity: .key("k"), role: .sender)
+        let start = ContinuousClock.now
+        #expect(limiter.take(caller, rate: nil, now: start) == nil)
+        for _ in 0..<2 { #expect(limiter.take(caller, rate: 2, now: start) == nil) }
+        #expect(limiter.take(caller, rate: 2, now: start) == 1)
+        #expect(limiter.take(caller, rate: 2, now: start + .milliseconds(600)) == nil)
+        #expect(limiter.take(caller, rate: 2, now: start + .milliseconds(700)) == 1)
+        for _ in 0..<2 { #expect(limiter.take(caller, rate: 2, now: start + .seconds(100)) == nil) }
+        #expect(limiter.take(caller, rate: 2, now: start + .seconds(100)) != nil)
+    }
+
+    @Test func tooManyRequestsUnderWayAre503AndHealthIsStillTold() async throws {
+        var options = Harness.Options()
+        options.hub = .isSilent
+        options.configuration.requestsInFlight = 2
+        options.configuration.classicWait = .seconds(2)
+        try await Harness.run(options) { api async throws in
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<2 { group.addTask { try await api.call(.post, "/api/register").status } }
+                try await Task.sleep(for: .milliseconds(700))
+                let full = try await api.call(.get, "/api/jobs")
+                #expect(full.status == 503)
+                #expect(full.headers[.retryAfter] == "1")
+                #expect(try await api.call(.get, "/healthz", as: .nobody).status == 200)
+                for try await status in group { #expect(status == 503) }
+            }
+            #expect(try await api.call(.get, "/api/jobs").status == 200)
+        }
+    }
+
+    @Test func unknownPathsAndMethodsAreTold() async throws {
+        try await Harness.run { api async throws in
+            for path in [
+                "/", "/api", "/api/", "/api/nothing", "/api/jobs/", "//api/jobs", "/api/apps/default", "/API/jobs",
+            ] {
+                let answer = try await api.call(.get, path)
+                #expect(answer.status == 404, "\(path)")
+                #expect(answer.json["status"]?.number == 404)
+            }
+            let wrong = try await api.call(.put, "/api/jobs")
+            #expect(wrong.status == 405)
+            #expect(wrong.headers[.allow] == "GET, HEAD")
+            #expect(try await api.call(.get, "/api/register").headers[.allow] == "POST")
+            #expect(
+                try await api.call(HTTPRequest.Method("BREW") ?? .trace, "/api/register/x").headers[.allow]
+                    == "DELETE, PUT"
+            )
+            let head = try await api.call(.head, "/api/jobs")
+            #expect(head.status == 200)
+            #expect(head.bytes.isEmpty)
+        }
+    }
+
+    @Test func healthIsOpen() async throws {
+        try await Harness.run { api async throws in
+            for path in ["/healthz", "/readyz", "/metrics", "/openapi.yaml"] {
+                #expect(try await api.call(.get, path, as: .nobody).status == 200, "\(path)")
+            }
+            #expect(try await api.call(.get, "/metrics", as: .nobody).text == "up 1\n")
+            #expect(try await api.call(.get, "/readyz", as: .nobody).json["broker"]?.text == "connected")
+        }
+    }
+}

@@ -1,0 +1,204 @@
+import Broker
+import HTTPTypes
+import PushModel
+import Store
+import Testing
+
+@testable import HTTPAPI
+
+@Suite struct SendTests {
+    private static let valid = #"{"to":{"user":"bob"},"title":"t","body":"b","data":{"k":"v"}}"#
+
+    @Test func aSendIsAcceptedAndTold() async throws {
+        try await Harness.run { api async throws in
+            let answer = try await api.call(.post, "/api/sends", body: Self.valid)
+            #expect(answer.status == 202)
+            let id = try #require(answer.json["id"]?.text)
+            #expect(answer.headers[.location] == "/api/jobs/\(id)")
+            #expect(answer.headers[.job] == id)
+            #expect(answer.json["kind"]?.text == "send")
+            let job = try await api.call(.get, "/api/jobs/\(id)")
+            #expect(job.status == 200)
+            #expect(job.json["user"]?.text == "alice")
+            #expect(job.json["to"]?.elements.compactMap(\.text) == ["username:bob"])
+        }
+    }
+
+    @Test func waitingBringsTheHubsAnswer() async throws {
+        try await Harness.run { api async throws in
+            let answer = try await api.call(.post, "/api/sends", body: Self.valid, headers: ["Prefer": "wait=5"])
+            #expect(answer.status == 200)
+            #expect(answer.headers[.preferenceApplied] == "wait=5")
+            #expect(answer.json["hubState"]?.text == "NoTargetFound")
+            #expect(answer.json["state"]?.text == "completed")
+            #expect(answer.json["progress"]?.number == 1)
+        }
+    }
+
+    @Test func anotherAppsPathLeadsThere() async throws {
+        try await Harness.run { api async throws in
+            let other = Harness.As.basic("alice", "other-password")
+            let answer = try await api.call(.post, "/api/apps/other/sends", as: other, body: Self.valid)
+            #expect(answer.status == 202)
+            let path = try #require(answer.headers[.location])
+            #expect(path.hasPrefix("/api/apps/other/jobs/"))
+            #expect(try await api.call(.get, path, as: other).status == 200)
+            let id = try #require(answer.json["id"]?.text)
+            #expect(try await api.call(.get, "/api/jobs/\(id)").status == 404)
+            #expect(try await api.call(.get, "/api/jobs/\(id)", as: .user("root")).status == 404)
+        }
+    }
+
+    @Test(arguments: [
+        (#"{}"#, "to"),
+        (#"{"to":"bob","body":"x"}"#, "to"),
+        (#"{"to":{},"body":"x"}"#, "to"),
+        (#"{"to":{"user":"a","tag":"b"},"body":"x"}"#, "to"),
+        (#"{"to":{"user":"a b"},"body":"x"}"#, "to.user"),
+        (#"{"to":{"user":7},"body":"x"}"#, "to.user"),
+        (#"{"to":{"usr":"a"},"body":"x"}"#, "to.usr"),
+        (#"{"to":{"tag":"a||b"},"body":"x"}"#, "to.tag"),
+        (#"{"to":{"tags":[]},"body":"x"}"#, "to.tags"),
+        (#"{"to":{"tags":["a",1]},"body":"x"}"#, "to.tags[1]"),
+        (#"{"to":{"tags":["a","("]},"body":"x"}"#, "to.tags[1]"),
+        (#"{"to":{"user":"bob"}}"#, "body"),
+        (#"{"to":{"user":"bob"},"body":7}"#, "body"),
+        (#"{"to":{"user":"bob"},"body":"x","Body":"y"}"#, "Body"),
+        (#"{"to":{"user":"bob"},"body":"x","body":"y"}"#, "body"),
+        (#"{"to":{"user":"bob"},"body":"x","sound":"y"}"#, "sound"),
+        (#"{"to":{"user":"bob"},"body":"x","data":{"a":1}}"#, "data.a"),
+        (#"{"to":{"user":"bob"},"body":"x","data":{"aps":"1"}}"#, "data.aps"),
+        (#"{"to":{"user":"bob"},"body":"x","data":{"google.x":"1"}}"#, "data.google.x"),
+        (#"{"to":{"user":"bob"},"body":"x","platforms":"apns"}"#, "platforms"),
+        (#"{"to":{"user":"bob"},"body":"x","platforms":["adm"]}"#, "platforms[0]"),
+        (#"{"to":{"user":"bob"},"body":"x","platforms":[]}"#, "platforms"),
+        (#"{"to":{"user":"bob"},"body":"x","priority":"urgent"}"#, "priority"),
+        (#"{"to":{"user":"bob"},"body":"x","ttl":-1}"#, "ttl"),
+        (#"{"to":{"user":"bob"},"body":"x","ttl":1.5}"#, "ttl"),
+        (#"{"to":{"user":"bob"},"body":"x","ttl":1e400}"#, "ttl"),
+        (#"{"to":{"user":"bob"},"body":"x","ttl":99999999999999999999999}"#, "ttl"),
+        (#"{"to":{"user":"bob"},"body":"x","collapse":""}"#, "collapse"),
+        (#"{"to":{"user":"bob"},"body":"x","collapse":"é"}"#, "collapse"),
+    ])
+    func whatIsWrongIsNamed(body: String, member: String) async throws {
+        try await Harness.run { api async throws in
+            let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: body)
+            #expect(answer.status == 400, "\(answer.text)")
+            #expect(answer.wrongMembers == [member], "\(answer.text)")
+            #expect(answer.headers[.contentType] == "application/problem+json")
+            #expect(try await api.store.jobs(JobQuery(app: .default)).items.isEmpty)
+        }
+    }
+
+    @Test func thePayloadIsMeasuredForTheServicesOfTheApp() async throws {
+        var options = Harness.Options()
+        options.spec.wns = AppSpec.WNS(clientID: "c", clientSecretFile: "f", tokenURL: "https://x")
+        try await Harness.run(options) { api async throws in
+            // 4,500 bytes are too much for APNs, not for WNS.
+            let text = String(repeating: "x", count: 4500)
+            let fits = try await api.call(.post, "/api/sends", body: #"{"to":{"user":"bob"},"body":"\#(text)"}"#)
+            #expect(fits.status == 202)
+            let apns = #"{"to":{"user":"bob"},"body":"\#(text)","platforms":["apns"]}"#
+            let large = try await api.call(.post, "/api/sends", body: apns)
+            #expect(large.status == 400)
+            #expect(large.wrongMembers == ["body"])
+        }
+    }
+
+    @Test func aRepeatIsTheSameJob() async throws {
+        try await Harness.run { api async throws in
+            let key = ["Idempotency-Key": "order-1"]
+            let first = try await api.call(.post, "/api/sends", body: Self.valid, headers: key)
+            let again = try await api.call(
+                .post,
+                "/api/sends",
+                body: Self.valid,
+                headers: key.merging(["Prefer": "wait=1"]) { $1 }
+            )
+            #expect(first.status == 202)
+            #expect(again.json["id"] == first.json["id"])
+            let changed = try await api.call(.post, "/api/sends", body: Self.valid + " ", headers: key)
+            #expect(changed.status == 422)
+            #expect(changed.wrongMembers == ["Idempotency-Key"])
+            let another = try await api.call(.post, "/api/sends", as: .user("bob"), body: Self.valid, headers: key)
+            #expect(another.status == 202)
+            #expect(another.json["id"] != first.json["id"])
+            #expect(
+                try await api.call(.post, "/api/sends", body: Self.valid, headers: ["Idempotency-Key": "a b"]).status
+                    == 400
+            )
+        }
+    }
+
+    @Test func repeatsAtOnceAreOneJob() async throws {
+        try await Harness.run { api async throws in
+            let ids = try await withThrowingTaskGroup(of: String?.self) { group in
+                for _ in 0..<12 {
+                    group.addTask {
+                        try await api.call(.post, "/api/sends", body: Self.valid, headers: ["Idempotency-Key": "k"])
+                            .json["id"]?.text
+                    }
+                }
+                return try await group.reduce(into: Set<String?>()) { $0.insert($1) }
+            }
+            #expect(ids.count == 1 && !ids.contains(nil))
+            #expect(try await api.store.jobs(JobQuery(app: .default)).items.count == 1)
+        }
+    }
+
+    @Test func aRefusalLeavesTheKeyFree() async throws {
+        try await Harness.run { api async throws in
+            let key = ["Idempotency-Key": "k"]
+            #expect(try await api.call(.post, "/api/sends", body: "{}", headers: key).status == 400)
+            #expect(try await api.call(.post, "/api/sends", body: Self.valid, headers: key).status == 202)
+        }
+    }
+
+    @Test func aBrokerThatIsDownDelaysAndRefusesNothing() async throws {
+        try await Harness.run { api async throws in
+            api.broker.setUnavailable(true)
+            let start = ContinuousClock.now
+            let answer = try await api.call(.post, "/api/sends", body: Self.valid)
+            #expect(answer.status == 202)
+            #expect(ContinuousClock.now - start < .seconds(2))
+            let ready = try await api.call(.get, "/readyz", as: .nobody)
+            #expect(ready.status == 200)
+            #expect(ready.json["broker"]?.text == "disconnected")
+            // What was not published is due for the sweeper.
+            let due = try await api.store.dueJobs(overdue: .zero, limit: 10)
+            #expect(due.map(\.id.description) == [answer.json["id"]?.text])
+        }
+    }
+
+    @Test func aFullBacklogIs503() async throws {
+        var options = Harness.Options()
+        options.hub = .isSilent
+        options.backlog = 1
+        try await Harness.run(options) { api async throws in
+            #expect(try await api.call(.post, "/api/sends", body: Self.valid).status == 202)
+            let full = try await api.call(.post, "/api/sends", body: Self.valid)
+            #expect(full.status == 503)
+            #expect(full.headers[.retryAfter] != nil)
+        }
+    }
+
+    @Test func anotherMediaTypeIs415() async throws {
+        try await Harness.run { api async throws in
+            let form = ["Content-Type": "application/x-www-form-urlencoded"]
+            #expect(try await api.call(.post, "/api/sends", body: Self.valid, headers: form).status == 415)
+            let vendor = ["Content-Type": "application/vnd.push+json; charset=utf-8"]
+            #expect(try await api.call(.post, "/api/sends", body: Self.valid, headers: vendor).status == 202)
+        }
+    }
+
+    @Test func aTraceTravelsWithTheJob() async throws {
+        try await Harness.run { api async throws in
+            let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+            for (sent, kept) in [(trace, trace), ("00-xyz", nil)] {
+                let answer = try await api.call(.post, "/api/sends", body: Self.valid, headers: ["traceparent": sent])
+                let id = try #require(answer.json["id"]?.text.flatMap(JobID.init))
+                #expect(try await api.store.job(id, app: .default)?.traceparent == kept)
+            }
+        }
+    }
+}
