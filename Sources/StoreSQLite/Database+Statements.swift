@@ -103,6 +103,16 @@ enum StoredJSON {
     }
 }
 
+extension DatabaseError {
+    /// The fault is the file's, not the statement's: nothing of the transaction can be kept.
+    var endsGroup: Bool {
+        switch self.resultCode {
+        case .SQLITE_CONSTRAINT, .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_RANGE, .SQLITE_TOOBIG: false
+        default: true
+        }
+    }
+}
+
 extension StoreError {
     /// What a fault of SQLite means to whoever uses the store.
     init(_ error: DatabaseError) {

@@ -29,6 +29,9 @@ final class GroupWriter: Sendable {
     private let logger: Logger
     private let queue = DispatchQueue(label: "pushline.store.writer", qos: .userInitiated)
     private let state = NIOLockedValueBox(State())
+    private let commitCount = NIOLockedValueBox(0)
+    private let commitTime = Timer(label: "store.commit.duration")
+    private let commitSize = Recorder(label: "store.commit.changes")
 
     init(pool: DatabasePool, lock: FileLock, clock: StoreClock, patience: Duration, logger: Logger) {
         self.pool = pool
@@ -67,14 +70,13 @@ final class GroupWriter: Sendable {
         let finish: @Sendable ((any Error)?) -> Void
     }
 
-    /// Holds what a change gave until it is durable. Used on the writer's queue alone, first by `perform`, then by `finish`.
+    /// Holds what a change gave until it is durable.
     private final class Slot<Value: Sendable>: Sendable {
         let value = NIOLockedValueBox<Value?>(nil)
     }
 
-    /// How many commits there were; for tests and metrics.
+    /// How many commits there were.
     var commits: Int { self.commitCount.withLockedValue { $0 } }
-    private let commitCount = NIOLockedValueBox(0)
 
     /// Does a change and returns when it is durable.
     ///
@@ -141,6 +143,7 @@ final class GroupWriter: Sendable {
         do {
             try self.lock.withLock(within: self.patience) {
                 try self.pool.writeWithoutTransaction { database in
+                    if database.isInsideTransaction { try database.rollback() }
                     try database.inTransaction(.immediate) {
                         let counts = Counts()
                         while results.count < Self.maximumGroup,
@@ -159,8 +162,8 @@ final class GroupWriter: Sendable {
                 }
             }
             self.commitCount.withLockedValue { $0 += 1 }
-            Timer(label: "store.commit.duration").recordSeconds((ContinuousClock.now - start).inSeconds)
-            Recorder(label: "store.commit.changes").record(results.count)
+            self.commitTime.recordSeconds((ContinuousClock.now - start).inSeconds)
+            self.commitSize.record(results.count)
         } catch {
             let fault = self.fault(error)
             self.logger.debug("A group of changes was not committed", metadata: ["store.error": "\(fault)"])
@@ -185,7 +188,7 @@ final class GroupWriter: Sendable {
             return nil
         } catch {
             let fault = self.fault(error)
-            let isOwn = (error as? DatabaseError).map { $0.resultCode == .SQLITE_CONSTRAINT } ?? true
+            let isOwn = (error as? DatabaseError).map { !$0.endsGroup } ?? true
             guard isOwn, database.isInsideTransaction else { throw fault }
             try database.run("ROLLBACK TO change")
             try database.run("RELEASE change")

@@ -62,6 +62,8 @@ struct JobRow {
     ///   - database: Where its counts and open batches are.
     ///   - clock: Tells when it goes on.
     ///   - unwritten: Counts that are not yet in the table.
+    /// - Returns: The job with its counts, seen as retrying where all of it waits.
+    /// - Throws: ``StoreError`` where a row makes no sense; what SQLite says.
     func job(
         in database: Database,
         clock: StoreClock,

@@ -46,7 +46,7 @@ extension SQLiteStore: JobStore {
         guard !jobs.isEmpty else { return }
         try await self.write { context in
             for job in jobs {
-                // Only one that nobody has claimed: a planner's own lease is not shortened or lengthened from here.
+                // A planner may have taken it already: its longer lease stays.
                 try context.database.run(
                     "UPDATE job SET due = max(due, ?) WHERE id = ? AND due IS NOT NULL",
                     [context.now + lease.milliseconds, job.blob]
@@ -196,6 +196,7 @@ extension WriteContext {
     ///   - result: What it came to.
     ///   - text: The result as JSON.
     /// - Returns: The waiter's routing key, when this ended the job.
+    /// - Throws: What SQLite says.
     func finishRegister(_ id: JobID, result: RegisterResult, text: String) throws -> String? {
         let state: Job.State
         let reason: String?

@@ -164,7 +164,9 @@ extension WriteContext {
         }
     }
 
-    /// Ends a send of which nothing was taken. Where batches were planned before, those are brought to their end instead.
+    /// Ends a send of which nothing was taken.
+    ///
+    /// Where batches were planned before, those are brought to their end instead.
     ///
     /// - Returns: The waiter's routing key, when this ended the job.
     func abandon(_ job: Int64, reason: String) throws -> String? {

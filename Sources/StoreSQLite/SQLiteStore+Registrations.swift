@@ -109,6 +109,7 @@ extension WriteContext {
     ///   - reason: Why, for the operator who asks.
     ///   - condition: What must hold besides.
     ///   - arguments: The condition's values.
+    /// - Throws: What SQLite says.
     func end(
         _ row: Int64,
         as state: Registration.State,

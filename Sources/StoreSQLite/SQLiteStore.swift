@@ -12,7 +12,9 @@ import Store
 package final class SQLiteStore: Sendable {
     /// How the store is opened.
     package struct Configuration: Sendable {
-        /// The file; made when missing. Beside it lie `-wal`, `-shm`, `.writer` and `.checkpointer`.
+        /// The file, made when missing.
+        ///
+        /// Beside it lie `-wal`, `-shm`, `.writer` and `.checkpointer`.
         package var path: String
         /// So many unfinished jobs are taken; nil = any number.
         package var maximumBacklog: Int?
@@ -118,6 +120,8 @@ package final class SQLiteStore: Sendable {
         settings.busyMode = .timeout(configuration.patience.inSeconds)
         settings.maximumReaderCount = configuration.readers
         settings.persistentReadOnlyConnections = true
+        // A rollback that fails must not end the process: the next group begins with another.
+        settings.allowsUnsafeTransactions = true
         settings.prepareDatabase { database in
             // Checkpoints are one process's work alone; 4 MB of pages a connection.
             try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")

@@ -146,6 +146,7 @@ enum Schema {
             created INTEGER NOT NULL,
             PRIMARY KEY (app, caller, route, key)
         ) STRICT, WITHOUT ROWID;
+        CREATE INDEX idempotency_job ON idempotency(job);
         """
 
     private static let batches = """
@@ -178,8 +179,9 @@ enum Schema {
             carried_reason TEXT,
             PRIMARY KEY (job, pns, page, attempt)
         ) STRICT, WITHOUT ROWID;
-        CREATE INDEX batch_open ON batch(job, published, attempt, due) WHERE open = 1;
-        CREATE INDEX batch_window ON batch(app, pns, priority) WHERE open = 1 AND published = 1;
+        -- open and published stand in the columns too, else SQLite would fetch each row for them.
+        CREATE INDEX batch_open ON batch(job, open, published, attempt, due) WHERE open = 1;
+        CREATE INDEX batch_window ON batch(app, pns, priority, open, published) WHERE open = 1 AND published = 1;
         CREATE INDEX batch_due ON batch(priority, due) WHERE open = 1 AND due IS NOT NULL;
 
         -- The fence: a batch and attempt is counted once. total = accepted + failed + expired + cancelled + carried.

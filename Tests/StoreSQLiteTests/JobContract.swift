@@ -1,0 +1,208 @@
+import PushModel
+import Store
+import Testing
+
+@testable import StoreSQLite
+
+/// What any store must do with jobs, apps, accounts and contents (rules 1, 12, 15 and 17).
+struct JobContract {
+    let keep: TemporaryStore
+    let scenario: Scenario
+    var store: any ResultStore { self.scenario.store }
+    var time: TestTime { self.keep.time }
+
+    init() throws {
+        self.keep = try TemporaryStore(maximumBacklog: 100)
+        self.scenario = Scenario(store: self.keep.store, time: self.keep.time)
+    }
+
+    private func new(_ key: String? = nil, hash: UInt8 = 1, caller: String = "account:a") throws -> NewJob {
+        NewJob(
+            app: .default,
+            work: .send(self.scenario.send(to: .tag(try Tag("t")))),
+            expires: self.time.wall.advanced(by: .seconds(60)),
+            traceparent: "00-1-2-01",
+            waiter: "w",
+            idempotency: key.map { .init(caller: caller, route: "POST /api/sends", key: $0, hash: [hash]) }
+        )
+    }
+
+    @Test func anAcceptedJobIsDueUntilItIsPublished() async throws {
+        let job = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t"))), user: UserName("ann"))
+        #expect(try await self.scenario.job(job.id) == job)
+        #expect(try await self.store.dueJobs(overdue: .seconds(1), limit: 10).isEmpty)
+        self.time.advance(.seconds(1))
+        let due = DueJob(id: job.id, app: .default, kind: .send, priority: .normal, traceparent: nil)
+        #expect(try await self.store.dueJobs(overdue: .seconds(1), limit: 10) == [due])
+        try await self.store.markPublished(jobs: [job.id], lease: .seconds(60))
+        #expect(try await self.store.dueJobs(overdue: .zero, limit: 10).isEmpty)
+        self.time.advance(.seconds(60))
+        #expect(try await self.store.dueJobs(overdue: .zero, limit: 10) == [due])
+        #expect(try await self.store.job(job.id, app: AppID("other")) == nil)
+    }
+
+    @Test func dueJobsComeMostUrgentFirst() async throws {
+        var ids: [Priority: JobID] = [:]
+        for priority in [Priority.low, .normal, .high] {
+            ids[priority] = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t"))), priority: priority)
+                .id
+            self.time.advance(.seconds(1))
+        }
+        let due = try await self.store.dueJobs(overdue: .zero, limit: 2)
+        #expect(due.map(\.id) == [ids[.high], ids[.normal]])
+    }
+
+    @Test func aRepeatGivesTheFirstJobAsItIsNow() async throws {
+        guard case .accepted(let first) = try await self.store.accept(self.new("k")) else { throw Unexpected("accept") }
+        _ = try await self.store.cancel(first.id, app: .default)
+        guard case .repeated(let again) = try await self.store.accept(self.new("k")) else { throw Unexpected("repeat") }
+        #expect(again.id == first.id)
+        #expect(again.state == .cancelled)
+        guard case .keyReused = try await self.store.accept(self.new("k", hash: 2)) else { throw Unexpected("reuse") }
+        guard case .accepted = try await self.store.accept(self.new("k", caller: "key:a")) else {
+            throw Unexpected("b")
+        }
+    }
+
+    @Test func ofManyRepeatsAtOnceOneIsAccepted() async throws {
+        let job = try self.new("race")
+        let ids = try await withThrowingTaskGroup(of: (JobID, Bool).self) { group in
+            for _ in 0..<32 {
+                group.addTask {
+                    var job = job
+                    job.id = .make()
+                    switch try await self.store.accept(job) {
+                    case .accepted(let job): return (job.id, true)
+                    case .repeated(let job): return (job.id, false)
+                    case .keyReused: throw Unexpected("reused")
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(Set(ids.map(\.0)).count == 1)
+        #expect(ids.filter(\.1).count == 1)
+    }
+
+    @Test func theBacklogIsBounded() async throws {
+        var last: Job?
+        for _ in 0..<100 { last = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t")))) }
+        let error = await #expect(throws: StoreError.self) { _ = try await self.store.accept(self.new()) }
+        #expect(error?.code == .backlogFull)
+        _ = try await self.store.cancel(try #require(last).id, app: .default)
+        guard case .accepted = try await self.store.accept(self.new()) else { throw Unexpected("not accepted") }
+    }
+
+    @Test func registerJobsEndOnceAndTellTheirWaiter() async throws {
+        var new = try self.new()
+        new.work = .register(.delete(.random()))
+        guard case .accepted(let job) = try await self.store.accept(new) else { throw Unexpected("accept") }
+        #expect(try await self.store.registerJob(job.id)?.id == job.id)
+        #expect(try await self.store.claim(job.id, lease: .seconds(1)) == nil)
+        #expect(try await self.store.finishRegister(job.id, result: .gone) == "w")
+        #expect(try await self.store.finishRegister(job.id, result: .done) == nil)
+        #expect(try await self.store.registerJob(job.id) == nil)
+        let done = try await self.scenario.job(job.id)
+        #expect(done.state == .completed)
+        #expect(done.result == .gone)
+    }
+
+    @Test func listsAreFilteredAndPaged() async throws {
+        var ids: [JobID] = []
+        for number in 0..<5 {
+            let user = number.isMultiple(of: 2) ? try UserName("even") : nil
+            let request = self.scenario.send(to: .tag(try Tag("t")), platforms: number == 3 ? [.wns] : [.apns])
+            ids.append(try await self.scenario.accept(request, user: user).id)
+            self.time.advance(.seconds(1))
+        }
+        var listed: [JobID] = []
+        var cursor: String?
+        repeat {
+            let page = try await self.store.jobs(JobQuery(app: .default, cursor: cursor, limit: 2))
+            listed += page.items.map(\.id)
+            cursor = page.cursor
+        } while cursor != nil
+        #expect(listed == ids.reversed())
+        func found(_ query: JobQuery) async throws -> [JobID] { try await self.store.jobs(query).items.map(\.id) }
+        #expect(try await found(JobQuery(app: .default, user: UserName("even"))) == [ids[4], ids[2], ids[0]])
+        #expect(try await found(JobQuery(app: .default, pns: .wns)) == [ids[3]])
+        #expect(try await found(JobQuery(app: .default, kind: .register)).isEmpty)
+        #expect(try await found(JobQuery(app: .default, state: .queued)).count == 5)
+        #expect(
+            try await found(JobQuery(app: .default, since: self.time.wall.advanced(by: .seconds(-2)))) == [
+                ids[4], ids[3],
+            ]
+        )
+        #expect(try await found(JobQuery(app: AppID("other"))).isEmpty)
+        let error = await #expect(throws: StoreError.self) {
+            _ = try await found(JobQuery(app: .default, cursor: "-1"))
+        }
+        #expect(error?.code == .invalidCursor)
+    }
+
+    @Test func appsAreDeclaredOnceUntilTheyChange() async throws {
+        var spec = AppSpec()
+        #expect(try await self.store.app(.default) == nil)
+        #expect(try await self.store.apply(spec, to: .default))
+        #expect(try await !self.store.apply(spec, to: .default))
+        spec.recording = .all
+        #expect(try await self.store.apply(spec, to: .default))
+        #expect(try await self.store.app(.default) == spec)
+        #expect(try await self.store.apps() == [.default: spec])
+    }
+
+    @Test func accountsAndKeysAreTheAppsOwn() async throws {
+        let other = try AppID("other")
+        let ann = Account(
+            app: .default,
+            name: try UserName("ann"),
+            role: .user,
+            isDisabled: false,
+            created: self.time.wall
+        )
+        try await self.store.put(ann, passwordHash: "h1")
+        #expect(try await self.store.account(ann.name, app: .default)?.account == ann)
+        #expect(try await self.store.account(ann.name, app: other) == nil)
+        #expect(try await self.store.setDisabled(true, account: ann.name, app: .default))
+        #expect(try await self.store.account(ann.name, app: .default)?.account.isDisabled == true)
+        #expect(try await !self.store.setDisabled(true, account: ann.name, app: other))
+        try await self.store.put(ann, passwordHash: "h2")
+        let again = try #require(try await self.store.account(ann.name, app: .default))
+        #expect(again.passwordHash == "h2")
+        #expect(!again.account.isDisabled)
+        let key = APIKey(app: .default, name: "backend", role: .sender, created: self.time.wall, revoked: nil)
+        try await self.store.add(key, hash: [1, 2])
+        let error = await #expect(throws: StoreError.self) { try await self.store.add(key, hash: [3]) }
+        #expect(error?.code == .conflict)
+        #expect(try await self.store.key(hash: [1, 2]) == key)
+        #expect(try await self.store.revokeKey(named: "backend", app: .default))
+        #expect(try await !self.store.revokeKey(named: "backend", app: .default))
+        #expect(try await self.store.key(hash: [1, 2])?.revoked == self.time.wall)
+        #expect(try await self.store.keys(app: other).isEmpty)
+        #expect(try await self.store.accounts(app: .default).count == 1)
+    }
+
+    @Test func contentsAndRichNotificationsAreKept() async throws {
+        let content = StoredContent(owner: try UserName("ann"), mediaType: "image/png", bytes: [0, 1, 255])
+        let id = try await self.store.put(content, app: .default)
+        #expect(try await self.store.content(id, app: .default) == content)
+        #expect(try await self.store.content(id, app: AppID("other")) == nil)
+        let new = NewRichNotification(
+            sender: nil,
+            addressee: try UserName("bob"),
+            message: "m",
+            richType: "img",
+            content: id,
+            isSecure: true
+        )
+        let number = try await self.store.add(new, app: .default)
+        #expect(number > 0)
+        try await self.store.markRead(number, app: .default, at: self.time.wall)
+        try await self.store.markRead(number, app: .default, at: self.time.wall.advanced(by: .seconds(5)))
+        let kept = try #require(try await self.store.richNotification(number, app: .default))
+        #expect(kept.read == self.time.wall)
+        #expect(kept.content == id)
+        #expect(kept.isSecure)
+        #expect(try await self.store.richNotification(number, app: AppID("other")) == nil)
+    }
+}

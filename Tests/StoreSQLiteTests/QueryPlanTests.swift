@@ -1,0 +1,174 @@
+import Foundation
+import GRDB
+import PushModel
+import Store
+import Testing
+
+@testable import StoreSQLite
+
+/// Every statement reaches its rows through an index (rule 9: the wrong one costs 500 times).
+struct QueryPlanTests {
+    private func plan(_ sql: String, in store: SQLiteStore) async throws -> [String] {
+        try await store.pool.read { database in
+            let statement = try database.makeStatement(sql: "EXPLAIN QUERY PLAN " + sql)
+            statement.setUncheckedArguments([])
+            return try Row.fetchAll(statement).map { $0["detail"] as String }
+        }
+    }
+
+    struct Pinned: Sendable, CustomTestStringConvertible {
+        let sql: String
+        let plan: [String]
+        var testDescription: String { String(self.sql.prefix(70)) }
+    }
+
+    static let pinned: [Pinned] = [
+        Pinned(
+            sql: AudienceReader.sql,
+            plan: [
+                "SEARCH t USING PRIMARY KEY (tag=? AND pns=? AND row>? AND row<?)",
+                "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)",
+            ]
+        ),
+        Pinned(
+            sql: "SELECT 1 FROM registration_tag WHERE tag = ? AND pns = ? AND row = ?",
+            plan: ["SEARCH registration_tag USING PRIMARY KEY (tag=? AND pns=? AND row=?)"]
+        ),
+        Pinned(
+            sql: "SELECT count(*) FROM batch WHERE app = ? AND pns = ? AND priority = ? AND open = 1 AND published = 1",
+            plan: [
+                "SEARCH batch USING COVERING INDEX batch_window (app=? AND pns=? AND priority=? AND open=? AND published=?)"
+            ]
+        ),
+        Pinned(
+            sql: "SELECT job, carried FROM batch WHERE priority = ? AND open = 1 AND due <= ? ORDER BY due LIMIT ?",
+            plan: ["SEARCH batch USING INDEX batch_due (priority=? AND due<?)"]
+        ),
+        Pinned(
+            sql: "SELECT id FROM job WHERE job.priority = ? AND job.due <= ? ORDER BY job.due LIMIT ?",
+            plan: ["SEARCH job USING INDEX job_due (priority=? AND due<?)"]
+        ),
+        Pinned(
+            sql: "SELECT 1 FROM batch WHERE batch.job = ? AND batch.open = 1",
+            plan: ["SEARCH batch USING COVERING INDEX batch_open (job=? AND open=?)"]
+        ),
+    ]
+
+    @Test(arguments: pinned)
+    func theHotQueriesKeepTheirIndexes(pinned: Pinned) async throws {
+        let keep = try TemporaryStore()
+        #expect(try await self.plan(pinned.sql, in: keep.store) == pinned.plan)
+    }
+
+    /// All that the store has prepared after a round of everything: nothing walks through a table or sorts a large set.
+    @Test func noStatementScansATable() async throws {
+        let keep = try TemporaryStore()
+        let contracts = Scenario(store: keep.store, time: keep.time)
+        try await Self.doEverything(contracts)
+        let prepared = "SELECT sql FROM sqlite_stmt"
+        var statements = try await keep.store.pool.writeWithoutTransaction { try String.fetchAll($0, sql: prepared) }
+        for _ in 0..<20 {
+            statements += try await keep.store.pool.read { try String.fetchAll($0, sql: prepared) }
+        }
+        let checked = Set(
+            statements.filter { sql in
+                ["SELECT", "UPDATE", "DELETE", "INSERT"].contains { sql.hasPrefix($0) } && !sql.contains("sqlite_")
+            }
+        )
+        #expect(checked.count > 40)
+        // Tables of one row, a queue that is read from its head, a list that is read whole.
+        let allowed = ["clock", "backlog", "dead_handle", "app"]
+        for sql in checked {
+            for step in try await self.plan(sql, in: keep.store)
+            where step.hasPrefix("SCAN ") || step.contains("TEMP B-TREE") {
+                let isAllowed =
+                    allowed.contains { step == "SCAN \($0)" || step.hasPrefix("SCAN \($0) USING") }
+                    || step == "SCAN CONSTANT ROW" || Self.sorts.contains { sql.contains($0) }
+                #expect(isAllowed, "\(step) in \(sql)")
+            }
+        }
+    }
+
+    /// Sorts of what is small: the parked batches of one job.
+    private static let sorts = ["SELECT due, carried_reason FROM batch", "max(row)"]
+
+    private static func doEverything(_ scenario: Scenario) async throws {
+        let store = scenario.store
+        let user = try UserName("ann")
+        let id = try await scenario.register(
+            user: "ann",
+            handle: "aa",
+            tags: ["t"],
+            expires: scenario.time.wall.advanced(by: .seconds(5))
+        )
+        try await scenario.register(user: "bob", handle: "bb", tags: ["t"])
+        let job = try await scenario.accept(scenario.send(to: .tag(Tag("t"))), user: user)
+        try await store.markPublished(jobs: [job.id], lease: .zero)
+        _ = try await store.dueJobs(overdue: .zero, limit: 5)
+        let key = try #require(try await scenario.plan(job).first)
+        _ = try await store.openBatches(app: .default, pns: .apns, priority: .normal)
+        _ = try await store.standing(of: [key])
+        _ = try await store.raiseStarts(batch: key)
+        _ = try await store.raiseStarts(job: job.id)
+        let dead = DeadHandle(
+            row: 2,
+            handle: Handle(stored: "bb"),
+            before: scenario.time.wall.advanced(by: .seconds(1)),
+            reason: ""
+        )
+        let carried = CarriedDevice(row: 1, tries: 1, wait: .zero)
+        let failure = DeviceFailure(row: 2, failure: .unregistered, status: 410, reason: "")
+        _ = try await store.record(
+            BatchOutcome(key: key, failures: [failure], carried: [carried], deadHandles: [dead], at: scenario.time.wall)
+        )
+        _ = try await store.job(job.id, app: .default)
+        _ = try await store.dueBatches(limit: 5)
+        _ = try await store.handles(of: [1], in: .tag(Tag("t")), app: .default, pns: .apns)
+        _ = try await store.prune(limit: 5)
+        for state in Job.State.allCases {
+            _ = try await store.jobs(
+                JobQuery(app: .default, state: state, pns: .apns, user: user, since: scenario.time.wall)
+            )
+            _ = try await store.jobs(JobQuery(app: .default, state: state, key: "k", kind: .send))
+        }
+        _ = try await store.deliveries(DeliveryQuery(job: job.id, app: .default, outcome: .accepted, pns: .apns))
+        _ = try await store.registrations(
+            RegistrationQuery(app: .default, user: user, tag: Tag("t"), pns: .apns, state: .live)
+        )
+        _ = try await store.registrations(RegistrationQuery(app: .default))
+        scenario.time.advance(.seconds(86_500))
+        _ = try await store.expireRegistrations(limit: 5)
+        _ = try await scenario.upsert(id, user: "ann", handle: "aa")
+        _ = try await store.change(.delete(id), app: .default, user: nil, sequence: scenario.sequence(), expires: nil)
+        _ = try await store.expireJobs(limit: 5, lease: .seconds(1))
+        scenario.time.advance(.seconds(10))
+        _ = try await store.expireJobs(limit: 5, lease: .seconds(1))
+        _ = try await store.cancel(job.id, app: .default)
+        let dead1 = DeadMessage(
+            queue: "q",
+            type: "deliver",
+            messageID: key.description,
+            app: nil,
+            reason: "",
+            body: [1]
+        )
+        try await store.bury(dead1)
+        try await store.put(
+            Account(app: .default, name: user, role: .user, isDisabled: false, created: scenario.time.wall),
+            passwordHash: ""
+        )
+        _ = try await store.account(user, app: .default)
+        _ = try await store.accounts(app: .default)
+        _ = try await store.setDisabled(true, account: user, app: .default)
+        let apiKey = APIKey(app: .default, name: "k", role: .user, created: scenario.time.wall, revoked: nil)
+        try await store.add(apiKey, hash: [1])
+        _ = try await store.key(hash: [1])
+        _ = try await store.keys(app: .default)
+        _ = try await store.revokeKey(named: "k", app: .default)
+        _ = try await store.apps()
+        let content = try await store.put(StoredContent(owner: nil, mediaType: "", bytes: []), app: .default)
+        _ = try await store.content(content, app: .default)
+        try await store.markRead(1, app: .default, at: scenario.time.wall)
+        _ = try await store.richNotification(1, app: .default)
+    }
+}

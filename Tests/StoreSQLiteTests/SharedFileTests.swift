@@ -1,0 +1,171 @@
+import Foundation
+import GRDB
+import PushModel
+import Store
+import Testing
+
+@testable import StoreSQLite
+
+/// What is SQLite's own: several processes on one file, crashes, locks, group commits, clocks (rule 8, rule 13).
+struct SharedFileTests {
+    @Test func writesThatComeTogetherAreCommittedTogether() async throws {
+        let keep = try TemporaryStore()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        let before = keep.store.writer.commits
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<500 {
+                group.addTask { _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t")))) }
+            }
+            try await group.waitForAll()
+        }
+        #expect(keep.store.writer.commits - before < 100)
+        #expect(try await keep.store.jobs(JobQuery(app: .default, limit: 1000)).items.count == 500)
+    }
+
+    @Test func oneFailureInAGroupUndoesNothingButItself() async throws {
+        let keep = try TemporaryStore()
+        let key = APIKey(app: .default, name: "same", role: .sender, created: keep.time.wall, revoked: nil)
+        let added = await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<20 {
+                group.addTask {
+                    do {
+                        try await keep.store.add(key, hash: [UInt8(number)])
+                        return true
+                    } catch { return false }
+                }
+                group.addTask {
+                    do {
+                        _ = try await keep.store.put(
+                            StoredContent(owner: nil, mediaType: "a/b", bytes: [1]),
+                            app: .default
+                        )
+                        return true
+                    } catch { return false }
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(added == 21)
+    }
+
+    @Test func twoStoresOnOneFileBothGetTheirTurn() async throws {
+        let keep = try TemporaryStore()
+        let stores = [keep.store, try keep.another()]
+        let slowest = try await withThrowingTaskGroup(of: Duration.self) { group in
+            for store in stores {
+                for _ in 0..<4 {
+                    group.addTask {
+                        let scenario = Scenario(store: store, time: keep.time)
+                        var slowest = Duration.zero
+                        for _ in 0..<50 {
+                            let start = ContinuousClock.now
+                            _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t"))))
+                            slowest = max(slowest, ContinuousClock.now - start)
+                        }
+                        return slowest
+                    }
+                }
+            }
+            return try await group.reduce(.zero) { max($0, $1) }
+        }
+        #expect(slowest < .seconds(2))
+        #expect(try await stores[1].jobs(JobQuery(app: .default, limit: 1000)).items.count == 400)
+    }
+
+    @Test func whatWasAcceptedOutlivesACrash() async throws {
+        let keep = try TemporaryStore()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        let job = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+        // The files as they are at this moment: what a killed process leaves.
+        let image = keep.folder.appendingPathComponent("crashed.sqlite").path
+        let path = keep.store.configuration.path
+        try FileManager.default.copyItem(atPath: path, toPath: image)
+        try FileManager.default.copyItem(atPath: path + "-wal", toPath: image + "-wal")
+        let other = try SQLiteStore(configuration: .init(path: image), source: keep.time)
+        #expect(try await other.job(job.id, app: .default) == job)
+    }
+
+    @Test func aLockedStoreIsUnavailableAndRecovers() async throws {
+        let keep = try TemporaryStore(patience: .milliseconds(200))
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        var settings = Configuration()
+        settings.allowsUnsafeTransactions = true
+        let foreign = try DatabaseQueue(path: keep.store.configuration.path, configuration: settings)
+        try await foreign.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        let error = await #expect(throws: StoreError.self) {
+            _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t"))))
+        }
+        #expect(error?.code == .unavailable)
+        try await keep.store.check()
+        try await foreign.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+        _ = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+        #expect(try await keep.store.jobs(JobQuery(app: .default)).items.count == 1)
+    }
+
+    @Test func aWriterThatIsStuckElsewhereMakesItUnavailable() async throws {
+        let keep = try TemporaryStore(patience: .milliseconds(200))
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        let lock = try FileLock(path: keep.store.configuration.path + ".writer")
+        #expect(lock.tryLock())
+        let error = await #expect(throws: StoreError.self) {
+            _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t"))))
+        }
+        #expect(error?.code == .unavailable)
+        lock.unlock()
+        _ = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+    }
+
+    @Test func aCancelledCallerLosesNothing() async throws {
+        let keep = try TemporaryStore()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        let task = Task {
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            return try await scenario.accept(scenario.send(to: .tag(try Tag("t"))))
+        }
+        let job = try await task.value
+        #expect(try await scenario.job(job.id).id == job.id)
+    }
+
+    @Test func leasesDoNotJumpWithTheWallClock() async throws {
+        let keep = try TemporaryStore()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        let job = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+        try await keep.store.markPublished(jobs: [job.id], lease: .seconds(60))
+        keep.time.jump(.seconds(86_400))
+        #expect(try await keep.store.dueJobs(overdue: .zero, limit: 1).isEmpty)
+        keep.time.jump(.seconds(-2 * 86_400))
+        keep.time.advance(.seconds(60))
+        #expect(try await keep.store.dueJobs(overdue: .zero, limit: 1).count == 1)
+    }
+
+    @Test(arguments: [Duration.seconds(3600), .seconds(-3600)])
+    func theClockGoesOnAfterARestartOfTheMachine(wall: Duration) async throws {
+        let keep = try TemporaryStore()
+        keep.time.advance(.seconds(100))
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        _ = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+        let before = keep.store.clock.now
+        let later = TestTime()
+        later.jump(wall)
+        later.reboot("second")
+        let again = try keep.another(time: later)
+        #expect(again.clock.now == max(before, later.wall.milliseconds))
+        // A process that starts within the same boot agrees.
+        later.advance(.seconds(5))
+        #expect(try keep.another(time: later).clock.now == again.clock.now)
+        #expect(try await again.dueJobs(overdue: .zero, limit: 1).count == 1)
+    }
+
+    @Test func theLogIsMovedIntoTheFileWhileItRuns() async throws {
+        let keep = try TemporaryStore()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        for _ in 0..<20 { _ = try await scenario.accept(scenario.send(to: .tag(Tag("t")))) }
+        let path = keep.store.configuration.path
+        let before = try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
+        let checkpointer = try Checkpointer(path: path, logger: keep.store.logger)
+        await checkpointer.turn()
+        let after = try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
+        #expect(try #require(after).intValue > #require(before).intValue)
+        checkpointer.stop()
+    }
+}
