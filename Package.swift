@@ -188,12 +188,15 @@ let package = Package(
         .testTarget(name: "PayloadsTests", dependencies: ["Payloads", "PushModel"]),
         .testTarget(
             name: "HTTP2EngineTests",
-            dependencies: ["HTTP2Engine", "PushlineSimulator", logging, nioCore, nioPosix, nioSSL]
+            dependencies: [
+                "HTTP2Engine", "PushlineSimulator", crypto, logging, nioConcurrency, nioCore, nioPosix, nioSSL,
+            ]
         ),
         .testTarget(
             name: "PushServicesTests",
             dependencies: [
-                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", logging, nioCore, nioPosix,
+                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", crypto, logging,
+                nioConcurrency, nioCore, nioPosix,
             ]
         ),
         .testTarget(
