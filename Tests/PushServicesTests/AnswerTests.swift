@@ -1,0 +1,194 @@
+import HTTP2Engine
+import PushModel
+import Testing
+
+@testable import PushServices
+
+@Suite("What answers mean")
+struct AnswerTests {
+    private static let sent = Timestamp(milliseconds: 1_800_000_000_000)
+
+    static let apns: [(Int, String, AnswerClass)] = [
+        (400, "BadCollapseId", .permanent), (400, "BadDeviceToken", .drop), (400, "BadExpirationDate", .permanent),
+        (400, "BadMessageId", .permanent), (400, "BadPriority", .permanent), (400, "BadTopic", .stop),
+        (400, "DeviceTokenNotForTopic", .drop), (400, "DuplicateHeaders", .permanent),
+        (400, "IdleTimeout", .connection),
+        (400, "InvalidPushType", .permanent), (400, "MissingDeviceToken", .permanent), (400, "MissingTopic", .stop),
+        (400, "PayloadEmpty", .permanent), (400, "TopicDisallowed", .stop), (403, "BadCertificate", .stop),
+        (403, "BadCertificateEnvironment", .stop), (403, "ExpiredProviderToken", .credential),
+        (403, "Forbidden", .stop),
+        (403, "InvalidProviderToken", .credential), (403, "MissingProviderToken", .stop),
+        (403, "UnrelatedKeyIdInToken", .connection), (403, "BadEnvironmentKeyIdInToken", .stop),
+        (403, "BadEnvironmentKeyInToken", .stop), (404, "BadPath", .permanent), (405, "MethodNotAllowed", .permanent),
+        (410, "Unregistered", .drop), (410, "ExpiredToken", .drop), (413, "PayloadTooLarge", .permanent),
+        (429, "TooManyProviderTokenUpdates", .wait), (429, "TooManyRequests", .waitDevice),
+        (500, "InternalServerError", .wait), (503, "ServiceUnavailable", .wait), (503, "Shutdown", .connection),
+        // What no table knows goes by its status.
+        (400, "NewReason", .permanent), (403, "NewReason", .stop), (410, "NewReason", .drop), (502, "NewReason", .wait),
+        (302, "NewReason", .stop),
+    ]
+
+    @Test("APNs", arguments: AnswerTests.apns)
+    func apns(status: Int, reason: String, expected: AnswerClass) {
+        let answer = APNsAnswers.answer(HTTP2Response(status: status, body: Array(#"{"reason":"\#(reason)"}"#.utf8)))
+        #expect(answer.answer == expected)
+        #expect(answer.reason == reason)
+    }
+
+    @Test("APNs' moment of a token's death is kept, in milliseconds")
+    func apnsTimestamp() {
+        let body = Array(#"{"reason":"Unregistered","timestamp":1700000000123}"#.utf8)
+        let result = APNsAnswers.answer(HTTP2Response(status: 410, body: body)).result(sent: Self.sent)
+        #expect(
+            result == .dead(before: Timestamp(milliseconds: 1_700_000_000_123), reason: "Unregistered", status: 410)
+        )
+        let bad = Array(#"{"reason":"BadDeviceToken"}"#.utf8)
+        #expect(
+            APNsAnswers.answer(HTTP2Response(status: 400, body: bad)).result(sent: Self.sent)
+                == .dead(before: Self.sent, reason: "BadDeviceToken", status: 400)
+        )
+    }
+
+    @Test("a body that is no JSON is no harm", arguments: ["", "<html>", "[]", #"{"reason":7}"#, "\u{0}\u{1}"])
+    func garbage(body: String) {
+        let response = HTTP2Response(status: 503, body: Array(body.utf8))
+        #expect(APNsAnswers.answer(response).answer == .wait)
+        #expect(FCMAnswers.answer(response).answer == .wait)
+    }
+
+    @Test("a reason with control characters and of great length is cut")
+    func hostileReason() {
+        let long = String(repeating: "x", count: 5000)
+        let body = Array("{\"reason\":\"a\\u0007\\n\(long)\"}".utf8)
+        let answer = APNsAnswers.answer(HTTP2Response(status: 400, body: body))
+        #expect(answer.reason.utf8.count == 80)
+        #expect(answer.reason.hasPrefix("ax"))
+    }
+
+    struct FCMCase: Sendable {
+        let status: Int
+        var code: String?
+        var field: String?
+        var message = ""
+        var quota: String?
+        let expected: AnswerClass
+    }
+
+    static let fcm: [FCMCase] = [
+        FCMCase(
+            status: 400,
+            code: "INVALID_ARGUMENT",
+            message: "The registration token is not a valid FCM registration token",
+            expected: .drop
+        ),
+        FCMCase(status: 400, code: "INVALID_ARGUMENT", field: "message.token", expected: .drop),
+        FCMCase(status: 400, code: "INVALID_ARGUMENT", field: "message.android.ttl", expected: .permanent),
+        FCMCase(
+            status: 400,
+            code: "INVALID_ARGUMENT",
+            field: "message.data",
+            message: "The registration token is not a valid FCM registration token",
+            expected: .permanent
+        ),
+        FCMCase(status: 400, code: "INVALID_ARGUMENT", message: "Message too big", expected: .permanent),
+        FCMCase(status: 400, field: "message.data", expected: .permanent),
+        FCMCase(status: 400, expected: .permanent),
+        FCMCase(status: 401, expected: .credential),
+        FCMCase(status: 401, code: "THIRD_PARTY_AUTH_ERROR", expected: .stop),
+        FCMCase(status: 401, code: "APNS_AUTH_ERROR", expected: .stop),
+        FCMCase(status: 403, expected: .stop),
+        FCMCase(status: 403, code: "SENDER_ID_MISMATCH", expected: .drop),
+        FCMCase(status: 404, code: "UNREGISTERED", expected: .drop),
+        FCMCase(status: 404, message: "Requested entity was not found.", expected: .stop),
+        FCMCase(status: 429, code: "QUOTA_EXCEEDED", expected: .wait),
+        FCMCase(status: 429, code: "QUOTA_EXCEEDED", quota: "Device message rate exceeded", expected: .waitDevice),
+        FCMCase(status: 429, expected: .wait),
+        FCMCase(status: 500, code: "INTERNAL", expected: .wait),
+        FCMCase(status: 502, expected: .wait),
+        FCMCase(status: 503, code: "UNAVAILABLE", expected: .wait),
+        FCMCase(status: 504, expected: .wait),
+        FCMCase(status: 503, code: "UNSPECIFIED_ERROR", expected: .wait),
+        FCMCase(status: 404, code: "UNSPECIFIED_ERROR", expected: .stop),
+    ]
+
+    @Test("FCM", arguments: AnswerTests.fcm)
+    func fcm(test: FCMCase) {
+        var details: [String] = []
+        if let code = test.code {
+            details.append(#"{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"\#(code)"}"#)
+        }
+        if let field = test.field {
+            details.append(
+                #"{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"\#(field)"}]}"#
+            )
+        }
+        if let quota = test.quota {
+            details.append(
+                #"{"@type":"type.googleapis.com/google.rpc.QuotaFailure","violations":[{"description":"\#(quota)"}]}"#
+            )
+        }
+        let body = #"{"error":{"message":"\#(test.message)","details":[\#(details.joined(separator: ","))]}}"#
+        let answer = FCMAnswers.answer(HTTP2Response(status: test.status, body: Array(body.utf8)))
+        #expect(answer.answer == test.expected)
+    }
+
+    @Test("FCM is never tried again too soon", arguments: [(429, 60), (500, 10), (503, 10)])
+    func fcmWait(status: Int, seconds: Int) {
+        #expect(FCMAnswers.answer(HTTP2Response(status: status)).retryAfter == .seconds(seconds))
+        let told = HTTP2Response(status: status, headers: [HTTP2Field("retry-after", "3")])
+        #expect(FCMAnswers.answer(told).retryAfter == .seconds(3))
+    }
+
+    static let wns: [(Int, [String: String], AnswerClass)] = [
+        (200, ["X-WNS-Status": "received"], .accepted), (200, ["X-WNS-Status": "dropped"], .permanent),
+        (200, ["X-WNS-Status": "channelthrottled"], .waitDevice), (200, [:], .accepted), (400, [:], .permanent),
+        (401, [:], .credential), (403, [:], .drop), (404, [:], .drop), (405, [:], .permanent), (406, [:], .wait),
+        (410, [:], .drop), (410, ["X-WNS-Error-Description": "Domain Blocked"], .stop), (412, [:], .waitDevice),
+        (413, [:], .permanent), (500, [:], .wait), (503, [:], .wait), (301, [:], .stop),
+    ]
+
+    @Test("WNS", arguments: AnswerTests.wns)
+    func wns(status: Int, headers: [String: String], expected: AnswerClass) {
+        #expect(WNSAnswers.answer(status: status) { headers[$0] }.answer == expected)
+    }
+
+    @Test("WNS' waits")
+    func wnsWaits() {
+        #expect(WNSAnswers.answer(status: 406) { ["Retry-After": "9"][$0] }.retryAfter == .seconds(9))
+        #expect(WNSAnswers.answer(status: 412) { _ in nil }.retryAfter == .seconds(3600))
+        let throttled = ["X-WNS-Status": "channelthrottled", "X-WNS-CONTINUE-AFTER": "40"]
+        #expect(WNSAnswers.answer(status: 200) { throttled[$0] }.retryAfter == .seconds(40))
+    }
+
+    static let results: [(AnswerClass, DeviceResult)] = [
+        (.accepted, .accepted),
+        (.wait, .retry(after: .seconds(1), scope: .sender, counts: true, reason: "r", status: 1)),
+        (.connection, .retry(after: .seconds(1), scope: .sender, counts: true, reason: "r", status: 1)),
+        (.waitDevice, .retry(after: .seconds(1), scope: .device, counts: true, reason: "r", status: 1)),
+        (.credential, .misconfigured(reason: "r", status: 1)), (.stop, .misconfigured(reason: "r", status: 1)),
+        (.drop, .dead(before: AnswerTests.sent, reason: "r", status: 1)),
+        (.permanent, .rejected(reason: "r", status: 1)),
+    ]
+
+    @Test("each class has one result", arguments: AnswerTests.results)
+    func result(answer: AnswerClass, expected: DeviceResult) {
+        #expect(Answer(answer, status: 1, reason: "r", retryAfter: .seconds(1)).result(sent: Self.sent) == expected)
+    }
+
+    @Test(
+        "Retry-After",
+        arguments: [
+            ("0", 0), ("3", 3), ("120", 120), ("99999999999999999999", 604_800), ("Sun, 06 Nov 1994 08:49:37 GMT", 0),
+            ("Fri, 15 Jan 2027 08:00:30 GMT", 30), ("Tue, 29 Feb 2028 00:00:00 GMT", 604_800),
+        ] as [(String, Int)]
+    )
+    func retryAfter(text: String, seconds: Int) {
+        #expect(RetryAfter.parse(text, now: Self.sent) == .seconds(seconds))
+    }
+
+    @Test(
+        "what is no Retry-After",
+        arguments: ["", "-1", "soon", "1.5", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:49:37 GMT"]
+    )
+    func noRetryAfter(text: String) { #expect(RetryAfter.parse(text) == nil) }
+}

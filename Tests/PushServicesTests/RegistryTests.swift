@@ -1,0 +1,102 @@
+import Crypto
+import Foundation
+import PushModel
+import PushServices
+import PushlineSimulator
+import Testing
+
+@Suite("Registry of senders")
+struct RegistryTests {
+    @Test("one sender as long as nothing changes")
+    func kept() async throws {
+        try await Senders.with { senders in
+            #expect(try senders.sender(.apns) as AnyObject === senders.sender(.apns) as AnyObject)
+            #expect(try senders.sender(.apns) as AnyObject !== senders.sender(.fcm) as AnyObject)
+        }
+    }
+
+    @Test("another declaration makes another sender")
+    func specChanged() async throws {
+        try await Senders.with { senders in
+            let first = try senders.sender(.apns)
+            var other = senders
+            other.spec.apns?.keyID = "OTHERKEY01"
+            let second = try other.sender(.apns)
+            #expect(first as AnyObject !== second as AnyObject)
+            // The first one's batches may still run.
+            #expect(try await first.send(senders.batch(.apns, 1)) == [.accepted])
+            let results = try await second.send(senders.batch(.apns, 1))
+            guard case .misconfigured = results[0] else {
+                Issue.record("\(results)")
+                return
+            }
+        }
+    }
+
+    @Test("a file that is replaced makes another sender; one that is merely touched does not")
+    func fileChanged() async throws {
+        try await Senders.with(SimulatorConfiguration(), { $0.fileCheckInterval = .zero }) { senders in
+            let path = try senders.simulator.credentials.apnsKeyFile
+            let good = try Data(contentsOf: URL(filePath: path))
+            let first = try senders.sender(.apns)
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: 1)],
+                ofItemAtPath: path
+            )
+            #expect(try senders.sender(.apns) as AnyObject === first as AnyObject)
+
+            try Data(P256.Signing.PrivateKey().pemRepresentation.utf8).write(to: URL(filePath: path), options: .atomic)
+            let wrong = try senders.sender(.apns)
+            #expect(wrong as AnyObject !== first as AnyObject)
+            let results = try await wrong.send(senders.batch(.apns, 1))
+            guard case .misconfigured = results[0] else {
+                Issue.record("\(results)")
+                return
+            }
+            try good.write(to: URL(filePath: path), options: .atomic)
+            #expect(try await senders.sender(.apns).send(senders.batch(.apns, 1)) == [.accepted])
+        }
+    }
+
+    @Test("what is missing or wrong is said, without its content")
+    func faults() async throws {
+        try await Senders.with(SimulatorConfiguration(), { $0.fileCheckInterval = .zero }) { senders in
+            let folder = try senders.simulator.credentials.folder
+            try Data("hush hush".utf8).write(to: URL(filePath: folder + "/wrong"))
+            var app = senders
+            app.spec.apns?.keyFile = folder + "/nowhere.p8"
+            var error = #expect(throws: SenderError.self) { try app.sender(.apns) }
+            #expect(error?.code == .unreadableFile)
+            #expect(error?.message.contains("/nowhere.p8") == true)
+            app.spec.apns?.keyFile = folder + "/wrong"
+            error = #expect(throws: SenderError.self) { try app.sender(.apns) }
+            #expect(error?.code == .invalid)
+            app.spec.fcm?.serviceAccountFile = folder + "/wrong"
+            error = #expect(throws: SenderError.self) { try app.sender(.fcm) }
+            #expect(error?.message.contains("fcm.serviceAccountFile") == true)
+            #expect(error?.message.contains("hush") == false)
+            app.spec.wns?.trustFile = folder + "/wrong"
+            error = #expect(throws: SenderError.self) { try app.sender(.wns) }
+            #expect(error?.message.contains("wns.trustFile") == true)
+            app.spec.apns = senders.spec.apns
+            app.spec.apns?.endpoint = "http://api.push.apple.com"
+            error = #expect(throws: SenderError.self) { try app.sender(.apns) }
+            #expect(error?.message.contains("apns.endpoint") == true)
+            app.spec.apns = nil
+            error = #expect(throws: SenderError.self) { try app.sender(.apns) }
+            #expect(error?.code == .notConfigured)
+            error = #expect(throws: SenderError.self) { try app.sender(.mpns) }
+            #expect(error?.code == .retired)
+        }
+    }
+
+    @Test("a closed registry makes no senders, and its senders send nothing")
+    func closed() async throws {
+        try await Senders.with { senders in
+            let sender = try senders.sender(.apns)
+            await senders.registry.close()
+            #expect(throws: SenderError.self) { try senders.sender(.apns) }
+            #expect(try await sender.send(senders.batch(.apns, 1)) == [.unsent])
+        }
+    }
+}

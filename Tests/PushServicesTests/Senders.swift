@@ -1,0 +1,126 @@
+import Foundation
+import Logging
+import PushModel
+import PushServices
+import PushlineSimulator
+
+/// A simulator, an app whose pushes go to it, and its senders.
+struct Senders {
+    let simulator: Simulator
+    let registry: SenderRegistry
+    var spec: AppSpec
+
+    static func with(
+        _ configuration: SimulatorConfiguration = SimulatorConfiguration(),
+        _ adjust: (inout SenderSettings) -> Void = { _ in },
+        _ body: (Senders) async throws -> Void
+    ) async throws {
+        var settings = SenderSettings()
+        adjust(&settings)
+        try await withSimulator(configuration) { [settings] simulator in
+            let senders = try Senders(simulator, settings: settings)
+            let result: Result<Void, any Error>
+            do { result = .success(try await body(senders)) } catch { result = .failure(error) }
+            await senders.registry.close()
+            try result.get()
+        }
+    }
+
+    init(_ simulator: Simulator, settings: SenderSettings = SenderSettings()) throws {
+        self.simulator = simulator
+        self.spec = try Senders.spec(simulator)
+        self.registry = SenderRegistry(
+            settings: settings,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    private static func spec(_ simulator: Simulator) throws -> AppSpec {
+        let urls = try simulator.urls
+        let credentials = try simulator.credentials
+        return AppSpec(
+            apns: AppSpec.APNs(
+                keyFile: credentials.apnsKeyFile,
+                keyID: credentials.apnsKeyID,
+                teamID: credentials.apnsTeamID,
+                topic: credentials.apnsTopic,
+                endpoint: urls.apns,
+                trustFile: credentials.trustFile
+            ),
+            fcm: AppSpec.FCM(
+                serviceAccountFile: credentials.fcmServiceAccountFile,
+                endpoint: urls.fcm,
+                trustFile: credentials.trustFile
+            ),
+            wns: AppSpec.WNS(
+                clientID: credentials.wnsClientID,
+                clientSecretFile: credentials.wnsClientSecretFile,
+                tokenURL: urls.wnsToken,
+                scope: credentials.wnsScope,
+                channelPrefixes: [urls.wnsChannel],
+                trustFile: credentials.trustFile
+            )
+        )
+    }
+
+    func sender(_ pns: PNS) throws -> any PushSender {
+        try self.registry.sender(app: .default, pns: pns, spec: self.spec)
+    }
+
+    /// The address of a device in the simulator.
+    func handle(_ pns: PNS, _ number: Int) throws -> String {
+        switch pns {
+        case .apns: String(format: "%064x", number)
+        case .wns: try self.simulator.urls.wnsChannel + "channel-\(number)"
+        case .fcm, .mpns: "device-\(number)"
+        }
+    }
+
+    func batch(
+        _ pns: PNS,
+        _ count: Int,
+        from first: Int = 0,
+        time: Duration = .seconds(10),
+        isStopped: @escaping @Sendable () -> Bool = { false }
+    ) throws -> PushBatch {
+        try self.batch(
+            pns,
+            handles: (0..<count).map { try self.handle(pns, first + $0) },
+            time: time,
+            isStopped: isStopped
+        )
+    }
+
+    func batch(
+        _ pns: PNS,
+        handles: [String],
+        time: Duration = .seconds(10),
+        isStopped: @escaping @Sendable () -> Bool = { false }
+    ) throws -> PushBatch {
+        var devices = DeliverBatch.Devices()
+        devices.rows = handles.indices.map { Int64($0 + 1) }
+        devices.handles = HandleList(handles.map(Handle.init(stored:)))
+        return PushBatch(
+            payload: Senders.payload(pns),
+            job: JobID(high: 0x0123_4567_89AB_7DEF, low: 0x8123_4567_89AB_CDEF),
+            devices: devices,
+            deadline: .now + time,
+            isStopped: isStopped
+        )
+    }
+
+    private static func payload(_ pns: PNS) -> NativePayload {
+        switch pns {
+        case .apns: NativePayload(kind: .alert, body: Array(#"{"aps":{"alert":"hello"}}"#.utf8))
+        case .wns, .mpns:
+            NativePayload(
+                kind: .toast,
+                body: Array(
+                    #"<toast><visual><binding template="ToastGeneric"><text>hello</text></binding></visual></toast>"#
+                        .utf8
+                )
+            )
+        case .fcm: NativePayload(kind: .message, body: Array(#"{"data":{"message":"hello"}}"#.utf8))
+        }
+    }
+}
