@@ -111,8 +111,8 @@ struct BatchTests {
         try await Origin.with { origin in
             origin.simulator.inject(SimulatorFault(.silence, token: Origin.token(5)))
             let start = ContinuousClock.now
-            let outcomes = await origin.client.send(origin.batch(100, requestTimeout: .milliseconds(300)))
-            #expect(ContinuousClock.now - start < .seconds(2))
+            let outcomes = await origin.client.send(origin.batch(100, requestTimeout: .seconds(2)))
+            #expect(ContinuousClock.now - start < .seconds(4))
             #expect(outcomes[5] == .unanswered(.timeout))
             #expect(outcomes.accepted == 99)
             // The stream's place is free again.

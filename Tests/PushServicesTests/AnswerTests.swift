@@ -4,9 +4,9 @@ import Testing
 
 @testable import PushServices
 
-@Suite("What answers mean")
-struct AnswerTests {
-    private static let sent = Timestamp(milliseconds: 1_800_000_000_000)
+/// The tables of the contract, once more, as a reader would write them.
+enum AnswerCases {
+    static let sent = Timestamp(milliseconds: 1_800_000_000_000)
 
     static let apns: [(Int, String, AnswerClass)] = [
         (400, "BadCollapseId", .permanent), (400, "BadDeviceToken", .drop), (400, "BadExpirationDate", .permanent),
@@ -27,43 +27,6 @@ struct AnswerTests {
         (400, "NewReason", .permanent), (403, "NewReason", .stop), (410, "NewReason", .drop), (502, "NewReason", .wait),
         (302, "NewReason", .stop),
     ]
-
-    @Test("APNs", arguments: AnswerTests.apns)
-    func apns(status: Int, reason: String, expected: AnswerClass) {
-        let answer = APNsAnswers.answer(HTTP2Response(status: status, body: Array(#"{"reason":"\#(reason)"}"#.utf8)))
-        #expect(answer.answer == expected)
-        #expect(answer.reason == reason)
-    }
-
-    @Test("APNs' moment of a token's death is kept, in milliseconds")
-    func apnsTimestamp() {
-        let body = Array(#"{"reason":"Unregistered","timestamp":1700000000123}"#.utf8)
-        let result = APNsAnswers.answer(HTTP2Response(status: 410, body: body)).result(sent: Self.sent)
-        #expect(
-            result == .dead(before: Timestamp(milliseconds: 1_700_000_000_123), reason: "Unregistered", status: 410)
-        )
-        let bad = Array(#"{"reason":"BadDeviceToken"}"#.utf8)
-        #expect(
-            APNsAnswers.answer(HTTP2Response(status: 400, body: bad)).result(sent: Self.sent)
-                == .dead(before: Self.sent, reason: "BadDeviceToken", status: 400)
-        )
-    }
-
-    @Test("a body that is no JSON is no harm", arguments: ["", "<html>", "[]", #"{"reason":7}"#, "\u{0}\u{1}"])
-    func garbage(body: String) {
-        let response = HTTP2Response(status: 503, body: Array(body.utf8))
-        #expect(APNsAnswers.answer(response).answer == .wait)
-        #expect(FCMAnswers.answer(response).answer == .wait)
-    }
-
-    @Test("a reason with control characters and of great length is cut")
-    func hostileReason() {
-        let long = String(repeating: "x", count: 5000)
-        let body = Array("{\"reason\":\"a\\u0007\\n\(long)\"}".utf8)
-        let answer = APNsAnswers.answer(HTTP2Response(status: 400, body: body))
-        #expect(answer.reason.utf8.count == 80)
-        #expect(answer.reason.hasPrefix("ax"))
-    }
 
     struct FCMCase: Sendable {
         let status: Int
@@ -111,8 +74,68 @@ struct AnswerTests {
         FCMCase(status: 404, code: "UNSPECIFIED_ERROR", expected: .stop),
     ]
 
-    @Test("FCM", arguments: AnswerTests.fcm)
-    func fcm(test: FCMCase) {
+    static let wns: [(Int, [String: String], AnswerClass)] = [
+        (200, ["X-WNS-Status": "received"], .accepted), (200, ["X-WNS-Status": "dropped"], .permanent),
+        (200, ["X-WNS-Status": "channelthrottled"], .waitDevice), (200, [:], .accepted), (400, [:], .permanent),
+        (401, [:], .credential), (403, [:], .drop), (404, [:], .drop), (405, [:], .permanent), (406, [:], .wait),
+        (410, [:], .drop), (410, ["X-WNS-Error-Description": "Domain Blocked"], .stop), (412, [:], .waitDevice),
+        (413, [:], .permanent), (500, [:], .wait), (503, [:], .wait), (301, [:], .stop),
+    ]
+
+    static let results: [(AnswerClass, DeviceResult)] = [
+        (.accepted, .accepted),
+        (.wait, .retry(after: .seconds(1), scope: .sender, counts: true, reason: "r", status: 1)),
+        (.connection, .retry(after: .seconds(1), scope: .sender, counts: true, reason: "r", status: 1)),
+        (.waitDevice, .retry(after: .seconds(1), scope: .device, counts: true, reason: "r", status: 1)),
+        (.credential, .misconfigured(reason: "r", status: 1)), (.stop, .misconfigured(reason: "r", status: 1)),
+        (.drop, .dead(before: AnswerCases.sent, reason: "r", status: 1)),
+        (.permanent, .rejected(reason: "r", status: 1)),
+    ]
+}
+
+@Suite("What answers mean")
+struct AnswerTests {
+    private static let sent = AnswerCases.sent
+
+    @Test("APNs", arguments: AnswerCases.apns)
+    func apns(status: Int, reason: String, expected: AnswerClass) {
+        let answer = APNsAnswers.answer(HTTP2Response(status: status, body: Array(#"{"reason":"\#(reason)"}"#.utf8)))
+        #expect(answer.answer == expected)
+        #expect(answer.reason == reason)
+    }
+
+    @Test("APNs' moment of a token's death is kept, in milliseconds")
+    func apnsTimestamp() {
+        let body = Array(#"{"reason":"Unregistered","timestamp":1700000000123}"#.utf8)
+        let result = APNsAnswers.answer(HTTP2Response(status: 410, body: body)).result(sent: Self.sent)
+        #expect(
+            result == .dead(before: Timestamp(milliseconds: 1_700_000_000_123), reason: "Unregistered", status: 410)
+        )
+        let bad = Array(#"{"reason":"BadDeviceToken"}"#.utf8)
+        #expect(
+            APNsAnswers.answer(HTTP2Response(status: 400, body: bad)).result(sent: Self.sent)
+                == .dead(before: Self.sent, reason: "BadDeviceToken", status: 400)
+        )
+    }
+
+    @Test("a body that is no JSON is no harm", arguments: ["", "<html>", "[]", #"{"reason":7}"#, "\u{0}\u{1}"])
+    func garbage(body: String) {
+        let response = HTTP2Response(status: 503, body: Array(body.utf8))
+        #expect(APNsAnswers.answer(response).answer == .wait)
+        #expect(FCMAnswers.answer(response).answer == .wait)
+    }
+
+    @Test("a reason with control characters and of great length is cut")
+    func hostileReason() {
+        let long = String(repeating: "x", count: 5000)
+        let body = Array("{\"reason\":\"a\\u0007\\n\(long)\"}".utf8)
+        let answer = APNsAnswers.answer(HTTP2Response(status: 400, body: body))
+        #expect(answer.reason.utf8.count == 80)
+        #expect(answer.reason.hasPrefix("ax"))
+    }
+
+    @Test("FCM", arguments: AnswerCases.fcm)
+    func fcm(test: AnswerCases.FCMCase) {
         var details: [String] = []
         if let code = test.code {
             details.append(#"{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"\#(code)"}"#)
@@ -139,15 +162,7 @@ struct AnswerTests {
         #expect(FCMAnswers.answer(told).retryAfter == .seconds(3))
     }
 
-    static let wns: [(Int, [String: String], AnswerClass)] = [
-        (200, ["X-WNS-Status": "received"], .accepted), (200, ["X-WNS-Status": "dropped"], .permanent),
-        (200, ["X-WNS-Status": "channelthrottled"], .waitDevice), (200, [:], .accepted), (400, [:], .permanent),
-        (401, [:], .credential), (403, [:], .drop), (404, [:], .drop), (405, [:], .permanent), (406, [:], .wait),
-        (410, [:], .drop), (410, ["X-WNS-Error-Description": "Domain Blocked"], .stop), (412, [:], .waitDevice),
-        (413, [:], .permanent), (500, [:], .wait), (503, [:], .wait), (301, [:], .stop),
-    ]
-
-    @Test("WNS", arguments: AnswerTests.wns)
+    @Test("WNS", arguments: AnswerCases.wns)
     func wns(status: Int, headers: [String: String], expected: AnswerClass) {
         #expect(WNSAnswers.answer(status: status) { headers[$0] }.answer == expected)
     }
@@ -160,17 +175,7 @@ struct AnswerTests {
         #expect(WNSAnswers.answer(status: 200) { throttled[$0] }.retryAfter == .seconds(40))
     }
 
-    static let results: [(AnswerClass, DeviceResult)] = [
-        (.accepted, .accepted),
-        (.wait, .retry(after: .seconds(1), scope: .sender, counts: true, reason: "r", status: 1)),
-        (.connection, .retry(after: .seconds(1), scope: .sender, counts: true, reason: "r", status: 1)),
-        (.waitDevice, .retry(after: .seconds(1), scope: .device, counts: true, reason: "r", status: 1)),
-        (.credential, .misconfigured(reason: "r", status: 1)), (.stop, .misconfigured(reason: "r", status: 1)),
-        (.drop, .dead(before: AnswerTests.sent, reason: "r", status: 1)),
-        (.permanent, .rejected(reason: "r", status: 1)),
-    ]
-
-    @Test("each class has one result", arguments: AnswerTests.results)
+    @Test("each class has one result", arguments: AnswerCases.results)
     func result(answer: AnswerClass, expected: DeviceResult) {
         #expect(Answer(answer, status: 1, reason: "r", retryAfter: .seconds(1)).result(sent: Self.sent) == expected)
     }

@@ -10,8 +10,11 @@ struct RegistryTests {
     @Test("one sender as long as nothing changes")
     func kept() async throws {
         try await Senders.with { senders in
-            #expect(try senders.sender(.apns) as AnyObject === senders.sender(.apns) as AnyObject)
-            #expect(try senders.sender(.apns) as AnyObject !== senders.sender(.fcm) as AnyObject)
+            let first = try senders.sender(.apns)
+            let second = try senders.sender(.apns)
+            #expect(first as AnyObject === second as AnyObject)
+            let other = try senders.sender(.fcm)
+            #expect(first as AnyObject !== other as AnyObject)
         }
     }
 
@@ -43,7 +46,8 @@ struct RegistryTests {
                 [.modificationDate: Date(timeIntervalSince1970: 1)],
                 ofItemAtPath: path
             )
-            #expect(try senders.sender(.apns) as AnyObject === first as AnyObject)
+            let touched = try senders.sender(.apns)
+            #expect(touched as AnyObject === first as AnyObject)
 
             try Data(P256.Signing.PrivateKey().pemRepresentation.utf8).write(to: URL(filePath: path), options: .atomic)
             let wrong = try senders.sender(.apns)
