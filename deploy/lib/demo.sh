@@ -4,7 +4,7 @@
 
 # The jobs, in the order of sending, and for each its title and the states that were seen.
 DEMO_JOBS=()
-declare -A DEMO_TITLES=() DEMO_WAYS=() DEMO_STATES=() DEMO_TEXTS=() DEMO_STARTS=()
+declare -A DEMO_KINDS=() DEMO_TITLES=() DEMO_WAYS=() DEMO_STATES=() DEMO_TEXTS=() DEMO_STARTS=()
 
 # Milliseconds of a clock that is good for differences.
 demo_clock() { printf '%s' "${EPOCHREALTIME/[.,]/}" | cut -c 1-13; }
@@ -50,6 +50,7 @@ demo_remember() {
     local job=$1
     DEMO_JOBS+=("$job")
     DEMO_TITLES[$job]=$2
+    DEMO_KINDS[$job]=$3
     DEMO_WAYS[$job]="accepted"
     DEMO_STATES[$job]=
     DEMO_STARTS[$job]=$(demo_clock)
@@ -62,14 +63,14 @@ demo_job_of_headers() { tr -d '\r' <"$RUN/headers" | sed -n 's/^[Pp]ushline-[Jj]
 demo_send_classic() {
     demo_as "$1" -X POST -H 'Content-Type: application/json;charset=utf-8' -d "\"$4\"" \
         "$URL/api/notifications?pns=$2&to_tag=$3"
-    demo_remember "$(demo_job_of_headers)" "$1 to $3 ($2, classic)"
+    demo_remember "$(demo_job_of_headers)" "$1 to $3" app
 }
 
 # As a backend sends.
 #   demo_send TITLE JSON
 demo_send() {
     demo_with_key "$SENDER_KEY" -X POST -H 'Content-Type: application/json' -H "Idempotency-Key: $(demo_hex)" -d "$2" "$URL/api/sends"
-    demo_remember "$(jq -r .id "$RUN/answer")" "$1"
+    demo_remember "$(jq -r .id "$RUN/answer")" "$1" backend
 }
 
 # Devices of three users, and trouble for two of them.
@@ -93,8 +94,8 @@ demo_sends() {
     demo_send_classic bob apns alice 'Lunch? <b>Really</b> & "truly" 🍜'
     demo_send_classic alice gcm bob 'Yes, at noon'
     demo_send_classic alice wns bob 'At <noon> & not later'
-    demo_send "backend to carol" '{"to": {"user": "carol"}, "title": "Parcel", "body": "It is at your door."}'
-    demo_send "backend to tag news" '{"to": {"tag": "news"}, "title": "News", "body": "All is well.", "data": {"page": "7"}}'
+    demo_send "shop to carol" '{"to": {"user": "carol"}, "title": "Parcel", "body": "It is at your door."}'
+    demo_send "shop to tag news" '{"to": {"tag": "news"}, "title": "News", "body": "All is well.", "data": {"page": "7"}}'
 }
 
 # Looks at every job until all are final, and remembers the states on the way.
@@ -121,18 +122,23 @@ demo_watch() {
 
 # One line a service of each send; fails where targets are not the sum of outcomes.
 demo_table() {
-    local job title rows row
-    printf '%-22s %-5s %7s %8s  %-18s %s\n' SEND PNS TARGETS ACCEPTED FAILED WAY
+    local job title kind rows row
+    local line='%-22s %-8s %-5s %7s %8s  %-15s %s\n'
+    # shellcheck disable=SC2059  # the format is ours
+    printf "$line" SEND AS PNS TARGETS ACCEPTED FAILED WAY
     for job in "${DEMO_JOBS[@]}"; do
         title=${DEMO_TITLES[$job]}
+        kind=${DEMO_KINDS[$job]}
         rows=$(jq -r '
             .counts | to_entries[] | [.key, .value.targets, .value.accepted,
             ((.value.failed | to_entries | map("\(.value) \(.key)") | join(", ")) | if . == "" then "-" else . end)] | @tsv
             ' <<<"${DEMO_TEXTS[$job]}")
         [ -n "$rows" ] || rows=$'-\t0\t0\t-'
         while IFS=$'\t' read -r -a row; do
-            printf '%-22s %-5s %7s %8s  %-18s %s\n' "$title" "${row[@]}" "${DEMO_WAYS[$job]}"
+            # shellcheck disable=SC2059
+            printf "$line" "$title" "$kind" "${row[@]}" "${DEMO_WAYS[$job]}" | sed 's/ *$//'
             title=
+            kind=
             DEMO_WAYS[$job]=
         done <<<"$rows"
         jq -e '.totals | .targets == .accepted + .expired + .cancelled + ([.failed[]] | add // 0)' \
