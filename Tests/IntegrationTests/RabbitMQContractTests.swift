@@ -1,0 +1,74 @@
+import Broker
+import BrokerContract
+import BrokerRabbitMQ
+import Foundation
+import Logging
+import Testing
+
+/// What any driver must do, on the broker that `deploy/test` starts.
+@Suite(.serialized) struct RabbitMQContractTests {
+    @Test(arguments: BrokerContract.allCases)
+    func contract(_ contract: BrokerContract) async throws {
+        let configuration = try RabbitMQConfiguration(url: Self.brokerURL())
+        try await withRabbitMQ(configuration) { broker in
+            try await contract.run(broker, "test.\(contract.rawValue).\(UUID().uuidString.prefix(8))")
+        }
+    }
+
+    @Test func pipelineTopologyIsAccepted() async throws {
+        try await withRabbitMQ(try RabbitMQConfiguration(url: Self.brokerURL())) { broker in
+            try await broker.declare(.pushline)
+            try await broker.declare(.pushline)
+        }
+    }
+
+    @Test func nothingWaitsForABrokerThatIsAway() async throws {
+        // The port of the discard service, which nobody serves here.
+        let configuration = try RabbitMQConfiguration(url: "amqp://127.0.0.1:9")
+        try await withRabbitMQ(configuration) { broker in
+            let message = OutgoingMessage(
+                routingKey: "q",
+                properties: MessageProperties(type: "send", messageID: "1", contentType: "text/plain"),
+                body: []
+            )
+            let start = ContinuousClock.now
+            let results = await broker.publish([message, message], deadline: .seconds(2))
+            #expect(ContinuousClock.now - start < .seconds(3))
+            #expect(results.count == 2)
+            #expect(results.allSatisfy { !$0.isPublished })
+            await #expect(throws: BrokerError.self) { try await broker.declare(.pushline) }
+            guard case .disconnected = await broker.status else {
+                Issue.record("The status is \(await broker.status).")
+                return
+            }
+        }
+    }
+
+    @Test func publishingAfterTheEndFails() async throws {
+        let broker = RabbitMQBroker(try RabbitMQConfiguration(url: "amqp://127.0.0.1:9"), logger: Logger(label: "test"))
+        await withTaskGroup { group in
+            group.addTask { try? await Task.sleep(for: .seconds(2)) }
+            group.addTask { try? await broker.run() }
+            await group.next()
+            group.cancelAll()
+        }
+        let message = OutgoingMessage(
+            routingKey: "q",
+            properties: MessageProperties(type: "send", messageID: "1", contentType: "text/plain"),
+            body: []
+        )
+        let results = await broker.publish([message], deadline: .seconds(1))
+        guard case .failed(let error) = results.first else {
+            Issue.record("Published after the end.")
+            return
+        }
+        #expect(error.code == .closed)
+    }
+
+    static func brokerURL() throws -> String {
+        guard let url = ProcessInfo.processInfo.environment["PUSHLINE_TEST_BROKER_URL"] else {
+            throw RabbitMQTestNode.Failure(description: "PUSHLINE_TEST_BROKER_URL is not set: run deploy/test.")
+        }
+        return url
+    }
+}

@@ -1,0 +1,134 @@
+import BrokerRabbitMQ
+import Foundation
+import Logging
+import Testing
+
+/// A RabbitMQ node of the tests' own, for what would disturb others: stopping, killing, alarms, TLS.
+struct RabbitMQTestNode: Sendable {
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    @TaskLocal static var current: RabbitMQTestNode?
+
+    let directory: String
+    let url: String
+    let tlsURL: String
+
+    static func start() async throws -> RabbitMQTestNode {
+        let directory = FileManager.default.temporaryDirectory
+            .appending(path: "pushline-broker-\(UUID().uuidString.prefix(8))").path
+        let output = try await Self.shell(
+            """
+            broker_certificates '\(directory)/tls' && broker_start '\(directory)' --tls '\(directory)/tls' &&
+            printf '%s\\n%s\\n' "$BROKER_URL" "$BROKER_TLS_URL"
+            """
+        )
+        let lines = output.split(separator: "\n").map(String.init)
+        guard lines.count == 2 else { throw Failure(description: "The node did not say its addresses: \(output)") }
+        return RabbitMQTestNode(directory: directory, url: lines[0], tlsURL: lines[1])
+    }
+
+    func stop() async throws {
+        try await Self.shell("broker_stop '\(self.directory)'")
+        try FileManager.default.removeItem(atPath: self.directory)
+    }
+
+    func kill() async throws {
+        try await Self.shell("broker_kill '\(self.directory)'")
+    }
+
+    func startAgain() async throws {
+        try await Self.shell("broker_start '\(self.directory)'")
+    }
+
+    /// Sends the node's process a signal.
+    func signal(_ name: String) async throws {
+        try await Self.shell("kill -\(name) \"$(cat '\(self.directory)/node.pid')\"")
+    }
+
+    /// Runs rabbitmqctl against the node.
+    @discardableResult
+    func control(_ arguments: String) async throws -> String {
+        try await Self.shell("broker_ctl '\(self.directory)' -q \(arguments)")
+    }
+
+    /// Runs a line of bash that knows the functions of `deploy/lib/broker.sh`, and returns what it printed.
+    @discardableResult
+    private static func shell(_ line: String) async throws -> String {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let library = root.appending(path: "deploy/lib/broker.sh").path
+        let file = FileManager.default.temporaryDirectory.appending(path: "pushline-\(UUID().uuidString).out")
+        let errors = file.appendingPathExtension("err")
+        defer {
+            for url in [file, errors] where FileManager.default.fileExists(atPath: url.path) {
+                try? FileManager.default.removeItem(at: url)
+            }
+        }
+        // Files, not pipes: the node that is started keeps them open.
+        for url in [file, errors] { try Data().write(to: url) }
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/bash")
+        process.arguments = ["-c", ". '\(library)'; \(line)"]
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = try FileHandle(forWritingTo: file)
+        process.standardError = try FileHandle(forWritingTo: errors)
+        let status = try await withCheckedThrowingContinuation {
+            (continuation: CheckedContinuation<Int32, any Error>) in
+            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
+            do { try process.run() } catch { continuation.resume(throwing: error) }
+        }
+        guard status == 0 else {
+            let text = try String(contentsOf: errors, encoding: .utf8)
+            throw Failure(description: "\(line) ended with \(status): \(text)")
+        }
+        return try String(contentsOf: file, encoding: .utf8)
+    }
+}
+
+/// Starts a node before a suite and ends it afterwards.
+struct RabbitMQNodeTrait: SuiteTrait, TestScoping {
+    func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable @concurrent () async throws -> Void
+    ) async throws {
+        let node = try await RabbitMQTestNode.start()
+        do {
+            try await RabbitMQTestNode.$current.withValue(node, operation: function)
+        } catch {
+            try await node.stop()
+            throw error
+        }
+        try await node.stop()
+    }
+}
+
+extension SuiteTrait where Self == RabbitMQNodeTrait {
+    static var ownRabbitMQNode: Self { Self() }
+}
+
+/// A driver whose connections are kept while a body runs.
+func withRabbitMQ<Result: Sendable>(
+    _ configuration: RabbitMQConfiguration,
+    _ body: @Sendable (RabbitMQBroker) async throws -> Result
+) async throws -> Result {
+    var logger = Logger(label: "test.broker")
+    logger.logLevel = .error
+    let broker = RabbitMQBroker(configuration, logger: logger)
+    return try await withThrowingTaskGroup(of: Void.self) { group in
+        group.addTask { try await broker.run() }
+        defer { group.cancelAll() }
+        return try await body(broker)
+    }
+}
+
+/// Waits until a condition holds; fails after 30 s.
+func eventually(_ what: String, _ condition: @Sendable () async throws -> Bool) async throws {
+    let end = ContinuousClock.now + .seconds(30)
+    while try await !condition() {
+        guard ContinuousClock.now < end else { throw RabbitMQTestNode.Failure(description: "Never came: \(what)") }
+        try await Task.sleep(for: .milliseconds(50))
+    }
+}
