@@ -209,7 +209,7 @@ import Testing
             let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0) }
             let messages = (0..<20).map { Self.message(String($0), to: queue, body: body) }
             let results = await broker.publish(messages, deadline: .seconds(30))
-            #expect(results.allSatisfy(\.isPublished))
+            #expect(results.allSatisfy { $0.isPublished })
             try await broker.consume(queue: queue, prefetch: 5) { subscription in
                 for _ in 0..<20 {
                     let delivery = try #require(try await subscription.next())
