@@ -2,9 +2,25 @@ import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// The plain HTTP side: faults, what was received, counts.
+/// The plain HTTP side, for scripts.
+///
+/// | request | does |
+/// | --- | --- |
+/// | `GET /healthz` | 200 once it serves |
+/// | `POST /faults` | adds the fault of the JSON body, or each of an array; 201 with their ids |
+/// | `GET /faults` | the faults that are left |
+/// | `DELETE /faults` | forgets them |
+/// | `POST /reset` | forgets faults, received pushes and counts |
+/// | `GET /received?token=&pns=&since=&limit=` | a JSON array of what came in, oldest first |
+/// | `GET /counts` | numbers of all that came in |
+/// | `POST /access-tokens/revoke` | all access tokens given out turn useless |
+///
+/// `token` is a device token or channel URI, whole or its end; `since` is an index (of the first wanted) or an ISO 8601
+/// time; `limit` is 50,000 unless said.
 struct ControlResponder: Responder {
     var core: SimulatorCore
+
+    private static let usualLimit = 50_000
 
     func respond(to request: InboundRequest, on connection: ConnectionMemory) -> Reaction {
         Reaction(.answer(self.answer(to: request)))
@@ -14,20 +30,120 @@ struct ControlResponder: Responder {
         switch (request.method, String(request.pathOnly)) {
         case ("GET", "/healthz"):
             return .json(200, "{\"status\":\"ok\"}")
+        case ("POST", "/faults"):
+            return self.addFaults(request)
+        case ("GET", "/faults"):
+            let faults = self.core.state.withLockedValue { $0.faults }
+            return Self.encoded(200, faults.map { FaultCoding(id: $0.id, fault: $0.fault) })
+        case ("DELETE", "/faults"):
+            self.core.state.withLockedValue { $0.clearFaults() }
+            return Answer(status: 204)
         case ("POST", "/reset"):
             self.core.state.withLockedValue { $0.reset() }
             return Answer(status: 204)
+        case ("POST", "/access-tokens/revoke"):
+            self.core.accessTokens.revokeAll()
+            return Answer(status: 204)
+        case ("GET", "/received"):
+            return self.received(request)
         case ("GET", "/counts"):
             return Self.encoded(200, self.core.state.withLockedValue { $0.journal.counts })
+        case (_, "/healthz"), (_, "/faults"), (_, "/reset"), (_, "/received"), (_, "/counts"),
+            (_, "/access-tokens/revoke"):
+            return Self.error(405, "the method does not fit the path")
         default:
-            return .json(404, "{\"error\":\"no such path\"}")
+            return Self.error(404, "no such path")
         }
+    }
+
+    private func addFaults(_ request: InboundRequest) -> Answer {
+        guard request.bodySize <= InboundRequest.maximumBody else { return Self.error(413, "at most 64 KiB") }
+        let data = Data(request.body.readableBytesView)
+        let faults: [SimulatorFault]
+        do {
+            let isArray = request.body.readableBytesView.first { !" \t\r\n".utf8.contains($0) } == UInt8(ascii: "[")
+            faults =
+                isArray
+                ? try JSONDecoder().decode([FaultCoding].self, from: data).map(\.fault)
+                : [try JSONDecoder().decode(FaultCoding.self, from: data).fault]
+        } catch let error as DecodingError {
+            return Self.error(400, Self.describe(error))
+        } catch {
+            return Self.error(400, "the body is no fault")
+        }
+        let ids = self.core.state.withLockedValue { state in faults.map { state.add($0) } }
+        return .json(201, "{\"ids\":[" + ids.map(String.init).joined(separator: ",") + "]}")
+    }
+
+    private static func describe(_ error: DecodingError) -> String {
+        switch error {
+        case .dataCorrupted(let context), .typeMismatch(_, let context), .valueNotFound(_, let context),
+            .keyNotFound(_, let context):
+            let place = context.codingPath.map(\.stringValue).joined(separator: ".")
+            return place.isEmpty ? context.debugDescription : "\(place): \(context.debugDescription)"
+        @unknown default:
+            return "the body is no fault"
+        }
+    }
+
+    private func received(_ request: InboundRequest) -> Answer {
+        var filter = ReceivedFilter(limit: Self.usualLimit)
+        for (name, value) in request.query {
+            switch name {
+            case "token":
+                filter.token = value
+            case "pns":
+                guard let pns = SimulatedService(rawValue: value) else {
+                    return Self.error(400, "pns: apns, fcm or wns")
+                }
+                filter.pns = pns
+            case "limit":
+                guard let limit = Int(value), limit > 0 else { return Self.error(400, "limit: a positive number") }
+                filter.limit = limit
+            case "since":
+                if let index = Int(value) {
+                    filter.sinceIndex = index
+                } else if let time = Self.time(value) {
+                    filter.sinceTime = time
+                } else {
+                    return Self.error(400, "since: an index or an ISO 8601 time")
+                }
+            default:
+                return Self.error(400, "\(name): unknown; there are token, pns, since and limit")
+            }
+        }
+        // Unpacked outside the lock: pushes must not wait for it.
+        let kept = self.core.state.withLockedValue { $0.journal.kept }
+        let parts = kept.received(filter).map { push in
+            let headers = push.headers.sorted { $0.key < $1.key }.map {
+                JSONText.string($0.key) + ":" + JSONText.string($0.value)
+            }
+            return """
+                {"index":\(push.index),"pns":"\(push.pns.rawValue)","token":\(JSONText.string(push.token)),\
+                "time":"\(Self.timeStyle.format(push.time))","status":\(push.status),\
+                "reason":\(push.reason.map(JSONText.string) ?? "null"),"headers":{\(headers.joined(separator: ","))},\
+                "body":\(JSONText.string(push.body))}
+                """
+        }
+        return .json(200, "[" + parts.joined(separator: ",\n") + "]\n")
+    }
+
+    private static let timeStyle = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+
+    private static func time(_ text: String) -> Date? {
+        // A plus of a zone that was not escaped came as a space.
+        let text = text.replacingOccurrences(of: " ", with: "+")
+        return (try? Self.timeStyle.parse(text)) ?? (try? Date.ISO8601FormatStyle().parse(text))
+    }
+
+    private static func error(_ status: Int, _ text: String) -> Answer {
+        .json(status, "{\"error\":\(JSONText.string(text))}")
     }
 
     private static func encoded(_ status: Int, _ value: some Encodable) -> Answer {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let data = try? encoder.encode(value) else { return .json(500, "{\"error\":\"encoding failed\"}") }
+        guard let data = try? encoder.encode(value) else { return Self.error(500, "encoding failed") }
         return .json(status, String(decoding: data, as: UTF8.self))
     }
 }

@@ -36,7 +36,7 @@ enum FaultAnswers {
             503: "ServiceUnavailable",
         ],
         .fcm: [401: "UNAUTHENTICATED", 403: "SENDER_ID_MISMATCH", 404: "UNREGISTERED"],
-        .wns: [410: "Gone"],
+        .wns: [200: "dropped", 410: "Gone"],
     ]
 
     private static func table(of pns: SimulatedService) -> [String: Int] {

@@ -66,10 +66,10 @@ package struct SimulatorCounts: Sendable, Equatable, Codable {
     }
 }
 
-/// The last pushes, packed, and the counts of all.
-struct Journal {
+/// The last pushes, packed.
+struct KeptPushes {
     /// One push in one allocation: 200,000 of them must fit.
-    private struct Entry {
+    fileprivate struct Entry {
         var milliseconds: Int64
         var pns: SimulatedService
         var status: UInt16
@@ -82,8 +82,56 @@ struct Journal {
         var bytes: [UInt8]
     }
 
+    fileprivate var entries: Deque<Entry> = []
+    /// The index of the first one.
+    fileprivate var first = 0
+
+    /// What matches, oldest first.
+    func received(_ filter: ReceivedFilter) -> [ReceivedPush] {
+        var found: [ReceivedPush] = []
+        for (offset, entry) in self.entries.enumerated() {
+            let index = self.first + offset
+            if let wanted = filter.pns, wanted != entry.pns { continue }
+            if let since = filter.sinceIndex, index < since { continue }
+            if let since = filter.sinceTime, entry.milliseconds < Int64((since.timeIntervalSince1970 * 1000).rounded())
+            {
+                continue
+            }
+            let token = String(decoding: entry.bytes[..<Int(entry.tokenEnd)], as: UTF8.self)
+            if let wanted = filter.token, !tokenMatches(token, wanted: wanted, pns: entry.pns) { continue }
+            found.append(Self.unpack(entry, token: token, index: index))
+            if found.count == filter.limit { break }
+        }
+        return found
+    }
+
+    private static func unpack(_ entry: Entry, token: String, index: Int) -> ReceivedPush {
+        let packed = entry.bytes[Int(entry.tokenEnd)..<Int(entry.headersEnd)]
+        let parts = packed.split(separator: 0, omittingEmptySubsequences: false)
+        var headers: [String: String] = [:]
+        for place in stride(from: 0, to: parts.count - 1, by: 2) {
+            let name = String(decoding: parts[place], as: UTF8.self)
+            let value = String(decoding: parts[place + 1], as: UTF8.self)
+            headers[name] = headers[name].map { $0 + ", " + value } ?? value
+        }
+        if let authorization = entry.authorization { headers["authorization"] = authorization }
+        return ReceivedPush(
+            index: index,
+            pns: entry.pns,
+            token: token,
+            headers: headers,
+            body: String(decoding: entry.bytes[Int(entry.headersEnd)...], as: UTF8.self),
+            time: Date(timeIntervalSince1970: Double(entry.milliseconds) / 1000),
+            status: Int(entry.status),
+            reason: entry.reason
+        )
+    }
+}
+
+/// The last pushes, and the counts of all.
+struct Journal {
     private let keep: Int
-    private var entries: Deque<Entry> = []
+    private(set) var kept = KeptPushes()
     private var lastAuthorization: String?
     private var tokens: Set<Int> = []
     private var deliveries: Set<Int> = []
@@ -109,7 +157,11 @@ struct Journal {
     {
         self.count(pns, token: token, request: request, status: status, reason: reason)
         guard self.keep > 0 else { return }
-        if self.entries.count >= self.keep { self.entries.removeFirst() }
+        if self.kept.entries.isEmpty { self.kept.first = self.counts.next - 1 }
+        if self.kept.entries.count >= self.keep {
+            self.kept.entries.removeFirst()
+            self.kept.first += 1
+        }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(1024)
         bytes.append(contentsOf: token.utf8)
@@ -128,8 +180,8 @@ struct Journal {
         }
         let headersEnd = UInt32(bytes.count)
         bytes.append(contentsOf: request.body.readableBytesView)
-        self.entries.append(
-            Entry(
+        self.kept.entries.append(
+            KeptPushes.Entry(
                 milliseconds: Int64(Date.now.timeIntervalSince1970 * 1000),
                 pns: pns,
                 status: UInt16(clamping: status),
@@ -172,48 +224,6 @@ struct Journal {
         }
         self.counts[pns] = of
         self.counts.next += 1
-    }
-
-    /// What matches, oldest first.
-    func received(_ filter: ReceivedFilter) -> [ReceivedPush] {
-        let first = self.counts.next - self.entries.count
-        var found: [ReceivedPush] = []
-        for (offset, entry) in self.entries.enumerated() {
-            let index = first + offset
-            if let wanted = filter.pns, wanted != entry.pns { continue }
-            if let since = filter.sinceIndex, index < since { continue }
-            if let since = filter.sinceTime, entry.milliseconds < Int64((since.timeIntervalSince1970 * 1000).rounded())
-            {
-                continue
-            }
-            let token = String(decoding: entry.bytes[..<Int(entry.tokenEnd)], as: UTF8.self)
-            if let wanted = filter.token, !tokenMatches(token, wanted: wanted, pns: entry.pns) { continue }
-            found.append(Self.unpack(entry, token: token, index: index))
-            if found.count == filter.limit { break }
-        }
-        return found
-    }
-
-    private static func unpack(_ entry: Entry, token: String, index: Int) -> ReceivedPush {
-        let packed = entry.bytes[Int(entry.tokenEnd)..<Int(entry.headersEnd)]
-        let parts = packed.split(separator: 0, omittingEmptySubsequences: false)
-        var headers: [String: String] = [:]
-        for place in stride(from: 0, to: parts.count - 1, by: 2) {
-            let name = String(decoding: parts[place], as: UTF8.self)
-            let value = String(decoding: parts[place + 1], as: UTF8.self)
-            headers[name] = headers[name].map { $0 + ", " + value } ?? value
-        }
-        if let authorization = entry.authorization { headers["authorization"] = authorization }
-        return ReceivedPush(
-            index: index,
-            pns: entry.pns,
-            token: token,
-            headers: headers,
-            body: String(decoding: entry.bytes[Int(entry.headersEnd)...], as: UTF8.self),
-            time: Date(timeIntervalSince1970: Double(entry.milliseconds) / 1000),
-            status: Int(entry.status),
-            reason: entry.reason
-        )
     }
 }
 

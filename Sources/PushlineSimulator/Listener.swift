@@ -96,6 +96,7 @@ struct Listener {
         ]
         // A load generator may ping and cancel as it likes.
         connection.controlFrameRateLimit.maximumCount = 100_000
+        connection.maximumRecentlyResetStreams = 1000
         var stream = NIOHTTP2Handler.StreamConfiguration()
         stream.streamResetFrameRateLimit.maximumCount = 1_000_000
         stream.streamErrorRateLimit.maximumCount = 1_000_000

@@ -13,7 +13,7 @@ import ServiceLifecycle
 package final class Simulator: Service {
     /// What exists while it runs.
     private struct Running {
-        var group: MultiThreadedEventLoopGroup
+        var groups: [MultiThreadedEventLoopGroup]
         var channels: [any Channel]
         var urls: SimulatorURLs
         var credentials: SimulatorCredentials
@@ -47,9 +47,17 @@ package final class Simulator: Service {
             topic: self.configuration.bundleIDs.first ?? "com.example.pushline"
         )
         let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, self.configuration.threads))
+        // A thread of its own, so that a long answer about what was received delays no push.
+        let controlGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var channels: [any Channel] = []
         do {
-            try await self.bind(&channels, group: group, keys: keys, credentials: credentials)
+            try await self.bind(
+                &channels,
+                group: group,
+                controlGroup: controlGroup,
+                keys: keys,
+                credentials: credentials
+            )
             let ports = channels.map { $0.localAddress?.port ?? 0 }
             let urls = SimulatorURLs(apns: ports[0], fcm: ports[1], wns: ports[2], control: ports[3])
             self.core.urls = urls
@@ -57,7 +65,7 @@ package final class Simulator: Service {
             let isFolderOurs = self.configuration.folder == nil
             self.running.withLockedValue {
                 $0 = Running(
-                    group: group,
+                    groups: [group, controlGroup],
                     channels: channels,
                     urls: urls,
                     credentials: credentials,
@@ -67,8 +75,7 @@ package final class Simulator: Service {
             self.logger.debug("Simulator listens", metadata: ["simulator.control": "\(urls.control)"])
             return urls
         } catch {
-            for channel in channels { try? await channel.close() }
-            try? await group.shutdownGracefully()
+            try? await Self.end(channels, [group, controlGroup])
             throw error
         }
     }
@@ -76,10 +83,12 @@ package final class Simulator: Service {
     private func bind(
         _ channels: inout [any Channel],
         group: MultiThreadedEventLoopGroup,
+        controlGroup: MultiThreadedEventLoopGroup,
         keys: KeyMaterial,
         credentials: SimulatorCredentials
     ) async throws {
         let listener = Listener(group: group)
+        let control = Listener(group: controlGroup)
         let ports = self.configuration.ports
         let tokens = TokenEndpoint(
             core: self.core,
@@ -119,7 +128,7 @@ package final class Simulator: Service {
             )
         )
         channels.append(
-            try await listener.bindPlain(port: ports.control, responder: ControlResponder(core: self.core))
+            try await control.bindPlain(port: ports.control, responder: ControlResponder(core: self.core))
         )
     }
 
@@ -130,9 +139,16 @@ package final class Simulator: Service {
             return box
         }
         guard let running else { return }
-        for channel in running.channels { try? await channel.close() }
-        try await running.group.shutdownGracefully()
+        try await Self.end(running.channels, running.groups)
         if running.isFolderOurs { try FileManager.default.removeItem(atPath: running.credentials.folder) }
+    }
+
+    private static func end(_ channels: [any Channel], _ groups: [MultiThreadedEventLoopGroup]) async throws {
+        for channel in channels {
+            // A port that is closed already is as good.
+            try? await channel.close()
+        }
+        for group in groups { try await group.shutdownGracefully() }
     }
 
     /// Runs until graceful shutdown or cancellation, starting first where `start` was not called.
@@ -194,7 +210,7 @@ package final class Simulator: Service {
         since: Int? = nil
     ) -> [ReceivedPush] {
         let filter = ReceivedFilter(token: token, pns: pns, sinceIndex: since)
-        return self.core.state.withLockedValue { $0.journal.received(filter) }
+        return self.core.state.withLockedValue { $0.journal.kept }.received(filter)
     }
 
     /// Counts of all that came in since the start or the last reset.

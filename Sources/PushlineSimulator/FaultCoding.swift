@@ -1,0 +1,167 @@
+/// A fault as `POST /faults` takes it.
+///
+/// Which requests: `pns` (`apns`, `fcm`, `wns`; none = all), `token` (device token or channel URI, whole or its end),
+/// `share` (0 to 1) and `count` (the next so many). What happens: `action`, one of
+/// - `answer` (the action where none is named): `reason`, `status` or both, `timestamp` in milliseconds for a 410,
+///   `retryAfter` in seconds with `retryAfterForm` `seconds` or `date`
+/// - `reset`, `refuse`, `close`, `silence`
+/// - `goaway`: `reason` for the debug data; `graceful` answers first
+/// - `delay`: nothing but `latency`
+/// - `settings`: `maxConcurrentStreams`
+/// - `tokenEndpoint`: `status` and `error`, such as 400 and `invalid_grant`
+///
+/// and `latency` in milliseconds before it, with every action.
+struct FaultCoding: Codable {
+    var id: Int?
+    var fault: SimulatorFault
+
+    init(id: Int, fault: SimulatorFault) {
+        self.id = id
+        self.fault = fault
+    }
+
+    private enum CodingKeys: String, CodingKey, CaseIterable {
+        case id, pns, token, share, count, latency, action, reason, status, timestamp, retryAfter, retryAfterForm
+        case graceful, maxConcurrentStreams, error
+    }
+
+    private struct AnyKey: CodingKey {
+        var stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) {
+            self.stringValue = stringValue
+        }
+
+        init?(intValue: Int) {
+            nil
+        }
+    }
+
+    init(from decoder: any Decoder) throws {
+        let all = try decoder.container(keyedBy: AnyKey.self)
+        for key in all.allKeys where CodingKeys(stringValue: key.stringValue) == nil || key.stringValue == "id" {
+            throw Self.invalid(decoder, "unknown member \(key.stringValue)")
+        }
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        let latency = try members.decodeIfPresent(Int.self, forKey: .latency) ?? 0
+        let share = try members.decodeIfPresent(Double.self, forKey: .share) ?? 1
+        let count = try members.decodeIfPresent(Int.self, forKey: .count)
+        guard (0...1).contains(share) else { throw Self.invalid(decoder, "share is 0 to 1") }
+        guard count.map({ $0 > 0 }) ?? true else { throw Self.invalid(decoder, "count is above 0") }
+        guard (0...3_600_000).contains(latency) else { throw Self.invalid(decoder, "latency is 0 to 3600000 ms") }
+        let pns = try members.decodeIfPresent(SimulatedService.self, forKey: .pns)
+        let fault = SimulatorFault(
+            try Self.action(members, decoder, pns: pns, hasLatency: latency > 0),
+            pns: pns,
+            token: try members.decodeIfPresent(String.self, forKey: .token),
+            share: share,
+            count: count,
+            latency: latency
+        )
+        self.fault = fault
+    }
+
+    private static func action(
+        _ members: KeyedDecodingContainer<CodingKeys>,
+        _ decoder: any Decoder,
+        pns: SimulatedService?,
+        hasLatency: Bool
+    ) throws -> SimulatorFault.Action {
+        let reason = try members.decodeIfPresent(String.self, forKey: .reason)
+        let status = try members.decodeIfPresent(Int.self, forKey: .status)
+        if let status, !(200...599).contains(status) { throw Self.invalid(decoder, "status is 200 to 599") }
+        let implied = reason != nil || status != nil || !hasLatency ? "answer" : "delay"
+        switch try members.decodeIfPresent(String.self, forKey: .action) ?? implied {
+        case "answer":
+            guard reason != nil || status != nil else { throw Self.invalid(decoder, "reason or status is missing") }
+            if status == nil, let reason,
+                (pns.map { [$0] } ?? SimulatedService.allCases).allSatisfy({
+                    FaultAnswers.status(of: reason, for: $0) == nil
+                })
+            {
+                throw Self.invalid(decoder, "no service has the reason \(reason): give its status too")
+            }
+            return .answer(
+                reason: reason,
+                status: status,
+                timestamp: try members.decodeIfPresent(Int64.self, forKey: .timestamp),
+                retryAfter: try Self.retryAfter(members, decoder)
+            )
+        case "reset": return .reset
+        case "refuse": return .refuse
+        case "close": return .close
+        case "silence": return .silence
+        case "delay": return .delay
+        case "goaway":
+            let isGraceful = try members.decodeIfPresent(Bool.self, forKey: .graceful) ?? false
+            return .goAway(reason: reason ?? "Shutdown", graceful: isGraceful)
+        case "settings":
+            let limit = try members.decode(Int.self, forKey: .maxConcurrentStreams)
+            guard (0...Int(Int32.max)).contains(limit) else {
+                throw Self.invalid(decoder, "maxConcurrentStreams is 0 or more")
+            }
+            return .settings(maxConcurrentStreams: limit)
+        case "tokenEndpoint":
+            let error = try members.decodeIfPresent(String.self, forKey: .error)
+            return .tokenEndpoint(status: status ?? 400, error: error ?? "invalid_grant")
+        case let other: throw Self.invalid(decoder, "unknown action \(other)")
+        }
+    }
+
+    private static func retryAfter(
+        _ members: KeyedDecodingContainer<CodingKeys>,
+        _ decoder: any Decoder
+    ) throws -> SimulatorFault.RetryAfter? {
+        guard let seconds = try members.decodeIfPresent(Int.self, forKey: .retryAfter) else { return nil }
+        switch try members.decodeIfPresent(String.self, forKey: .retryAfterForm) ?? "seconds" {
+        case "seconds": return .seconds(seconds)
+        case "date": return .date(seconds: seconds)
+        default: throw Self.invalid(decoder, "retryAfterForm is seconds or date")
+        }
+    }
+
+    private static func invalid(_ decoder: any Decoder, _ text: String) -> DecodingError {
+        .dataCorrupted(.init(codingPath: decoder.codingPath, debugDescription: text))
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try members.encodeIfPresent(self.id, forKey: .id)
+        try members.encodeIfPresent(self.fault.pns, forKey: .pns)
+        try members.encodeIfPresent(self.fault.token, forKey: .token)
+        try members.encode(self.fault.share, forKey: .share)
+        try members.encodeIfPresent(self.fault.count, forKey: .count)
+        try members.encode(self.fault.latency, forKey: .latency)
+        switch self.fault.action {
+        case .answer(let reason, let status, let timestamp, let retryAfter):
+            try members.encode("answer", forKey: .action)
+            try members.encodeIfPresent(reason, forKey: .reason)
+            try members.encodeIfPresent(status, forKey: .status)
+            try members.encodeIfPresent(timestamp, forKey: .timestamp)
+            switch retryAfter {
+            case .seconds(let seconds): try members.encode(seconds, forKey: .retryAfter)
+            case .date(let seconds):
+                try members.encode(seconds, forKey: .retryAfter)
+                try members.encode("date", forKey: .retryAfterForm)
+            case nil: break
+            }
+        case .reset: try members.encode("reset", forKey: .action)
+        case .refuse: try members.encode("refuse", forKey: .action)
+        case .close: try members.encode("close", forKey: .action)
+        case .silence: try members.encode("silence", forKey: .action)
+        case .delay: try members.encode("delay", forKey: .action)
+        case .goAway(let reason, let isGraceful):
+            try members.encode("goaway", forKey: .action)
+            try members.encode(reason, forKey: .reason)
+            try members.encode(isGraceful, forKey: .graceful)
+        case .settings(let limit):
+            try members.encode("settings", forKey: .action)
+            try members.encode(limit, forKey: .maxConcurrentStreams)
+        case .tokenEndpoint(let status, let error):
+            try members.encode("tokenEndpoint", forKey: .action)
+            try members.encode(status, forKey: .status)
+            try members.encode(error, forKey: .error)
+        }
+    }
+}
