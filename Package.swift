@@ -180,7 +180,7 @@ let package = Package(
         .executableTarget(name: "pushline-delivery-worker", dependencies: ["Runtime", argumentParser]),
         .executableTarget(
             name: "pushline-simulator",
-            dependencies: ["PushlineSimulator", argumentParser, lifecycle, logging, unixSignals]
+            dependencies: ["PushlineSimulator", argumentParser, lifecycle, logging, unixSignals, yams]
         ),
 
         // Tests: one target a library; what needs a server is in IntegrationTests.

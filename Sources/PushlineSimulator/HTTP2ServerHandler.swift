@@ -69,7 +69,10 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
             self.writeGoAway(last: self.highestStream, debug: "exceeded_max_concurrent_streams", context: context)
         }
         context.flush()
-        context.close(promise: nil)
+        // Closed a moment later, so that the GOAWAY is out and read before the end.
+        context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(100)) {
+            context.close(promise: nil)
+        }
     }
 
     private func begin(_ id: HTTP2StreamID, _ frame: HTTP2Frame.FramePayload.Headers, context: ChannelHandlerContext) {

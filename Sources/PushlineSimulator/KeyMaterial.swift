@@ -14,12 +14,53 @@ struct KeyMaterial: Sendable {
     var apnsKey: P256.Signing.PrivateKey
     /// The service account's key.
     var serviceAccountKey: _RSA.Signing.PrivateKey
+    /// When the certificates end.
+    var end: Date
 
     /// Made once a process: an RSA key takes its time, and a test makes many simulators.
     private static let made = Result { try KeyMaterial() }
 
-    static func shared() throws -> KeyMaterial {
-        try Self.made.get()
+    /// New keys, or those that a simulator left in this folder, so that senders outlive its restart.
+    static func load(folder: String?) throws -> KeyMaterial {
+        guard let folder else { return try Self.made.get() }
+        let file = folder + "/keys.json"
+        if let data = FileManager.default.contents(atPath: file) {
+            let saved = try JSONDecoder().decode(Saved.self, from: data)
+            if saved.end > Date.now.addingTimeInterval(86_400) { return try KeyMaterial(saved) }
+        }
+        return try Self.made.get()
+    }
+
+    /// The form in which keys are kept.
+    private struct Saved: Codable {
+        var authority: String
+        var server: String
+        var serverKey: String
+        var apnsKey: String
+        var serviceAccountKey: String
+        var end: Date
+    }
+
+    private init(_ saved: Saved) throws {
+        self.authorityPEM = saved.authority
+        self.serverPEM = saved.server
+        self.serverKeyPEM = saved.serverKey
+        self.apnsKey = try P256.Signing.PrivateKey(pemRepresentation: saved.apnsKey)
+        self.serviceAccountKey = try _RSA.Signing.PrivateKey(pemRepresentation: saved.serviceAccountKey)
+        self.end = saved.end
+    }
+
+    /// What ``load(folder:)`` reads.
+    func saved() throws -> Data {
+        let saved = Saved(
+            authority: self.authorityPEM,
+            server: self.serverPEM,
+            serverKey: self.serverKeyPEM,
+            apnsKey: self.apnsKey.pemRepresentation,
+            serviceAccountKey: self.serviceAccountKey.pkcs8PEMRepresentation,
+            end: self.end
+        )
+        return try JSONEncoder().encode(saved)
     }
 
     private init() throws {
@@ -63,6 +104,7 @@ struct KeyMaterial: Sendable {
         self.authorityPEM = try authority.serializeAsPEM().pemString
         self.serverPEM = try server.serializeAsPEM().pemString
         self.serverKeyPEM = serverKey.pemRepresentation
+        self.end = end
         self.apnsKey = P256.Signing.PrivateKey()
         self.serviceAccountKey = try _RSA.Signing.PrivateKey(keySize: .bits2048)
     }

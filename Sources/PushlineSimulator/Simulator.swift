@@ -37,7 +37,7 @@ package final class Simulator: Service {
     /// - Throws: A port in use, or a folder that cannot be written.
     @discardableResult
     package func start() async throws -> SimulatorURLs {
-        let keys = try KeyMaterial.shared()
+        let keys = try KeyMaterial.load(folder: self.configuration.folder)
         let folder =
             self.configuration.folder
             ?? FileManager.default.temporaryDirectory.appending(path: "pushline-simulator-\(UUID().uuidString)").path
@@ -61,7 +61,7 @@ package final class Simulator: Service {
             let ports = channels.map { $0.localAddress?.port ?? 0 }
             let urls = SimulatorURLs(apns: ports[0], fcm: ports[1], wns: ports[2], control: ports[3])
             self.core.urls = urls
-            try credentials.write(urls: urls)
+            try credentials.write(urls: urls, keys: keys)
             let isFolderOurs = self.configuration.folder == nil
             self.running.withLockedValue {
                 $0 = Running(

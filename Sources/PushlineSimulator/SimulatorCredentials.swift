@@ -61,13 +61,14 @@ package struct SimulatorCredentials: Sendable {
     }
 
     /// Writes the files, readable by their owner alone.
-    func write(urls: SimulatorURLs) throws {
+    func write(urls: SimulatorURLs, keys: KeyMaterial) throws {
         let files = FileManager.default
         try files.createDirectory(
             atPath: self.folder,
             withIntermediateDirectories: true,
             attributes: [.posixPermissions: 0o700]
         )
+        try self.write(String(decoding: keys.saved(), as: UTF8.self), to: self.folder + "/keys.json")
         try self.write(self.trustPEM, to: self.trustFile)
         try self.write(self.apnsKeyPEM, to: self.apnsKeyFile)
         try self.write(self.serviceAccount(urls: urls), to: self.fcmServiceAccountFile)

@@ -74,6 +74,8 @@ struct WNSRules: Sendable {
 /// Whether bytes are well-formed XML, by Foundation's event parser.
 final class WellFormedXML: NSObject, XMLParserDelegate {
     private var root: String?
+    /// Elements that are open: at the end of unfinished text, the parser itself sees nothing wrong.
+    private var depth = 0
 
     /// The name of the root element; nil where the text is not well-formed or has a document type.
     static func root(of data: Data) -> String? {
@@ -82,7 +84,7 @@ final class WellFormedXML: NSObject, XMLParserDelegate {
         let delegate = WellFormedXML()
         let parser = XMLParser(data: data)
         parser.delegate = delegate
-        return parser.parse() ? delegate.root : nil
+        return parser.parse() && delegate.depth == 0 ? delegate.root : nil
     }
 
     func parser(
@@ -93,5 +95,15 @@ final class WellFormedXML: NSObject, XMLParserDelegate {
         attributes attributeDict: [String: String]
     ) {
         if self.root == nil { self.root = elementName }
+        self.depth += 1
+    }
+
+    func parser(
+        _ parser: XMLParser,
+        didEndElement elementName: String,
+        namespaceURI: String?,
+        qualifiedName qName: String?
+    ) {
+        self.depth -= 1
     }
 }

@@ -1,4 +1,103 @@
+import ArgumentParser
+import Foundation
+import Logging
+import PushlineSimulator
+import ServiceLifecycle
+import UnixSignals
+
 @main
-struct Placeholder {
-    static func main() {}
+struct Main: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pushline-simulator",
+        abstract: "Stands in for APNs, FCM and WNS on 127.0.0.1, as strict as they are.",
+        discussion: """
+            At its start it writes certificates, keys and an apps.yaml for `pushline apps apply` into its folder.
+            The control address takes POST /faults, GET /received, GET /counts and POST /reset.
+            Options come before PUSHLINE_SIMULATOR_… variables, and those before the file's section `simulator`:
+            FOLDER, STATE, APNS_PORT, FCM_PORT, WNS_PORT, CONTROL_PORT, KEEP (folder, state, apns_port …).
+            """,
+        version: "0.1.0"
+    )
+
+    @Option(help: "Configuration file; Config/pushline.yaml where it exists.")
+    var config: String?
+
+    @Option(help: "Folder for certificates, keys and apps.yaml; a temporary one unless said.")
+    var folder: String?
+
+    @Option(help: "File to write the addresses to as JSON, once it serves; removed at the end.")
+    var state: String?
+
+    @Option(help: "Port of APNs; 0 = any free one.")
+    var apnsPort: Int?
+
+    @Option(help: "Port of FCM and its token endpoint.")
+    var fcmPort: Int?
+
+    @Option(help: "Port of WNS and its token endpoints.")
+    var wnsPort: Int?
+
+    @Option(help: "Port of the control address, plain HTTP.")
+    var controlPort: Int?
+
+    @Option(help: "How many received pushes are kept; the counts are of all.")
+    var keep: Int?
+
+    func run() async throws {
+        let settings = try Settings(command: self, environment: ProcessInfo.processInfo.environment)
+        var logger = Logger(label: "pushline-simulator", factory: { StreamLogHandler.standardError(label: $0) })
+        logger.logLevel = .info
+        let simulator = Simulator(settings.simulator, logger: logger)
+        let urls = try await simulator.start()
+        let credentials = try simulator.credentials
+        let state = State(urls: urls, folder: credentials.folder, apps: credentials.appsFile, ca: credentials.trustFile)
+        try state.write(to: settings.stateFile)
+        // Not print: to a pipe or file that would come at the end.
+        FileHandle.standardOutput.write(Data((state.text + "\n").utf8))
+        var configuration = ServiceGroupConfiguration(
+            services: [simulator],
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger
+        )
+        configuration.maximumGracefulShutdownDuration = .seconds(4)
+        do {
+            try await ServiceGroup(configuration: configuration).run()
+        } catch {
+            State.remove(settings.stateFile)
+            throw error
+        }
+        State.remove(settings.stateFile)
+    }
+}
+
+/// Where everything is, for people and for scripts.
+struct State: Encodable {
+    var urls: SimulatorURLs
+    var folder: String
+    var apps: String
+    var ca: String
+
+    var text: String {
+        """
+        APNs      \(self.urls.apns)
+        FCM       \(self.urls.fcm)
+        WNS       \(self.urls.wns)
+        channels  \(self.urls.wnsChannel)…
+        control   \(self.urls.control)
+        apps      \(self.apps)
+        """
+    }
+
+    func write(to path: String?) throws {
+        guard let path else { return }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        try encoder.encode(self).write(to: URL(fileURLWithPath: path), options: .atomic)
+    }
+
+    static func remove(_ path: String?) {
+        guard let path else { return }
+        // Gone already is as good.
+        try? FileManager.default.removeItem(atPath: path)
+    }
 }

@@ -230,6 +230,7 @@ extension [ByteBuffer] {
 /// Runs a body with a simulator and a client that trusts its authority.
 func withClient(
     _ configuration: SimulatorConfiguration = SimulatorConfiguration(),
+    version: HTTPClient.Configuration.HTTPVersion = .automatic,
     _ body: (Client) async throws -> Void
 ) async throws {
     try await withSimulator(configuration) { simulator in
@@ -237,7 +238,7 @@ func withClient(
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)))
         var options = HTTPClient.Configuration(tlsConfiguration: tls)
-        options.httpVersion = .automatic
+        options.httpVersion = version
         let http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: options)
         do {
             try await body(Client(http: http, simulator: simulator))

@@ -1,0 +1,87 @@
+import ArgumentParser
+import Foundation
+import PushlineSimulator
+import Yams
+
+/// Options, then environment, then file, then defaults.
+struct Settings {
+    var simulator: SimulatorConfiguration
+    var stateFile: String?
+
+    /// The file's section `simulator`; other sections are other programs' own.
+    private struct Section {
+        var texts: [String: String] = [:]
+        var numbers: [String: Int] = [:]
+
+        private static let textKeys: Set<String> = ["folder", "state"]
+        private static let numberKeys: Set<String> = ["apns_port", "fcm_port", "wns_port", "control_port", "keep"]
+
+        init(file: String?) throws {
+            let usual = "Config/pushline.yaml"
+            if file == nil, !FileManager.default.fileExists(atPath: usual) { return }
+            let path = file ?? usual
+            guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+                throw ValidationError("\(path) cannot be read")
+            }
+            guard let section = (try Yams.load(yaml: text) as? [String: Any])?["simulator"] else { return }
+            guard let members = section as? [String: Any] else {
+                throw ValidationError("\(path): simulator is not a mapping")
+            }
+            for (key, value) in members {
+                if Self.textKeys.contains(key), let text = value as? String {
+                    self.texts[key] = text
+                } else if Self.numberKeys.contains(key), let number = value as? Int {
+                    self.numbers[key] = number
+                } else if Self.textKeys.contains(key) || Self.numberKeys.contains(key) {
+                    throw ValidationError("\(path): simulator.\(key) is of a wrong type")
+                } else {
+                    throw ValidationError("\(path): simulator.\(key) is unknown")
+                }
+            }
+        }
+    }
+
+    private let section: Section
+    private let environment: [String: String]
+
+    init(command: Main, environment: [String: String]) throws {
+        self.environment = environment
+        self.section = try Section(file: command.config)
+        self.simulator = SimulatorConfiguration()
+        self.simulator.ports.apns = try self.number(command.apnsPort, "apns_port", within: 0...65_535) ?? 0
+        self.simulator.ports.fcm = try self.number(command.fcmPort, "fcm_port", within: 0...65_535) ?? 0
+        self.simulator.ports.wns = try self.number(command.wnsPort, "wns_port", within: 0...65_535) ?? 0
+        self.simulator.ports.control = try self.number(command.controlPort, "control_port", within: 0...65_535) ?? 0
+        if let keep = try self.number(command.keep, "keep", within: 0...10_000_000) {
+            self.simulator.keepReceived = keep
+        }
+        self.simulator.folder = self.text(command.folder, "folder").map(Self.absolute)
+        self.stateFile = self.text(command.state, "state")
+    }
+
+    private func text(_ option: String?, _ key: String) -> String? {
+        option ?? self.environment[Self.variable(key)] ?? self.section.texts[key]
+    }
+
+    private func number(_ option: Int?, _ key: String, within range: ClosedRange<Int>) throws -> Int? {
+        var number = option ?? self.section.numbers[key]
+        if option == nil, let text = self.environment[Self.variable(key)] {
+            guard let value = Int(text) else { throw ValidationError("\(Self.variable(key)) is no number") }
+            number = value
+        }
+        guard let number else { return nil }
+        guard range.contains(number) else {
+            throw ValidationError("\(key) is not within \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    private static func variable(_ key: String) -> String {
+        "PUSHLINE_SIMULATOR_" + key.uppercased()
+    }
+
+    /// The apps file names paths that others read from wherever they are.
+    private static func absolute(_ path: String) -> String {
+        URL(fileURLWithPath: path).standardizedFileURL.path
+    }
+}

@@ -1,0 +1,105 @@
+import Foundation
+import Testing
+
+@testable import PushlineSimulator
+
+@Suite("FCM's rules")
+struct FCMRuleTests {
+    static let refused: [(String, field: String?)] = [
+        (#"{"message""#, nil),
+        (#"{"message":{"token":"t"},"more":1}"#, ""),
+        (#"{"message":{"token":"t","text":"x"}}"#, "message"),
+        (#"{"message":{"data":{"a":"b"}}}"#, "message"),
+        (#"{"message":{"token":"t","topic":"news"}}"#, "message"),
+        (#"{"message":{"token":"not a token"}}"#, "message.token"),
+        (#"{"message":{"token":"t","data":{"a":1}}}"#, "message.data[0].value"),
+        (#"{"message":{"token":"t","data":{"a":{"b":"c"}}}}"#, "message.data[0].value"),
+        (#"{"message":{"token":"t","data":{"from":"x"}}}"#, "message.data[from]"),
+        (#"{"message":{"token":"t","data":{"google.x":"x"}}}"#, "message.data[google.x]"),
+        (#"{"message":{"token":"t","android":{"ttl":3600}}}"#, "message.android.ttl"),
+        (#"{"message":{"token":"t","android":{"ttl":"2419201s"}}}"#, "message.android.ttl"),
+        (#"{"message":{"token":"t","android":{"priority":"URGENT"}}}"#, "message.android.priority"),
+        (#"{"message":{"token":"t","android":{"colour":"red"}}}"#, "message.android"),
+        (Self.message(of: 4097), "message"),
+    ]
+
+    static func message(of size: Int) -> String {
+        #"{"message":{"token":"t","data":{"m":""# + String(repeating: "x", count: size - 1) + #""}}}"#
+    }
+
+    @Test func badMessagesAreRefusedByField() async throws {
+        try await withClient { client in
+            let token = try await client.fcmToken()
+            for (body, field) in Self.refused {
+                let reply = try await client.message(body, authorization: token)
+                #expect(reply.status == 400, "\(body.prefix(60))")
+                let error = try #require(reply.json["error"] as? [String: Any])
+                #expect(error["status"] as? String == "INVALID_ARGUMENT")
+                #expect(error["code"] as? Int == 400)
+                let details = error["details"] as? [[String: Any]] ?? []
+                let types = details.compactMap { $0["@type"] as? String }
+                let violations = details.compactMap { $0["fieldViolations"] as? [[String: Any]] }.first
+                #expect(violations?.first?["field"] as? String == field, "\(body.prefix(60))")
+                let isTarget = field == "message.token"
+                #expect(types.contains("type.googleapis.com/google.firebase.fcm.v1.FcmError") == isTarget)
+            }
+            #expect(try await client.message(Self.message(of: 4096), authorization: token).status == 200)
+        }
+    }
+
+    @Test func requestsAreRefusedBeforeTheirMessage() async throws {
+        try await withClient { client in
+            let good = #"{"message":{"token":"t"}}"#
+            let token = try await client.fcmToken()
+            #expect(try await client.message(good, authorization: "other").status == 401)
+            #expect(try await client.message(good, authorization: token, project: "other").status == 403)
+            #expect(try await client.message(good, authorization: token, type: "text/plain").status == 400)
+            let wrong = try await client.send("POST", try client.simulator.urls.fcm + "/batch", body: good)
+            #expect(wrong.status == 404)
+            client.simulator.revokeAccessTokens()
+            #expect(try await client.message(good, authorization: token).status == 401)
+        }
+    }
+
+    @Test func accessTokensExpire() async throws {
+        try await withClient(SimulatorConfiguration(accessTokenLifetime: 0)) { client in
+            let token = try await client.fcmToken()
+            #expect(try await client.message(#"{"message":{"token":"t"}}"#, authorization: token).status == 401)
+        }
+    }
+
+    @Test func assertionsAreVerified() async throws {
+        try await withClient { client in
+            let changes: [((inout Client.AssertionClaims) -> Void, String)] = [
+                ({ $0.iss = "other@example.com" }, "invalid_grant"),
+                ({ $0.aud = "https://oauth2.googleapis.com/token" }, "invalid_grant"),
+                ({ $0.exp = $0.iat + 3601 }, "invalid_grant"),
+                (
+                    {
+                        $0.iat -= 7200; $0.exp -= 7200
+                    }, "invalid_grant"
+                ),
+                (
+                    {
+                        $0.iat += 600; $0.exp += 600
+                    }, "invalid_grant"
+                ),
+                ({ $0.scope = "https://www.googleapis.com/auth/drive" }, "invalid_scope"),
+            ]
+            for (change, error) in changes {
+                let reply = try await client.exchange(assertion: try await client.assertion(change))
+                #expect(reply.status == 400)
+                #expect(reply.json["error"] as? String == error)
+            }
+            let good = try await client.assertion()
+            let forged = try await client.exchange(assertion: String(good.dropLast(8)) + "AAAAAAAA")
+            #expect(forged.json["error"] as? String == "invalid_grant")
+            let url = try client.serviceAccount().token_uri
+            let other = try await client.form(url, [("grant_type", "password"), ("assertion", good)])
+            #expect(other.json["error"] as? String == "unsupported_grant_type")
+            let reply = try await client.exchange(assertion: good)
+            #expect(reply.json["expires_in"] as? Int == 3599)
+            #expect(reply.json["token_type"] as? String == "Bearer")
+        }
+    }
+}
