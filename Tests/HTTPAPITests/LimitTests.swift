@@ -1,5 +1,7 @@
 import HTTPTypes
+import Hummingbird
 import HummingbirdTesting
+import NIOCore
 import PushModel
 import Testing
 
@@ -22,6 +24,19 @@ import Testing
             #expect(try await api.call(.post, "/api/contents", body: String(repeating: "x", count: 2001)).status == 413)
             #expect(try await api.call(.post, "/api/contents", body: "").status == 400)
         }
+    }
+
+    @Test func aBodyThatDoesNotComeIs408() async throws {
+        var configuration = APIConfiguration()
+        configuration.requestTime = .milliseconds(50)
+        let (body, source) = AsyncStream<ByteBuffer>.makeStream()
+        source.yield(ByteBuffer(string: "{"))
+        let head = HTTPRequest(method: .post, scheme: "http", authority: "localhost", path: "/api/sends")
+        let request = Request(head: head, body: RequestBody(asyncSequence: body))
+        let reader = BodyReader(configuration: configuration)
+        let problem = await #expect(throws: Problem.self) { try await reader.read(request, kind: .limited) }
+        #expect(problem?.status == .requestTimeout)
+        #expect(problem?.headers[.connection] == "close")
     }
 
     @Test func tooManyRequestsASecondAre429() async throws {

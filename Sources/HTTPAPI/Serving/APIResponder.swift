@@ -3,7 +3,6 @@ package import Hummingbird
 import Logging
 import Metrics
 import NIOConcurrencyHelpers
-import NIOCore
 import PushModel
 import Store
 
@@ -14,6 +13,7 @@ package struct APIResponder: HTTPResponder {
     let table: RouteTable
     private let configuration: APIConfiguration
     private let authenticator: Authenticator
+    private let body: BodyReader
     private let limiter = RateLimiter()
     private let inFlight = NIOLockedValueBox(0)
     private let metrics = RequestMetrics()
@@ -23,6 +23,7 @@ package struct APIResponder: HTTPResponder {
         self.table = table
         self.configuration = configuration
         self.authenticator = authenticator
+        self.body = BodyReader(configuration: configuration)
         self.logger = logger
     }
 
@@ -74,7 +75,7 @@ package struct APIResponder: HTTPResponder {
                 )
             }
         }
-        let body = try await self.body(of: request, kind: match.route.body)
+        let body = try await self.body.read(request, kind: match.route.body)
         let parsed = APIRequest(
             head: request.head,
             path: request.uri.path,
@@ -96,40 +97,6 @@ package struct APIResponder: HTTPResponder {
             let spec = try await self.authenticator.directory.spec(of: app)
         else { throw Problem.notFound("no such app") }
         return (app, spec)
-    }
-
-    private func body(of request: Request, kind: Route.Body) async throws -> [UInt8] {
-        let limit: Int
-        switch kind {
-        case .none: return []
-        case .limited: limit = self.configuration.maximumBodySize
-        case .upload: limit = self.configuration.maximumContentSize
-        }
-        if let length = request.headers[.contentLength].flatMap(Int.init), length > limit {
-            throw Self.tooLarge(limit)
-        }
-        let time = self.configuration.requestTime
-        do {
-            return try await withThrowingTaskGroup(of: [UInt8].self) { group in
-                group.addTask { Array(buffer: try await request.body.collect(upTo: limit)) }
-                group.addTask {
-                    try await Task.sleep(for: time)
-                    throw Problem(
-                        .requestTimeout,
-                        "the body did not come within \(time.inSeconds) s",
-                        headers: [.connection: "close"]
-                    )
-                }
-                defer { group.cancelAll() }
-                return try await group.next() ?? []
-            }
-        } catch is NIOTooManyBytesError {
-            throw Self.tooLarge(limit)
-        }
-    }
-
-    private static func tooLarge(_ limit: Int) -> Problem {
-        Problem(.contentTooLarge, "the body has more than \(limit) bytes, the most that is taken here")
     }
 
     private func response(to error: any Error, trace: RequestTrace) -> Response {

@@ -1,0 +1,42 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PushModel
+
+/// Reads bodies within their limits of size and time.
+struct BodyReader: Sendable {
+    let configuration: APIConfiguration
+
+    /// - Throws: ``Problem``: 413 for a body that is too large, 408 for one that does not come in time.
+    func read(_ request: Request, kind: Route.Body) async throws -> [UInt8] {
+        let limit: Int
+        switch kind {
+        case .none: return []
+        case .limited: limit = self.configuration.maximumBodySize
+        case .upload: limit = self.configuration.maximumContentSize
+        }
+        if let length = request.headers[.contentLength].flatMap(Int.init), length > limit { throw Self.tooLarge(limit) }
+        let time = self.configuration.requestTime
+        do {
+            return try await withThrowingTaskGroup(of: [UInt8].self) { group in
+                group.addTask { Array(buffer: try await request.body.collect(upTo: limit)) }
+                group.addTask {
+                    try await Task.sleep(for: time)
+                    throw Problem(
+                        .requestTimeout,
+                        "the body did not come within \(time.inSeconds) s",
+                        headers: [.connection: "close"]
+                    )
+                }
+                defer { group.cancelAll() }
+                return try await group.next() ?? []
+            }
+        } catch is NIOTooManyBytesError {
+            throw Self.tooLarge(limit)
+        }
+    }
+
+    private static func tooLarge(_ limit: Int) -> Problem {
+        Problem(.contentTooLarge, "the body has more than \(limit) bytes, the most that is taken here")
+    }
+}
