@@ -8,7 +8,6 @@ import HummingbirdTLS
 import Logging
 import NIOCore
 import NIOSSL
-import Pipeline
 import PushModel
 import ServiceLifecycle
 import Store
@@ -21,13 +20,12 @@ struct APIServer {
     /// - Returns: What runs, dependencies first.
     /// - Throws: ``ConfigurationError`` where it may not or cannot serve.
     func services() async throws -> [any Service] {
-        let registry = self.parts.registry
         let api = API(
             configuration: self.limits,
             store: self.parts.store,
             broker: self.parts.broker,
             logger: self.parts.logger,
-            metricsText: { ProcessMetrics.exposition() + registry.exposition() }
+            metricsText: self.parts.metricsText
         )
         if !self.isLoopback {
             let apps = try await api.appsInDemonstration()
@@ -39,15 +37,7 @@ struct APIServer {
                 )
             }
         }
-        let sweeper = Sweeper(
-            hub: self.parts.hub,
-            store: self.parts.store,
-            apps: self.parts.apps,
-            broker: self.parts.broker,
-            leadership: LeaderLock(path: self.configuration.store.path + ".sweeper"),
-            logger: self.parts.logger
-        )
-        return api.services + [sweeper, try self.application(api)]
+        return api.services + [try self.application(api)]
     }
 
     private var limits: APIConfiguration {
@@ -86,15 +76,19 @@ struct APIServer {
                     "The API is served",
                     metadata: [
                         "http.scheme": "\(scheme)",
-                        "http.address": "\(channel.localAddress?.description ?? "unknown")",
+                        "http.address": "\(channel.localAddress?.text ?? "unknown")",
                     ]
                 )
             },
-            logger: AdminServer.quiet(logger)
+            logger: logger.quiet
         )
         let broker = self.parts.broker
         application.beforeServerStarts { await Self.prepare(api, broker: broker, logger: logger) }
-        return application
+        return Listening(
+            server: application,
+            keys: "api.host, api.port",
+            address: "\(settings.host):\(settings.port)"
+        )
     }
 
     /// Binds the queue for events before the first request, where the broker can be reached soon (rules 16 and 19).

@@ -1,4 +1,5 @@
 import Broker
+import HTTPAPI
 import Hub
 import Logging
 import Pipeline
@@ -18,7 +19,7 @@ struct PushlineProcess {
         let broker: any MessageBroker & Service
         let hub: any NotificationHub
         let apps: AppDirectory
-        let registry: PrometheusRegistry
+        let metricsText: @Sendable () -> String
         let logger: Logger
     }
 
@@ -34,7 +35,7 @@ struct PushlineProcess {
             broker: broker,
             hub: Composition.makeHub(store: store, broker: broker, logger: logger),
             apps: AppDirectory(store: store),
-            registry: registry,
+            metricsText: { ProcessMetrics.exposition() + registry.exposition() },
             logger: logger
         )
         // Ended in the opposite order: first what takes work, last what it needs to finish.
@@ -66,10 +67,11 @@ struct PushlineProcess {
     private func work(_ parts: Parts) async throws -> [any Service] {
         switch self.role {
         case .api:
-            try await APIServer(configuration: self.configuration, parts: parts).services()
+            [self.sweeper(parts)]
+                + (try await APIServer(configuration: self.configuration, parts: parts).services())
         case .registerWorker:
             [
-                self.admin(parts, port: self.configuration.workers.registerPort),
+                self.admin(parts, port: self.configuration.workers.registerPort, key: "register_port"),
                 RegisterWorker(
                     hub: parts.hub,
                     store: parts.store,
@@ -80,7 +82,7 @@ struct PushlineProcess {
             ]
         case .sendWorker:
             [
-                self.admin(parts, port: self.configuration.workers.sendPort),
+                self.admin(parts, port: self.configuration.workers.sendPort, key: "send_port"),
                 self.sweeper(parts),
                 DeadLetterKeeper(store: parts.store, broker: parts.broker, logger: parts.logger),
                 SendWorker(
@@ -103,7 +105,7 @@ struct PushlineProcess {
         var pace = DeliveryWorker.Configuration()
         pace.devices = self.configuration.delivery.devices
         return [
-            self.admin(parts, port: self.configuration.workers.deliveryPort),
+            self.admin(parts, port: self.configuration.workers.deliveryPort, key: "delivery_port"),
             senders,
             DeliveryWorker(
                 senders: senders,
@@ -127,15 +129,16 @@ struct PushlineProcess {
         )
     }
 
-    private func admin(_ parts: Parts, port: Int) -> AdminServer {
+    private func admin(_ parts: Parts, port: Int, key: String) -> AdminServer {
         AdminServer(
             host: self.configuration.workers.host,
             port: port,
-            health: HealthReport(
+            keys: "workers.host, workers.\(key)",
+            health: ProcessHealth(
+                version: pushlineVersion,
                 store: parts.store,
                 broker: parts.broker,
-                registry: parts.registry,
-                logger: parts.logger
+                metricsText: parts.metricsText
             ),
             logger: parts.logger
         )
