@@ -157,7 +157,8 @@ let package = Package(
         .target(
             name: "PushlineCommands",
             dependencies: [
-                "PushlineClient", "PushModel", "Store", "Runtime", "HTTPAPI", argumentParser, crypto, yams,
+                "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Runtime", "HTTPAPI", argumentParser,
+                lifecycle, logging, yams,
             ]
         ),
         .target(
@@ -228,7 +229,10 @@ let package = Package(
             ]
         ),
         .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient"]),
-        .testTarget(name: "PushlineCommandsTests", dependencies: ["PushlineCommands", "PushModel", argumentParser]),
+        .testTarget(
+            name: "PushlineCommandsTests",
+            dependencies: ["PushlineCommands", "PushlineClient", "PushModel", argumentParser]
+        ),
         .testTarget(
             name: "RuntimeTests",
             dependencies: ["Runtime", "PushModel", logging, metrics, nioConcurrency, yams]

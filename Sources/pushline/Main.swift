@@ -1,4 +1,6 @@
+import PushlineCommands
+
 @main
-struct Placeholder {
-    static func main() {}
+enum Main {
+    static func main() async { await PushlineCommand.start() }
 }

@@ -1,0 +1,44 @@
+import ArgumentParser
+import PushlineClient
+
+/// `pushline accounts list`.
+struct AccountsListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "List the app's accounts.")
+
+    @OptionGroup var server: ServerOptions
+
+    func run() async throws {
+        let accounts = try await self.server.client().accounts()
+        try self.server.show(accounts) {
+            var table = Table(["account", "role", "state", "created"])
+            for account in accounts {
+                let state = account.disabled ? "disabled" : "enabled"
+                table.add([account.name, account.role, state, JobText.moment(account.created)])
+            }
+            return table.lines
+        }
+    }
+}
+
+/// `pushline accounts disable`.
+struct AccountsDisableCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "disable",
+        abstract: "Refuse an account's sign-in; its devices stay registered."
+    )
+
+    @OptionGroup var server: ServerOptions
+
+    @Argument(help: "The account's name.")
+    var name: String
+
+    @Flag(help: "Let it sign in again instead.")
+    var undo = false
+
+    func run() async throws {
+        let account = try await self.server.client().setDisabled(!self.undo, account: self.name)
+        try self.server.show(account) {
+            ["\(Console.safe(account.name)): \(account.disabled ? "disabled" : "enabled")"]
+        }
+    }
+}

@@ -1,0 +1,67 @@
+import ArgumentParser
+import HTTPAPI
+import PushModel
+import Store
+
+/// `pushline accounts`.
+struct AccountsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "accounts",
+        abstract: "Add, list or disable the accounts of those who sign in with name and password.",
+        subcommands: [Add.self, AccountsListCommand.self, AccountsDisableCommand.self]
+    )
+
+    struct Add: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Add an account on this host, or give one another password and role.",
+            discussion: """
+                The password is read from --password-file or from standard input, and at a terminal it is asked for. \
+                Adding an account that is there sets its password and role, and enables it.
+                """
+        )
+
+        @OptionGroup var host: HostOptions
+        @OptionGroup var app: AppOption
+
+        @Argument(help: "The name to sign in with: letters, digits and _ @ # . : -")
+        var name: String
+
+        @Option(help: "user (its own devices and sends), sender (sends to anyone) or operator (everything of the app).")
+        var role: String
+
+        @Option(help: "Read the password from this file.")
+        var passwordFile: String?
+
+        @Flag(help: "Read the password from standard input, also where that is a terminal.")
+        var passwordStdin = false
+
+        func validate() throws {
+            do { _ = try UserName(self.name) } catch { throw ValidationError("\(error.reason).") }
+            guard Role(rawValue: self.role) != nil else { throw ValidationError("--role is user, sender or operator.") }
+            guard self.passwordFile == nil || !self.passwordStdin else {
+                throw ValidationError("Give --password-file or --password-stdin, not both.")
+            }
+        }
+
+        func run() async throws {
+            let name = try UserName(self.name)
+            guard let role = Role(rawValue: self.role) else { throw CommandFailure.usage("--role: unknown") }
+            let password = try PasswordInput.read(file: self.passwordFile, asksAtTerminal: !self.passwordStdin)
+            let hash = try PasswordHash.make(password)
+            let (app, isNew) = try await self.host.withStore { store in
+                let app = try await self.app.id(in: store)
+                let isNew = try await store.account(name, app: app) == nil
+                let account = Account(app: app, name: name, role: role, isDisabled: false, created: .now)
+                try await store.put(account, passwordHash: hash)
+                return (app, isNew)
+            }
+            let output = JSONOutput.members([
+                "app": .text(app.name), "name": .text(name.name), "role": .text(role.rawValue),
+                "result": .text(isNew ? "added" : "changed"),
+            ])
+            self.host.show(output) {
+                ["\(name): \(isNew ? "added to" : "password and role set in") \(app) as \(role.rawValue)"]
+            }
+        }
+    }
+}

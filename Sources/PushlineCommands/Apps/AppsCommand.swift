@@ -1,0 +1,118 @@
+import ArgumentParser
+import Foundation
+import PushModel
+import Store
+
+/// `pushline apps`.
+struct AppsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "apps",
+        abstract: "Declare apps, or show them as they are declared.",
+        subcommands: [Apply.self, Show.self]
+    )
+
+    struct Apply: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Declare the apps of a file, or change them; says what changed.",
+            discussion: """
+                Config/apps.example.yaml has every key. Applying a file again changes nothing; apps that it does not name stay \
+                as they are. The servers take a change up within seconds.
+                """
+        )
+
+        @OptionGroup var host: HostOptions
+
+        @Argument(help: "The YAML file.")
+        var file: String
+
+        func run() async throws {
+            let apps = try AppsFile.read(self.file).apps.sorted { $0.key < $1.key }
+            for (app, spec) in apps { Self.warnOfMissingFiles(of: app, spec) }
+            let changes = try await self.host.withStore { store in
+                var changes: [Change] = []
+                for (app, spec) in apps {
+                    let before = try await store.app(app)
+                    let isChanged = try await store.apply(spec, to: app)
+                    changes.append(Change(app: app, before: before, after: spec, isChanged: isChanged))
+                }
+                return changes
+            }
+            self.host.show(.array(changes.map(\.json))) { changes.flatMap(\.lines) }
+        }
+
+        /// A file may come later, and the workers may run as another user: no error.
+        private static func warnOfMissingFiles(of app: AppID, _ spec: AppSpec) {
+            for (path, text) in spec.tree.leaves() where path.hasSuffix("_file") {
+                guard !FileManager.default.isReadableFile(atPath: text) else { continue }
+                Console.note(
+                    "pushline: apps.\(app).\(path): \(text) cannot be read by this user; pushline doctor checks it"
+                )
+            }
+        }
+    }
+
+    /// What applying did to an app.
+    struct Change {
+        let app: AppID
+        let before: AppSpec?
+        let after: AppSpec
+        let isChanged: Bool
+
+        private var word: String { self.before == nil ? "declared" : self.isChanged ? "changed" : "unchanged" }
+
+        var lines: [String] {
+            let details = self.before?.changes(to: self.after) ?? []
+            return ["\(self.app): \(self.word)"]
+                + details.map { "  \($0.path): \($0.old ?? "(none)") -> \($0.new ?? "(none)")" }.map(Console.safe)
+        }
+
+        var json: JSONOutput {
+            let details = self.before?.changes(to: self.after) ?? []
+            return .members([
+                "app": .text(self.app.name),
+                "result": .text(self.word),
+                "changes": .array(
+                    details.map {
+                        .members([
+                            "key": .text($0.path), "old": $0.old.map(JSONOutput.text),
+                            "new": $0.new.map(JSONOutput.text),
+                        ])
+                    }
+                ),
+            ])
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show the apps as they are declared, defaults included."
+        )
+
+        @OptionGroup var host: HostOptions
+
+        @Argument(help: "The app; all unless given.")
+        var name: String?
+
+        func run() async throws {
+            var apps = try await self.host.withStore { try await $0.apps() }
+            if let name = self.name {
+                apps = apps.filter { $0.key.name == name }
+                guard !apps.isEmpty else {
+                    throw CommandFailure.failed("there is no app \"\(name)\"; pushline apps show lists those there are")
+                }
+            }
+            let sorted = apps.sorted { $0.key < $1.key }
+            self.host.show(.object(sorted.map { (name: $0.key.name, value: $0.value.tree.json) })) {
+                guard !sorted.isEmpty else { return ["No app is declared; pushline apps apply FILE declares them."] }
+                return sorted.flatMap { app, spec in
+                    let leaves = spec.tree.leaves()
+                    let width = leaves.map(\.path.count).max() ?? 0
+                    return ["\(app):"]
+                        + leaves.map { path, text in
+                            "  \(path)\(String(repeating: " ", count: width - path.count))  \(Console.safe(text))"
+                        }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import PushModel
+
+/// An app's declaration as a tree with the file's own keys, for showing and comparing.
+indirect enum SpecValue: Equatable {
+    case text(String)
+    case number(Int)
+    case list([String])
+    case section([Member])
+
+    struct Member: Equatable {
+        let key: String
+        let value: SpecValue
+    }
+
+    /// Leaves with their paths, such as `apns.key_id`.
+    func leaves(path: String = "") -> [(path: String, text: String)] {
+        switch self {
+        case .text(let text): [(path, text)]
+        case .number(let number): [(path, String(number))]
+        case .list(let texts): [(path, "[\(texts.joined(separator: ", "))]")]
+        case .section(let members):
+            members.flatMap { $0.value.leaves(path: path.isEmpty ? $0.key : "\(path).\($0.key)") }
+        }
+    }
+
+    /// As it is written in JSON.
+    var json: JSONOutput {
+        switch self {
+        case .text(let text): .text(text)
+        case .number(let number): .integer(number)
+        case .list(let texts): .array(texts.map(JSONOutput.text))
+        case .section(let members): .object(members.map { (name: $0.key, value: $0.value.json) })
+        }
+    }
+
+    /// A section of what is there: nil is left out.
+    fileprivate static func section(_ members: KeyValuePairs<String, SpecValue?>) -> SpecValue {
+        .section(members.compactMap { key, value in value.map { Member(key: key, value: $0) } })
+    }
+}
+
+extension AppSpec {
+    /// The whole declaration, defaults included.
+    var tree: SpecValue {
+        .section([
+            "hub": .text(self.hub.rawValue),
+            "authentication": .text(self.authentication.rawValue),
+            "reserved_tags": .list(self.reservedTags),
+            "recording": .text(self.recording.rawValue),
+            "requests_per_second": self.requestsPerSecond.map(SpecValue.number),
+            "registration_lifetime_days": self.registrationLifetimeDays.map(SpecValue.number),
+            "apns": self.apns.map(\.tree),
+            "fcm": self.fcm.map(\.tree),
+            "wns": self.wns.map(\.tree),
+            "rich": self.richDefault.tree,
+        ])
+    }
+
+    /// What is another in a later declaration: path, old text, new text; nil = not there.
+    func changes(to later: AppSpec) -> [(path: String, old: String?, new: String?)] {
+        let old = Dictionary(self.tree.leaves(), uniquingKeysWith: { $1 })
+        let new = Dictionary(later.tree.leaves(), uniquingKeysWith: { $1 })
+        return Set(old.keys).union(new.keys).sorted()
+            .filter { old[$0] != new[$0] }
+            .map { (path: $0, old: old[$0], new: new[$0]) }
+    }
+}
+
+extension AppSpec.APNs {
+    fileprivate var tree: SpecValue {
+        .section([
+            "key_file": .text(self.keyFile),
+            "key_id": .text(self.keyID),
+            "team_id": .text(self.teamID),
+            "topic": .text(self.topic),
+            "endpoint": .text(self.endpoint),
+            "trust_file": self.trustFile.map(SpecValue.text),
+        ])
+    }
+}
+
+extension AppSpec.FCM {
+    fileprivate var tree: SpecValue {
+        .section([
+            "service_account_file": .text(self.serviceAccountFile),
+            "endpoint": .text(self.endpoint),
+            "trust_file": self.trustFile.map(SpecValue.text),
+        ])
+    }
+}
+
+extension AppSpec.WNS {
+    fileprivate var tree: SpecValue {
+        .section([
+            "client_id": .text(self.clientID),
+            "client_secret_file": .text(self.clientSecretFile),
+            "token_url": .text(self.tokenURL),
+            "scope": .text(self.scope),
+            "channel_prefixes": .list(self.channelPrefixes),
+            "trust_file": self.trustFile.map(SpecValue.text),
+        ])
+    }
+}
+
+extension AppSpec.RichDefault {
+    fileprivate var tree: SpecValue {
+        .section([
+            "message": .text(self.message),
+            "rich_type": .text(self.richType),
+            "content": self.content.map(SpecValue.text),
+        ])
+    }
+}

@@ -1,0 +1,114 @@
+import Broker
+import Logging
+import PushModel
+import PushServices
+import Runtime
+import ServiceLifecycle
+import Store
+
+/// Looks at what a configuration names: store, broker, and the credentials of every app.
+struct Checkup {
+    /// The longest that a check may take.
+    static let patience = Duration.seconds(10)
+
+    let configuration: PushlineConfiguration
+    let logger: Logger
+
+    func run() async -> [Finding] {
+        let (store, apps) = await self.store()
+        return [store, await self.broker()] + (await self.credentials(of: apps))
+    }
+
+    private func store() async -> (finding: Finding, apps: [AppID: AppSpec]) {
+        let path = self.configuration.store.path
+        do {
+            let store = try await Composition.openStore(self.configuration, logger: self.logger)
+            try await store.check()
+            let apps = try await store.apps()
+            guard !apps.isEmpty else {
+                return (.wrong("store", "\(path): works, but no app is declared; pushline apps apply FILE"), [:])
+            }
+            let names = apps.keys.sorted().map(\.name).joined(separator: ", ")
+            return (.right("store", "\(path): works; apps: \(names)"), apps)
+        } catch let error as StoreError {
+            return (.wrong("store", "\(path): \(error.message); is the disk full, or another user's?"), [:])
+        } catch {
+            return (.wrong("store", "\(error)"), [:])
+        }
+    }
+
+    /// Connects, and declares the queues: one that exists with other arguments is found so.
+    private func broker() async -> Finding {
+        let place = "\(self.configuration.broker)"
+        do {
+            let broker = try Composition.makeBroker(self.configuration, name: "pushline doctor", logger: self.logger)
+            return await withTaskGroup(of: Finding?.self) { group in
+                group.addTask {
+                    do { try await broker.run() } catch is CancellationError { return nil } catch {
+                        return .wrong("broker", "\(place): \(error)")
+                    }
+                    return nil
+                }
+                group.addTask { await Self.declare(at: broker, place: place) }
+                defer { group.cancelAll() }
+                for await finding in group { if let finding { return finding } }
+                return .wrong("broker", "\(place): the connection was closed")
+            }
+        } catch {
+            return .wrong("broker", "\(error)")
+        }
+    }
+
+    private static func declare(at broker: any MessageBroker, place: String) async -> Finding {
+        let end = ContinuousClock.now + self.patience
+        var last = "no answer"
+        repeat {
+            do {
+                try await broker.declare(.pushline)
+                if case .blocked(let reason) = await broker.status {
+                    return .wrong("broker", "\(place): accepts no messages: \(reason); free its memory or disk")
+                }
+                return .right("broker", "\(place): connected, all queues are there")
+            } catch let error as BrokerError where error.code == .mismatch {
+                return .wrong(
+                    "broker",
+                    "\(place): \(error.message); remove that queue, or give this installation a virtual host of its own"
+                )
+            } catch {
+                last = (error as? BrokerError)?.message ?? "\(error)"
+            }
+            // Cancelled = the connection ended, which has its own finding.
+            do { try await Task.sleep(for: .milliseconds(200)) } catch { break }
+        } while ContinuousClock.now < end
+        return .wrong("broker", "\(place): \(last); start RabbitMQ, or set broker.url or PUSHLINE_BROKER_URL")
+    }
+
+    /// Reads the files that the apps name, as a delivery worker would.
+    private func credentials(of apps: [AppID: AppSpec]) async -> [Finding] {
+        let senders = SenderRegistry(logger: self.logger)
+        var findings: [Finding] = []
+        for (app, spec) in apps.sorted(by: { $0.key < $1.key }) {
+            for pns in spec.services {
+                let subject = "\(app) \(pns.rawValue)"
+                do {
+                    _ = try senders.sender(app: app, pns: pns, spec: spec)
+                    findings.append(.right(subject, "credentials can be read and have the right form"))
+                } catch {
+                    findings.append(.wrong(subject, error.message))
+                }
+            }
+            if spec.services.isEmpty {
+                findings.append(.wrong("\(app)", "declares no push service: add apns, fcm or wns to its file"))
+            }
+        }
+        await senders.close()
+        return findings
+    }
+}
+
+extension AppSpec {
+    /// The push services that the app has credentials for.
+    fileprivate var services: [PNS] {
+        [self.apns.map { _ in .apns }, self.fcm.map { _ in .fcm }, self.wns.map { _ in .wns }].compactMap { $0 }
+    }
+}

@@ -1,0 +1,56 @@
+import ArgumentParser
+import Runtime
+
+/// `pushline doctor`.
+struct DoctorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract:
+            "Check this host's configuration, store, broker and credentials; each is right, or it says what to do.",
+        discussion: "Declares the queues that are missing at the broker. Sends nothing to a push service."
+    )
+
+    @OptionGroup var host: HostOptions
+
+    func run() async throws {
+        var findings: [Finding] = []
+        do {
+            let configuration = try await PushlineConfiguration(file: self.host.config)
+            findings.append(
+                .right("configuration", "\(self.host.config ?? "default file, if there is one,") and environment")
+            )
+            findings += await Checkup(configuration: configuration, logger: HostOptions.logger).run()
+        } catch let error as ConfigurationError {
+            findings.append(.wrong("configuration", "\(error)"))
+        }
+        let width = findings.map(\.subject.count).max() ?? 0
+        self.host.show(.array(findings.map(\.json))) { findings.map { $0.line(width: width) } }
+        if findings.contains(where: { !$0.isRight }) { throw ExitCode.failure }
+    }
+}
+
+/// What a check came to.
+struct Finding: Sendable, Equatable {
+    /// Such as `broker`.
+    let subject: String
+    let isRight: Bool
+    /// What was seen; where it is wrong, with what to do.
+    let words: String
+
+    static func right(_ subject: String, _ words: String) -> Finding {
+        Finding(subject: subject, isRight: true, words: words)
+    }
+
+    static func wrong(_ subject: String, _ words: String) -> Finding {
+        Finding(subject: subject, isRight: false, words: words)
+    }
+
+    func line(width: Int) -> String {
+        let space = String(repeating: " ", count: max(0, width - self.subject.count))
+        return "\(self.isRight ? "ok   " : "wrong")  \(self.subject)\(space)  \(Console.safe(self.words))"
+    }
+
+    var json: JSONOutput {
+        .members(["check": .text(self.subject), "ok": .bool(self.isRight), "detail": .text(self.words)])
+    }
+}

@@ -1,0 +1,56 @@
+import ArgumentParser
+import Foundation
+import Logging
+import PushModel
+import Runtime
+import Store
+
+/// Which store of this host to work on.
+struct HostOptions: ParsableArguments {
+    @Option(help: "The server's configuration; \(PushlineConfiguration.defaultFile) unless given, where that exists.")
+    var config: String?
+
+    @Flag(help: "Answer with JSON.")
+    var json = false
+
+    /// Opens the store for as long as the work takes.
+    func withStore<Value>(_ work: (any ResultStore) async throws -> Value) async throws -> Value {
+        let configuration = try await PushlineConfiguration(file: self.config)
+        let store = try await Composition.openStore(configuration, logger: Self.logger)
+        do {
+            return try await work(store)
+        } catch let error as StoreError {
+            throw CommandFailure.failed("the store \(configuration.store.path): \(error.message)")
+        }
+    }
+
+    /// Says nothing below errors: the command has words of its own.
+    static var logger: Logger {
+        var logger = Logger(label: "pushline") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = .critical
+        return logger
+    }
+
+    /// Writes JSON where that is wanted, else lines.
+    func show(_ value: JSONOutput, lines: () -> [String]) {
+        if self.json { return Console.print(value.text()) }
+        for line in lines() { Console.print(line) }
+    }
+}
+
+/// The app that a command on the host is about.
+struct AppOption: ParsableArguments {
+    @Option(help: "The app; PUSHLINE_APP unless given, else \"\(AppID.default.name)\".")
+    var app: String?
+
+    /// - Throws: ``CommandFailure`` when the store has no such app.
+    func id(in store: any ResultStore) async throws -> AppID {
+        let name = self.app ?? ProcessInfo.processInfo.environment["PUSHLINE_APP"] ?? AppID.default.name
+        let id: AppID
+        do { id = try AppID(name) } catch { throw CommandFailure.usage("--app: \(error.reason)") }
+        guard try await store.app(id) != nil else {
+            throw CommandFailure.failed("there is no app \"\(id)\"; declare it with pushline apps apply FILE")
+        }
+        return id
+    }
+}

@@ -1,0 +1,64 @@
+import ArgumentParser
+import HTTPAPI
+import PushModel
+import Store
+
+/// `pushline keys`.
+struct KeysCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "keys",
+        abstract: "Create, list or revoke the keys of backends.",
+        subcommands: [Create.self, KeysListCommand.self, KeysRevokeCommand.self]
+    )
+
+    struct Create: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Create a key on this host; its secret is shown this once.",
+            discussion:
+                "The secret alone goes to standard output: PUSHLINE_KEY=$(pushline keys create NAME --role sender)"
+        )
+
+        @OptionGroup var host: HostOptions
+        @OptionGroup var app: AppOption
+
+        @Argument(help: "Names the key in lists and jobs: letters, digits and _ @ # . : -")
+        var name: String
+
+        @Option(help: "sender (sends to anyone, sees its own jobs) or operator (everything of the app).")
+        var role: String
+
+        func validate() throws {
+            do { _ = try UserName(self.name) } catch {
+                throw ValidationError("A key's name is made of letters, digits and _ @ # . : -")
+            }
+            guard let role = Role(rawValue: self.role), role != .user else {
+                throw ValidationError("--role is sender or operator.")
+            }
+        }
+
+        func run() async throws {
+            guard let role = Role(rawValue: self.role) else { throw CommandFailure.usage("--role: unknown") }
+            let secret = APIKeySecret.make()
+            let app = try await self.host.withStore { store in
+                let app = try await self.app.id(in: store)
+                let key = APIKey(app: app, name: self.name, role: role, created: .now, revoked: nil)
+                do {
+                    try await store.add(key, hash: secret.hash)
+                } catch let error as StoreError where error.code == .conflict {
+                    throw CommandFailure.failed(
+                        "\(app) has a key named \"\(self.name)\"; choose another name"
+                    )
+                }
+                return app
+            }
+            Console.note(
+                "\(self.name): created in \(app) as \(role.rawValue); this is its secret, which is not shown again:"
+            )
+            let output = JSONOutput.members([
+                "app": .text(app.name), "name": .text(self.name), "role": .text(role.rawValue),
+                "secret": .text(secret.text),
+            ])
+            self.host.show(output) { [secret.text] }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+package import ArgumentParser
+import Foundation
+import PushlineClient
+import Runtime
+
+/// `pushline`: declares apps, accounts and keys on the server's host, and works with a server through its API.
+package struct PushlineCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "pushline",
+        abstract: "Declare apps, send notifications, and see what became of them.",
+        discussion: """
+            apps, accounts add, keys create and doctor work on the store of this host and read the server's configuration. \
+            All others talk to a server: PUSHLINE_URL says where it is, PUSHLINE_KEY is the key to use.
+
+            Exit codes: 0 done, 1 failed, 64 wrong usage.
+            """,
+        version: pushlineVersion,
+        subcommands: [
+            AppsCommand.self, AccountsCommand.self, KeysCommand.self, SendCommand.self, JobsCommand.self,
+            JobCommand.self,
+            RegistrationsCommand.self, DoctorCommand.self,
+        ]
+    )
+
+    package init() {}
+
+    /// Runs the command that the arguments name, and ends the process with its exit code.
+    package static func start() async -> Never {
+        do {
+            var command = try Self.parseAsRoot()
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+            Self.exit()
+        } catch let error as CommandFailure {
+            Console.note("pushline: \(error.message)")
+            Self.exit(withError: error.exitCode)
+        } catch let error as PushlineError {
+            Console.note("pushline: \(Console.safe(error.message))\(Advice.after(error))")
+            Self.exit(withError: ExitCode.failure)
+        } catch let error as any FailureInOneLine {
+            Console.note("pushline: \(Console.safe(error.description))")
+            Self.exit(withError: ExitCode.failure)
+        } catch {
+            // Help, version, wrong arguments: ArgumentParser has the words and the code.
+            Self.exit(withError: error)
+        }
+    }
+}
+
+/// An error whose description is one line for the person at the terminal.
+protocol FailureInOneLine: Error, CustomStringConvertible {}
+
+extension AppsFileError: FailureInOneLine {}
+extension ConfigurationError: FailureInOneLine {}
+
+/// A failure that the command itself found.
+struct CommandFailure: Error, Equatable, CustomStringConvertible {
+    let message: String
+    let exitCode: ExitCode
+
+    /// It did not work.
+    static func failed(_ message: String) -> CommandFailure { CommandFailure(message: message, exitCode: .failure) }
+
+    /// It was not asked rightly.
+    static func usage(_ message: String) -> CommandFailure {
+        CommandFailure(message: message, exitCode: .validationFailure)
+    }
+
+    var description: String { self.message }
+}
+
+/// What to do about a server's refusal.
+enum Advice {
+    /// Words to put after the error's own; empty where those say it all.
+    static func after(_ error: PushlineError) -> String {
+        switch error.code {
+        case .unreachable: "; is the server running, and is its address right (--url or PUSHLINE_URL)?"
+        case .unauthorized: "; the key (--key or PUSHLINE_KEY) is not known to this app or was revoked"
+        case .forbidden: "; it takes a key with another role (pushline keys create NAME --role operator)"
+        case .tooManyRequests, .unavailable:
+            error.retryAfter.map { "; try again in \($0) s" } ?? "; try again later"
+        default: ""
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import ArgumentParser
+import Foundation
+import PushlineClient
+
+/// `pushline registrations`.
+struct RegistrationsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "registrations",
+        abstract: "List or delete registrations of devices.",
+        subcommands: [List.self, Delete.self]
+    )
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "List registrations.")
+
+        @OptionGroup var server: ServerOptions
+
+        @Option(help: "Those of this user.")
+        var user: String?
+
+        @Option(help: "Those with this tag.")
+        var tag: String?
+
+        @Option(help: "Those of this push service: apns, fcm, wns or mpns.")
+        var platform: String?
+
+        @Option(help: "issued, live, pruned, expired, replaced or deleted; all but the deleted unless given.")
+        var state: String?
+
+        @Option(help: "The most to list.")
+        var limit: Int = 100
+
+        func validate() throws {
+            guard self.limit > 0 else { throw ValidationError("--limit must be at least 1.") }
+        }
+
+        func run() async throws {
+            let client = try self.server.client()
+            let found = try await Pages.collect(self.limit) { limit, cursor in
+                try await client.registrations(
+                    user: self.user,
+                    tag: self.tag,
+                    platform: self.platform.map(Platform.init(rawValue:)),
+                    state: self.state,
+                    limit: limit,
+                    cursor: cursor
+                )
+            }
+            try self.server.show(found) {
+                var table = Table(["registration", "user", "service", "handle", "state", "updated", "tags", "ended"])
+                for one in found {
+                    table.add([
+                        one.id, one.user, one.pns?.rawValue, one.handle, one.state, JobText.moment(one.updated),
+                        one.tags.joined(separator: " "), one.ended.map { "\(JobText.moment($0.at)) \($0.reason)" },
+                    ])
+                }
+                return table.lines
+            }
+        }
+    }
+
+    struct Delete: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Delete a registration; its id is gone for good, and its device must ask for a new one."
+        )
+
+        @OptionGroup var server: ServerOptions
+
+        @Argument(help: "The registration's id.")
+        var id: String
+
+        func run() async throws {
+            try await self.server.client().deleteRegistration(self.id)
+            try self.server.show(["deleted": self.id]) { ["\(Console.safe(self.id)): deleted"] }
+        }
+    }
+}

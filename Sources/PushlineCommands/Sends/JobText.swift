@@ -1,0 +1,78 @@
+import Foundation
+import PushlineClient
+
+/// A job in words, for people.
+struct JobText {
+    let job: Job
+
+    /// One line that says how far it has come.
+    var progress: String {
+        var words = [self.job.state]
+        if let totals = self.job.totals {
+            words.append("\(totals.targets - totals.open) of \(Self.devices(totals.targets))")
+            if totals.accepted > 0 { words.append("\(totals.accepted) accepted") }
+            let failed = totals.failed.values.reduce(0, +)
+            if failed > 0 { words.append("\(failed) failed (\(Self.failures(totals)))") }
+            if totals.expired > 0 { words.append("\(totals.expired) expired") }
+            if totals.cancelled > 0 { words.append("\(totals.cancelled) cancelled") }
+        }
+        if !self.job.isFinal, let due = self.job.due, self.job.state == "retrying" || self.job.state == "scheduled" {
+            words.append("next try \(Self.moment(due))")
+        }
+        if let reason = self.job.reason { words.append(reason) }
+        if self.job.hubState == "NoTargetFound" { words.append("no device has such a tag") }
+        return Console.safe(words.joined(separator: ", "))
+    }
+
+    /// All that is known.
+    var lines: [String] {
+        let job = self.job
+        var facts = Table(["job", job.id])
+        facts.add(["kind", job.kind])
+        facts.add(["state", job.state])
+        func add(_ name: String, _ value: String?) { if let value { facts.add([name, value]) } }
+        add("hub", job.hubState)
+        add("reason", job.reason)
+        add("app", job.app)
+        add("asked by", job.user.map { "user \($0)" } ?? job.key.map { "key \($0)" })
+        add("to", job.to?.joined(separator: " or "))
+        add("platforms", job.platforms?.map(\.rawValue).joined(separator: ", "))
+        add("priority", job.priority)
+        add("accepted", Self.moment(job.accepted))
+        add("started", job.started.map(Self.moment))
+        if !job.isFinal { add("next try", job.due.map(Self.moment)) }
+        add("finished", job.finished.map(Self.moment))
+        if !job.isFinal { add("expires", Self.moment(job.expires)) }
+        if let result = job.result {
+            add("result", [result.status, result.registration, result.reason].compactMap { $0 }.joined(separator: " "))
+        }
+        return facts.lines + self.countLines
+    }
+
+    private var countLines: [String] {
+        guard let counts = self.job.counts, !counts.isEmpty else { return [] }
+        var table = Table(
+            ["service", "targets", "accepted", "failed", "expired", "cancelled", "open", "why failed"],
+            numeric: Set(1...6)
+        )
+        for (service, count) in counts.sorted(by: { $0.key < $1.key }) {
+            let numbers = [
+                count.targets, count.accepted, count.failed.values.reduce(0, +), count.expired, count.cancelled,
+                count.open,
+            ]
+            table.add([service] + numbers.map(String.init) + [Self.failures(count)])
+        }
+        return [""] + table.lines
+    }
+
+    /// Seconds are enough for people.
+    static func moment(_ date: Date) -> String {
+        date.iso8601.prefix(19).replacing("T", with: " ") + "Z"
+    }
+
+    private static func failures(_ counts: Job.Counts) -> String {
+        counts.failed.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
+    }
+
+    private static func devices(_ count: Int) -> String { count == 1 ? "1 device" : "\(count) devices" }
+}

@@ -1,0 +1,31 @@
+import ArgumentParser
+import Foundation
+import PushlineClient
+
+/// Shows a job until it is final.
+struct JobWatch {
+    let client: PushlineClient
+    let options: ServerOptions
+    /// The longest to wait.
+    let time: Duration
+
+    /// Shows one live line on a terminal, else a line for each change; with JSON the last state alone.
+    ///
+    /// - Throws: `ExitCode` 1 when the job did not complete, or not in time.
+    func run(_ id: String) async throws {
+        let isLive = Console.isTerminal
+        let isSilent = self.options.json
+        let last = try await self.client.waitForOutcome(of: id, within: self.time) { job in
+            guard !isSilent else { return }
+            let line = "\(job.id)  \(JobText(job: job).progress)"
+            if isLive { Console.rewrite(line) } else { Console.print(line) }
+        }
+        if isSilent { Console.print(try JSONOutput.encoded(last)) } else if isLive { Console.print("") }
+        guard last.isFinal else {
+            throw CommandFailure.failed(
+                "the job is not final after \(self.time); pushline job \(id) tells how it goes on"
+            )
+        }
+        guard last.state == "completed" else { throw ExitCode.failure }
+    }
+}

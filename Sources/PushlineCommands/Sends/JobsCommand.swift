@@ -1,0 +1,125 @@
+import ArgumentParser
+import Foundation
+import PushlineClient
+
+/// `pushline jobs`.
+struct JobsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "jobs",
+        abstract: "List jobs, newest first."
+    )
+
+    @OptionGroup var server: ServerOptions
+
+    @Option(
+        help: "scheduled, queued, running, retrying, cancelling, expiring, completed, abandoned, cancelled or expired."
+    )
+    var state: String?
+
+    @Option(help: "send or register.")
+    var kind: String?
+
+    @Option(help: "Those that went through this push service: apns, fcm or wns.")
+    var platform: String?
+
+    @Option(help: "Those that this user asked for.")
+    var user: String?
+
+    @Option(help: "Those accepted since then: a time such as 2026-11-21T08:30:00Z, or how long ago: 90s, 30m, 2h, 7d.")
+    var since: String?
+
+    @Option(help: "The most to list.")
+    var limit: Int = 20
+
+    func validate() throws {
+        guard self.limit > 0 else { throw ValidationError("--limit must be at least 1.") }
+        if let since = self.since, Moment.parse(since) == nil {
+            throw ValidationError("--since takes a time such as 2026-11-21T08:30:00Z, or 90s, 30m, 2h, 7d.")
+        }
+    }
+
+    func run() async throws {
+        let client = try self.server.client()
+        let since = self.since.flatMap { Moment.parse($0) }
+        let jobs = try await Pages.collect(self.limit) { limit, cursor in
+            try await client.jobs(
+                state: self.state,
+                kind: self.kind,
+                platform: self.platform.map(Platform.init(rawValue:)),
+                user: self.user,
+                since: since,
+                limit: limit,
+                cursor: cursor
+            )
+        }
+        try self.server.show(jobs) {
+            var table = Table(
+                ["job", "accepted", "kind", "state", "targets", "accepted", "failed", "asked by", "to"],
+                numeric: [4, 5, 6]
+            )
+            for job in jobs {
+                table.add([
+                    job.id, JobText.moment(job.accepted), job.kind, job.state, job.totals.map { String($0.targets) },
+                    job.totals.map { String($0.accepted) },
+                    job.totals.map { String($0.failed.values.reduce(0, +)) },
+                    job.user ?? job.key, job.to?.joined(separator: " or "),
+                ])
+            }
+            return table.lines
+        }
+    }
+}
+
+/// `pushline job`.
+struct JobCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "job",
+        abstract: "Show a job: how far it has come, and what became of its devices."
+    )
+
+    @OptionGroup var server: ServerOptions
+
+    @Argument(help: "The job's id.")
+    var id: String
+
+    @Flag(help: "List the devices whose outcome was recorded: those that failed, or all where the app records all.")
+    var deliveries = false
+
+    @Option(help: "With --deliveries: the most to list.")
+    var limit: Int = 100
+
+    @Flag(help: "Show how it goes on until the outcome is final.")
+    var watch = false
+
+    @Option(help: "With --watch: the longest to wait, in seconds.")
+    var within: Int = 3600
+
+    func validate() throws {
+        guard self.limit > 0, self.within > 0 else { throw ValidationError("--limit and --within must be at least 1.") }
+        guard !(self.watch && self.deliveries) else { throw ValidationError("Give --watch or --deliveries, not both.") }
+    }
+
+    func run() async throws {
+        let client = try self.server.client()
+        if self.watch {
+            return try await JobWatch(client: client, options: self.server, time: .seconds(self.within)).run(self.id)
+        }
+        guard self.deliveries else {
+            let job = try await client.job(self.id)
+            return try self.server.show(job) { JobText(job: job).lines }
+        }
+        let found = try await Pages.collect(self.limit) { limit, cursor in
+            try await client.deliveries(of: self.id, limit: limit, cursor: cursor)
+        }
+        try self.server.show(found) {
+            var table = Table(["at", "service", "registration", "user", "outcome", "status", "reason"], numeric: [5])
+            for delivery in found {
+                table.add([
+                    JobText.moment(delivery.at), delivery.pns.rawValue, delivery.registration, delivery.user,
+                    delivery.outcome, delivery.status.map(String.init), delivery.reason,
+                ])
+            }
+            return table.lines
+        }
+    }
+}

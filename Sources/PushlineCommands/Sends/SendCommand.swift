@@ -1,0 +1,108 @@
+import ArgumentParser
+import Foundation
+import PushlineClient
+
+/// `pushline send`.
+struct SendCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "send",
+        abstract: "Send a notification to a user, or to the devices with a tag.",
+        discussion: """
+            Example: pushline send --user ann --title Hello "It works" --watch
+
+            With --watch the exit code is 0 when the job completed: every device is accounted for, whatever came of it.
+            """
+    )
+
+    @OptionGroup var server: ServerOptions
+
+    @Argument(help: "The text that is shown; without text and title the app is woken and handed the data.")
+    var body: String?
+
+    @Option(help: "Send to all devices of this user.")
+    var user: String?
+
+    @Option(help: "Send to the devices with this tag; several mean any of them.")
+    var tag: [String] = []
+
+    @Option(help: "The line above the text.")
+    var title: String?
+
+    @Option(help: ArgumentHelp("A piece of data for the app; may be repeated.", valueName: "name=value"))
+    var data: [String] = []
+
+    @Option(help: "apns, fcm or wns; may be repeated. All unless given.")
+    var platform: [String] = []
+
+    @Option(help: "high or normal.")
+    var priority: String?
+
+    @Option(help: "For how many seconds the push service may keep it for a device that is off; 0 = now or never.")
+    var ttl: Int?
+
+    @Option(help: "Replaces an undelivered notification with the same key.")
+    var collapse: String?
+
+    @Option(help: "Names this send: repeating it with the same key sends nothing twice.")
+    var idempotencyKey: String?
+
+    @Flag(help: "Show how it goes on until the outcome is final.")
+    var watch = false
+
+    @Option(help: "With --watch: the longest to wait, in seconds.")
+    var within: Int = 3600
+
+    func validate() throws {
+        guard (self.user == nil) != self.tag.isEmpty else { throw ValidationError("Give either --user or --tag.") }
+        guard self.within > 0 else { throw ValidationError("--within must be at least 1.") }
+        _ = try self.notification()
+    }
+
+    func run() async throws {
+        let client = try self.server.client()
+        let job = try await client.send(
+            try self.notification(),
+            idempotencyKey: self.idempotencyKey ?? UUID().uuidString
+        )
+        guard self.watch else {
+            return try self.server.show(job) { ["\(job.id)  \(JobText(job: job).progress)"] }
+        }
+        try await JobWatch(client: client, options: self.server, time: .seconds(self.within)).run(job.id)
+    }
+
+    func notification() throws -> PushNotification {
+        var pairs: [String: String] = [:]
+        for text in self.data {
+            guard let sign = text.firstIndex(of: "="), sign != text.startIndex else {
+                throw ValidationError("--data takes name=value, not \"\(text)\".")
+            }
+            let name = String(text[..<sign])
+            guard pairs.updateValue(String(text[text.index(after: sign)...]), forKey: name) == nil else {
+                throw ValidationError("--data has \"\(name)\" twice.")
+            }
+        }
+        guard self.title != nil || self.body != nil || !pairs.isEmpty else {
+            throw ValidationError("Say something: a text, --title or --data.")
+        }
+        var priority: PushNotification.Priority?
+        if let word = self.priority {
+            priority = PushNotification.Priority(rawValue: word)
+            guard priority != nil else { throw ValidationError("--priority is high or normal.") }
+        }
+        return PushNotification(
+            to: self.audience,
+            title: self.title,
+            body: self.body,
+            data: pairs.isEmpty ? nil : pairs,
+            platforms: self.platform.isEmpty ? nil : self.platform.map(Platform.init(rawValue:)),
+            priority: priority,
+            ttl: self.ttl,
+            collapse: self.collapse
+        )
+    }
+
+    private var audience: PushNotification.Audience {
+        if let user = self.user { return .user(user) }
+        return self.tag.count == 1 ? .tag(self.tag[0]) : .tags(self.tag)
+    }
+}

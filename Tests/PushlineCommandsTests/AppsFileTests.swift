@@ -1,0 +1,173 @@
+import Foundation
+import PushModel
+import Testing
+
+@testable import PushlineCommands
+
+@Suite struct AppsFileTests {
+    private func parse(_ text: String) throws -> AppsFile {
+        try AppsFile.parse(text, file: "apps.yaml", folder: URL(filePath: "/srv/push/"))
+    }
+
+    @Test func everything() throws {
+        let text = """
+            apps:
+              default:
+                hub: embedded
+                authentication: demonstration
+                reserved_tags: ["role:", vip]
+                recording: all
+                requests_per_second: 7
+                registration_lifetime_days: 30
+                apns: {key_file: keys/a.p8, key_id: ABC, team_id: 1234567890, topic: t, endpoint: "https://h:1", trust_file: /t}
+                fcm: {service_account_file: ../fcm.json, endpoint: "https://h:2", trust_file: t.pem}
+                wns:
+                  client_id: c
+                  client_secret_file: s
+                  token_url: https://h:3/token
+                  scope: other
+                  channel_prefixes: ["https://127.0.0.1:4/"]
+                  trust_file: t.pem
+                rich: {message: Look, rich_type: url, content: abc}
+              shop: {}
+            """
+        let apps = try self.parse(text).apps
+        let spec = try #require(apps[.default])
+        #expect(spec.authentication == .demonstration)
+        #expect(spec.reservedTags == ["role:", "vip"])
+        #expect(spec.recording == .all)
+        #expect(spec.requestsPerSecond == 7)
+        #expect(spec.registrationLifetimeDays == 30)
+        #expect(
+            spec.apns
+                == AppSpec.APNs(
+                    keyFile: "/srv/push/keys/a.p8",
+                    keyID: "ABC",
+                    teamID: "1234567890",
+                    topic: "t",
+                    endpoint: "https://h:1",
+                    trustFile: "/t"
+                )
+        )
+        #expect(
+            spec.fcm
+                == AppSpec.FCM(
+                    serviceAccountFile: "/srv/fcm.json",
+                    endpoint: "https://h:2",
+                    trustFile: "/srv/push/t.pem"
+                )
+        )
+        #expect(
+            spec.wns
+                == AppSpec.WNS(
+                    clientID: "c",
+                    clientSecretFile: "/srv/push/s",
+                    tokenURL: "https://h:3/token",
+                    scope: "other",
+                    channelPrefixes: ["https://127.0.0.1:4/"],
+                    trustFile: "/srv/push/t.pem"
+                )
+        )
+        #expect(spec.richDefault == AppSpec.RichDefault(message: "Look", richType: "url", content: "abc"))
+        #expect(try apps[AppID("shop")] == AppSpec())
+    }
+
+    @Test func defaults() throws {
+        let text = """
+            apps:
+              default:
+                apns: {key_file: /a, key_id: K, team_id: T, topic: t}
+                fcm: {service_account_file: /f}
+                wns: {client_id: c, client_secret_file: /s, token_url: "https://h"}
+            """
+        let spec = try #require(try self.parse(text).apps[.default])
+        #expect(spec.apns?.endpoint == AppSpec.APNs.production)
+        #expect(spec.fcm?.endpoint == AppSpec.FCM.production)
+        #expect(spec.wns?.scope == AppSpec.WNS.scope)
+        #expect(spec.richDefault == AppSpec.RichDefault())
+    }
+
+    @Test(arguments: [
+        ("", "apps.yaml: apps: is missing"),
+        ("# nothing\n", "apps.yaml: apps: is missing"),
+        ("x: 1", "apps.yaml:1: x: unknown; known are apps"),
+        ("app:\n  default: {}", "apps.yaml:1: app: unknown; did you mean apps?"),
+        ("[]", "apps.yaml:1: must be a section with keys of its own"),
+        ("apps: {}", "apps.yaml:1: apps: names no app"),
+        ("apps:\n  default: 1", "apps.yaml:2: apps.default: must be a section with keys of its own"),
+        ("apps:\n  Shop: {}", "apps.yaml:2: apps.Shop: an app's name is 1 to 40 lower-case letters, digits and '-'"),
+        (
+            "apps:\n  default:\n    apns: {kei_file: a}",
+            "apps.yaml:3: apps.default.apns.kei_file: unknown; did you mean key_file?"
+        ),
+        ("apps:\n  default:\n    apns: {key_id: a}", "apps.yaml:3: apps.default.apns.key_file: is missing"),
+        (
+            "apps:\n  default:\n    fcm: {service_account_file: }",
+            "apps.yaml:3: apps.default.fcm.service_account_file: must be text, and is empty"
+        ),
+        (
+            "apps:\n  default:\n    fcm: {service_account_file: true}",
+            "apps.yaml:3: apps.default.fcm.service_account_file: must be text"
+        ),
+        (
+            "apps:\n  default:\n    fcm: {service_account_file: [a]}",
+            "apps.yaml:3: apps.default.fcm.service_account_file: must be text"
+        ),
+        ("apps:\n  default:\n    fcm: x", "apps.yaml:3: apps.default.fcm: must be a section with keys of its own"),
+        ("apps:\n  default:\n    hub: azure", "apps.yaml:3: apps.default.hub: must be one of embedded"),
+        ("apps:\n  default:\n    recording: 1", "apps.yaml:3: apps.default.recording: must be one of failures, all"),
+        (
+            "apps:\n  default:\n    reserved_tags: vip",
+            "apps.yaml:3: apps.default.reserved_tags: must be a list, such as [a, b]"
+        ),
+        (
+            "apps:\n  default:\n    requests_per_second: 0",
+            "apps.yaml:3: apps.default.requests_per_second: must be a whole number from 1 to 1000000"
+        ),
+        (
+            "apps:\n  default:\n    requests_per_second: \"5\"",
+            "apps.yaml:3: apps.default.requests_per_second: must be a whole number from 1 to 1000000"
+        ),
+        (
+            "apps:\n  default:\n    fcm: {service_account_file: a, endpoint: \"http://h\"}",
+            "apps.yaml:3: apps.default.fcm.endpoint: must be an https address"
+        ),
+        ("apps:\n  a: {}\n  a: {}", "apps.yaml:2: a: is there twice"),
+        ("apps: [", "apps.yaml:1: is not YAML: did not find expected node content in column 8"),
+    ])
+    func faults(text: String, message: String) {
+        let error = #expect(throws: AppsFileError.self) { try self.parse(text) }
+        #expect(error?.description == message)
+    }
+
+    @Test func unreadableFile() {
+        let error = #expect(throws: AppsFileError.self) { try AppsFile.read("/nowhere/apps.yaml") }
+        #expect(error?.description.contains("/nowhere/apps.yaml") == true)
+    }
+
+    /// The example has every key, so that nobody must look elsewhere.
+    @Test func exampleIsRightAndComplete() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let url = root.appending(path: "Config/apps.example.yaml")
+        let apps = try AppsFile.read(url.path(percentEncoded: false)).apps
+        #expect(apps[.default]?.apns?.keyFile.hasSuffix("/Config/secrets/AuthKey_ABC1234567.p8") == true)
+        let text = try String(contentsOf: url, encoding: .utf8)
+        let keys = AppSpec.keys + AppSpec.APNs.keys + AppSpec.FCM.keys + AppSpec.WNS.keys + AppSpec.RichDefault.keys
+        for key in keys { #expect(text.contains("\(key):"), "\(key) is missing") }
+    }
+}
+
+@Suite struct AppSpecChangesTests {
+    @Test func namesWhatChanged() {
+        var before = AppSpec(reservedTags: ["a"], fcm: .init(serviceAccountFile: "/f"))
+        before.requestsPerSecond = 5
+        var after = before
+        after.reservedTags = ["a", "b"]
+        after.requestsPerSecond = nil
+        after.fcm?.trustFile = "/t"
+        let changes = before.changes(to: after).map { "\($0.path): \($0.old ?? "-") -> \($0.new ?? "-")" }
+        #expect(changes == ["fcm.trust_file: - -> /t", "requests_per_second: 5 -> -", "reserved_tags: [a] -> [a, b]"])
+        #expect(before.changes(to: before).isEmpty)
+    }
+}

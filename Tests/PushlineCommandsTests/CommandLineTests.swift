@@ -1,0 +1,103 @@
+import ArgumentParser
+import Foundation
+import PushlineClient
+import Testing
+
+@testable import PushlineCommands
+
+@Suite struct CommandLineTests {
+    private func exitCode(_ arguments: [String]) -> Int32? {
+        do {
+            _ = try PushlineCommand.parseAsRoot(arguments)
+            return nil
+        } catch {
+            return PushlineCommand.exitCode(for: error).rawValue
+        }
+    }
+
+    @Test(arguments: [
+        ["apps", "apply", "apps.yaml"], ["apps", "show"], ["apps", "show", "default", "--json"],
+        ["accounts", "add", "ann", "--role", "user"],
+        ["accounts", "add", "ann", "--role", "user", "--password-file", "p"],
+        ["accounts", "add", "ann", "--role", "user", "--password-stdin", "--app", "shop"],
+        ["accounts", "list", "--json"],
+        ["accounts", "disable", "ann"], ["keys", "create", "k", "--role", "sender"], ["keys", "list"],
+        ["keys", "revoke", "k"], ["send", "--user", "ann", "hello"],
+        ["send", "--tag", "a", "--tag", "b", "--data", "k=v=w"],
+        ["send", "--user", "ann", "--title", "T", "--watch", "--priority", "high", "--ttl", "0"],
+        ["jobs", "--since", "2h"],
+        ["job", "0190"], ["job", "0190", "--deliveries", "--json"], ["registrations", "list", "--user", "ann"],
+        ["registrations", "delete", "r"], ["doctor", "--config", "x.yaml"],
+        ["jobs", "--url", "http://h", "--key", "k"],
+    ])
+    func understood(arguments: [String]) {
+        #expect(self.exitCode(arguments) == nil)
+    }
+
+    @Test(arguments: [
+        ["bogus"], ["send"], ["send", "--user", "ann"], ["send", "hello"], ["send", "--user", "a", "--tag", "b", "x"],
+        ["send", "--user", "a", "--data", "novalue"], ["send", "--user", "a", "--data", "=v"],
+        ["send", "--user", "a", "--data", "k=1", "--data", "k=2"],
+        ["send", "--user", "a", "x", "--priority", "urgent"],
+        ["send", "--user", "a", "x", "--ttl", "soon"], ["jobs", "--since", "yesterday"], ["jobs", "--limit", "0"],
+        ["job"], ["job", "x", "--watch", "--deliveries"], ["accounts", "add", "ann"],
+        ["accounts", "add", "ann", "--role", "king"], ["accounts", "add", "a b", "--role", "user"],
+        ["accounts", "add", "ann", "--role", "user", "--password", "secret"],
+        ["accounts", "add", "ann", "--role", "user", "--password-file", "p", "--password-stdin"],
+        ["keys", "create", "k", "--role", "user"], ["keys", "create", "a b", "--role", "sender"], ["apps", "apply"],
+    ])
+    func wrongUsageIs64(arguments: [String]) {
+        #expect(self.exitCode(arguments) == 64)
+    }
+
+    @Test(arguments: [["--help"], ["--version"], ["send", "--help"], ["accounts", "add", "--help"]])
+    func helpIsNoFailure(arguments: [String]) {
+        #expect(self.exitCode(arguments) == 0)
+    }
+
+    @Test func notificationOfASend() throws {
+        let command = try SendCommand.parse([
+            "--tag", "a", "--tag", "b", "--data", "k=v=w", "--data", "e=", "--platform", "apns", "--ttl", "5", "text",
+        ])
+        let expected = PushNotification(
+            to: .tags(["a", "b"]),
+            body: "text",
+            data: ["k": "v=w", "e": ""],
+            platforms: [.apns],
+            ttl: 5
+        )
+        #expect(try command.notification() == expected)
+    }
+
+    @Test func serverOfTheEnvironment() throws {
+        let options = try ServerOptions.parse([])
+        let client = try options.client(environment: [
+            "PUSHLINE_URL": "https://h/", "PUSHLINE_KEY": "k", "PUSHLINE_APP": "shop",
+        ])
+        #expect(client.url.absoluteString == "https://h/")
+        #expect(client.app == "shop")
+        let other = try ServerOptions.parse(["--url", "http://other", "--app", "b"])
+            .client(environment: ["PUSHLINE_URL": "https://h/", "PUSHLINE_KEY": "k", "PUSHLINE_APP": "shop"])
+        #expect(other.url.absoluteString == "http://other")
+        #expect(other.app == "b")
+        let plain = try options.client(environment: ["PUSHLINE_KEY": "k", "PUSHLINE_URL": ""])
+        #expect(plain.url.absoluteString == ServerOptions.defaultURL)
+        #expect(plain.app == nil)
+    }
+
+    @Test(arguments: [[:], ["PUSHLINE_KEY": ""], ["PUSHLINE_KEY": "k", "PUSHLINE_URL": "localhost:8080"]])
+    func missingServerOrKey(environment: [String: String]) throws {
+        let options = try ServerOptions.parse([])
+        let error = #expect(throws: CommandFailure.self) { try options.client(environment: environment) }
+        #expect(error?.exitCode.rawValue == 64)
+    }
+
+    @Test func passwords() throws {
+        #expect(try PasswordInput.password(Data("se cret\n".utf8), from: "x") == "se cret")
+        #expect(try PasswordInput.password(Data("secret\r\n".utf8), from: "x") == "secret")
+        #expect(try PasswordInput.password(Data("secret ".utf8), from: "x") == "secret ")
+        for bytes in [[], Array("\n".utf8), Array("a\nb".utf8), [0xFF], [UInt8](repeating: 97, count: 5000)] {
+            #expect(throws: CommandFailure.self) { try PasswordInput.password(Data(bytes), from: "x") }
+        }
+    }
+}

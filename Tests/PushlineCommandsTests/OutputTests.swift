@@ -1,0 +1,123 @@
+import Foundation
+import PushlineClient
+import Testing
+
+@testable import PushlineCommands
+
+@Suite struct OutputTests {
+    @Test func tableIsAligned() {
+        var table = Table(["name", "count", "note"], numeric: [1])
+        table.add(["a", "1", nil])
+        table.add(["a longer one", "1000", "x\u{1B}[2J"])
+        #expect(
+            table.lines == ["name          count  note", "a                 1  -", "a longer one   1000  x\u{FFFD}[2J"]
+        )
+    }
+
+    @Test(arguments: ["\u{1B}[2J", "\r", "\u{202E}", "\u{9B}", "\n", "\u{2028}"]) func terminalIsSafe(text: String) {
+        #expect(Console.safe("a\(text)b").hasPrefix("a\u{FFFD}"))
+    }
+
+    @Test func familiesAndAccentsStay() {
+        #expect(Console.safe("👩‍👩‍👧 é مرحبا") == "👩‍👩‍👧 é مرحبا")
+    }
+
+    @Test func json() throws {
+        let value = JSONOutput.members([
+            "b": .text("\"\\\n\u{1}é"), "a": .array([.integer(1), .bool(true), .null]), "none": nil,
+            "empty": .object([]),
+        ])
+        let text = value.text()
+        #expect(text.hasPrefix("{\n  \"b\": \"\\\"\\\\\\n\\u0001é\",\n  \"a\": [\n    1,"))
+        let parsed = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? NSDictionary)
+        #expect(parsed["b"] as? String == "\"\\\n\u{1}é")
+        #expect(parsed.count == 3)
+    }
+
+    private func job(_ members: String) throws -> Job {
+        let text = """
+            {"id":"0190-x","app":"default","kind":"send","priority":"normal","accepted":"2026-11-21T08:30:00.123Z",
+            "expires":"2026-11-22T08:30:00.123Z",\(members)}
+            """
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .custom { decoder in
+            let text = try decoder.singleValueContainer().decode(String.self)
+            return try Date.ISO8601FormatStyle(includingFractionalSeconds: true).parse(text)
+        }
+        return try decoder.decode(Job.self, from: Data(text.utf8))
+    }
+
+    static let counts = #"{"targets":4,"accepted":2,"failed":{"unregistered":1},"expired":0,"cancelled":0,"open":1}"#
+
+    @Test func progress() throws {
+        let job = try self.job(
+            #""state":"retrying","isFinal":false,"due":"2026-11-21T08:31:00.000Z","totals":\#(Self.counts)"#
+        )
+        #expect(
+            JobText(job: job).progress
+                == "retrying, 3 of 4 devices, 2 accepted, 1 failed (1 unregistered), next try 2026-11-21 08:31:00Z"
+        )
+    }
+
+    @Test func nobodyThere() throws {
+        let job = try self.job(#""state":"completed","isFinal":true,"hubState":"NoTargetFound""#)
+        #expect(JobText(job: job).progress == "completed, no device has such a tag")
+    }
+
+    @Test func details() throws {
+        let job = try self.job(
+            #""state":"completed","isFinal":true,"key":"k","to":["a","b"],"counts":{"apns":\#(Self.counts)},"#
+                + #""totals":\#(Self.counts)"#
+        )
+        let lines = JobText(job: job).lines
+        #expect(lines.contains("asked by  key k"))
+        #expect(lines.contains("to        a or b"))
+        #expect(lines.last == "apns           4         2       1        0          0     1  1 unregistered")
+    }
+
+    @Test func jsonOfAJobKeepsMilliseconds() throws {
+        let text = try JSONOutput.encoded(self.job(#""state":"completed","isFinal":true"#))
+        #expect(text.contains(#""accepted" : "2026-11-21T08:30:00.123Z""#))
+    }
+
+    @Test(arguments: [("90s", 90.0), ("30m", 1800), ("2h", 7200), ("7d", 604_800), ("0s", 0)])
+    func ago(text: String, seconds: Double) {
+        let now = Date(timeIntervalSince1970: 1_000_000_000)
+        #expect(Moment.parse(text, now: now) == now.addingTimeInterval(-seconds))
+    }
+
+    @Test func moments() {
+        #expect(Moment.parse("2026-11-21T08:30:00Z") == Date(timeIntervalSince1970: 1_795_249_800))
+        for text in ["", "s", "-5m", "5", "5w", "yesterday", "99999999999999999999d"] {
+            #expect(Moment.parse(text) == nil)
+        }
+    }
+
+    @Test func nearestWord() {
+        #expect(NearestWord.to("kei_file", among: ["key_id", "key_file"]) == "key_file")
+        #expect(NearestWord.to("banana", among: ["key_id", "key_file"]) == nil)
+        #expect(NearestWord.distance("", "abc") == 3)
+        #expect(NearestWord.distance("kitten", "sitting") == 3)
+    }
+
+    @Test func pagesEndAtTheLimit() async throws {
+        var asked: [Int] = []
+        let found = try await Pages.collect(1500) { limit, cursor in
+            asked.append(limit)
+            let start = Int(cursor ?? "0") ?? 0
+            return try Self.page(Array(start..<start + limit), cursor: String(start + limit))
+        }
+        #expect(found == Array(0..<1500))
+        #expect(asked == [1000, 500])
+    }
+
+    @Test func pagesEndWithTheList() async throws {
+        let found = try await Pages.collect(10) { _, _ in try Self.page([1, 2], cursor: nil) }
+        #expect(found == [1, 2])
+    }
+
+    private static func page(_ items: [Int], cursor: String?) throws -> Page<Int> {
+        let text = #"{"items":\#(items),"cursor":\#(cursor.map { "\"\($0)\"" } ?? "null")}"#
+        return try JSONDecoder().decode(Page<Int>.self, from: Data(text.utf8))
+    }
+}
