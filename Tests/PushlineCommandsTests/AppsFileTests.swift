@@ -133,7 +133,7 @@ import Testing
             "apps.yaml:3: apps.default.fcm.endpoint: must be an https address"
         ),
         ("apps:\n  a: {}\n  a: {}", "apps.yaml:2: a: is there twice"),
-        ("apps: [", "apps.yaml:1: is not YAML: did not find expected node content in column 8"),
+        ("apps: [", "apps.yaml:2: is not YAML: did not find expected node content in column 1"),
     ])
     func faults(text: String, message: String) {
         let error = #expect(throws: AppsFileError.self) { try self.parse(text) }
