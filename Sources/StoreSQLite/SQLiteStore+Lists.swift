@@ -81,7 +81,9 @@ extension JobQuery {
             )
         }
         if let state = self.state {
-            require("job.state = ?", [state.number])
+            // As a number in the text, for the index of states is partial; not for choosing an index where there is a better.
+            let isIndexed = self.user == nil && self.key == nil
+            require("\(isIndexed ? "" : "+")job.state = \(state.number)", [])
             if state == .retrying { require(Self.isParked, []) }
             if state == .running { require("NOT " + Self.isParked, []) }
         }

@@ -44,7 +44,7 @@ extension SQLiteStore: RegistrationStore {
             let tags = try database.numbers(of: query.tag.map { [$0] } ?? [], app: query.app)
             if query.tag != nil, tags.isEmpty { return Page(items: [], cursor: nil) }
             let limit = min(max(1, query.limit), 1000)
-            let (conditions, arguments) = query.conditions(app: app, tag: tags.first, after: after)
+            let (conditions, arguments) = query.conditions(app: app, tag: tags.first, after: after, limit: limit)
             let rows = try database.all(
                 """
                 SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source) WHERE \(conditions)
@@ -129,20 +129,38 @@ extension WriteContext {
 
 extension RegistrationQuery {
     /// What the rows must fulfil, with its values.
-    fileprivate func conditions(app: Int64, tag: Int64?, after: Int64) -> (sql: String, arguments: StatementArguments) {
+    fileprivate func conditions(app: Int64, tag: Int64?, after: Int64, limit: Int) -> (
+        sql: String, arguments: StatementArguments
+    ) {
         var sql = "registration.app = ? AND registration.row > ?"
         var arguments: StatementArguments = [app, after]
         func require(_ condition: String, _ values: StatementArguments) {
             sql += " AND " + condition
             arguments += values
         }
-        if let tag {
-            require("registration.row IN (SELECT row FROM registration_tag WHERE tag = ?)", [tag])
+        if let user = self.user {
+            require("registration.user = ?", [user.name])
+            if let tag {
+                require(
+                    "EXISTS (SELECT 1 FROM registration_tag AS t WHERE t.row = registration.row AND t.tag = ?)",
+                    [tag]
+                )
+            }
+        } else if let tag {
+            // The next rows of the tag on each service: no more can be on the page, for only live ones have tags.
+            let ranges = (self.pns.map { [$0] } ?? PNS.allCases).map { pns in
+                arguments += [tag, after, limit]
+                return """
+                    SELECT row FROM (SELECT row FROM registration_tag WHERE tag = ? AND pns = \(pns.number) AND row > ?
+                    ORDER BY row LIMIT ?)
+                    """
+            }
+            sql = "+" + sql + " AND registration.row IN (\(ranges.joined(separator: " UNION ALL ")))"
         }
-        if let user = self.user { require("registration.user = ?", [user.name]) }
         if let pns = self.pns { require("registration.pns = ?", [pns.number]) }
         if let state = self.state {
-            require("registration.state = ?", [state.number])
+            // As a number in the text, for the index of states is partial.
+            require("\(self.user == nil && tag == nil ? "" : "+")registration.state = \(state.number)", [])
         } else {
             require("registration.state <> ?", [Registration.State.deleted.number])
         }

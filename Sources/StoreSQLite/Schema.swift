@@ -64,7 +64,8 @@ enum Schema {
         CREATE UNIQUE INDEX registration_handle ON registration(app, handle, pns) WHERE state = 1;
         CREATE INDEX registration_app ON registration(app);
         CREATE INDEX registration_user ON registration(app, user);
-        CREATE INDEX registration_state ON registration(app, state);
+        -- Not of the live ones: an index that most rows of an app share would be taken for better ones.
+        CREATE INDEX registration_ended ON registration(app, state) WHERE state <> 1;
         CREATE INDEX registration_expires ON registration(expires) WHERE state = 1 AND expires IS NOT NULL;
 
         CREATE TABLE tag(
@@ -121,7 +122,7 @@ enum Schema {
         CREATE INDEX job_app ON job(app);
         CREATE INDEX job_user ON job(app, user) WHERE user IS NOT NULL;
         CREATE INDEX job_key ON job(app, key) WHERE key IS NOT NULL;
-        CREATE INDEX job_state ON job(app, state);
+        CREATE INDEX job_state ON job(app, state) WHERE state <> 10;
         CREATE INDEX job_due ON job(priority, due) WHERE due IS NOT NULL;
         CREATE INDEX job_expires ON job(expires) WHERE state < 3;
         CREATE INDEX job_stopped ON job(stopped) WHERE stopped IS NOT NULL;
