@@ -79,14 +79,29 @@ struct QueryPlanTests {
         // Tables of one row, a queue that is read from its head, a list that is read whole.
         let allowed = ["clock", "backlog", "dead_handle", "app"]
         for sql in checked {
-            for step in try await self.plan(sql, in: keep.store)
-            where step.hasPrefix("SCAN ") || step.contains("TEMP B-TREE") {
+            for step in try await self.plan(sql, in: keep.store) {
+                #expect(!Self.isTooWide(step, in: sql), "\(step) in \(sql)")
+                guard step.hasPrefix("SCAN ") || step.contains("TEMP B-TREE") else { continue }
                 let isAllowed =
                     allowed.contains { step == "SCAN \($0)" || step.hasPrefix("SCAN \($0) USING") }
-                    || step == "SCAN CONSTANT ROW" || Self.sorts.contains { sql.contains($0) }
+                    || step == "SCAN CONSTANT ROW" || step.hasPrefix("SCAN (subquery-")
+                    || Self.sorts.contains { sql.contains($0) }
                 #expect(isAllowed, "\(step) in \(sql)")
             }
         }
+    }
+
+    /// What a statement must not be reached by: indexes that most rows of an app or job share, but for lists in their order.
+    private static func isTooWide(_ step: String, in sql: String) -> Bool {
+        let wide = ["registration_app", "registration_ended", "job_app", "job_state"]
+        let isByWide = wide.contains { step.contains("INDEX \($0) ") }
+        let isList = sql.contains("ORDER BY registration.row") || sql.contains("ORDER BY job.sequence DESC")
+        let hasBetter = sql.contains("user = ?") || sql.contains("job.key = ?") || sql.contains("registration_tag")
+        if isByWide, !isList || hasBetter { return true }
+        let isExistence = sql == "SELECT 1 FROM batch WHERE job = ? LIMIT 1"
+        // An insert's steps are the checks of foreign keys.
+        return step.contains("batch USING PRIMARY KEY (job=?)") && !isExistence && !sql.hasPrefix("INSERT")
+            || step.contains("registration_tag USING PRIMARY KEY (tag=?)")
     }
 
     /// Sorts of what is small: the parked batches of one job.
@@ -136,6 +151,12 @@ struct QueryPlanTests {
             RegistrationQuery(app: .default, user: user, tag: Tag("t"), pns: .apns, state: .live)
         )
         _ = try await store.registrations(RegistrationQuery(app: .default))
+        _ = try await store.registrations(RegistrationQuery(app: .default, tag: Tag("t")))
+        _ = try await store.registrations(RegistrationQuery(app: .default, tag: Tag("t"), pns: .apns, state: .live))
+        for state in Registration.State.allCases {
+            _ = try await store.registrations(RegistrationQuery(app: .default, user: user, state: state))
+            _ = try await store.registrations(RegistrationQuery(app: .default, state: state))
+        }
         scenario.time.advance(.seconds(86_500))
         _ = try await store.expireRegistrations(limit: 5)
         _ = try await scenario.upsert(id, user: "ann", handle: "aa")
