@@ -1,0 +1,127 @@
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import PushlineCommands
+
+/// The commands that work on a store of this host, each test with a store of its own.
+@Suite struct HostCommandsTests {
+    /// A folder with a configuration, an apps file and a password file; removed at the end.
+    final class Host: Sendable {
+        let folder: URL
+
+        init() throws {
+            self.folder = FileManager.default.temporaryDirectory.appending(path: "pushline-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
+            try self.write("store:\n  path: \(self.path("store.sqlite"))\n", to: "pushline.yaml")
+            try self.write("apps:\n  default:\n    reserved_tags: [vip]\n  shop: {}\n", to: "apps.yaml")
+            try self.write("secret word\n", to: "password")
+        }
+
+        deinit { try? FileManager.default.removeItem(at: self.folder) }
+
+        func path(_ name: String) -> String { self.folder.appending(path: name).path(percentEncoded: false) }
+
+        func write(_ text: String, to name: String) throws {
+            try text.write(to: self.folder.appending(path: name), atomically: true, encoding: .utf8)
+        }
+
+        /// Runs a command with our configuration and returns what it prints.
+        func run(_ arguments: String...) async throws -> [String] { try await self.run(arguments) }
+
+        func run(_ arguments: [String]) async throws -> [String] {
+            let lines = Lines()
+            let command = try PushlineCommand.parseAsRoot(arguments + ["--config", self.path("pushline.yaml")])
+            try await Console.$capture.withValue({ lines.add($0) }) {
+                guard var command = command as? any AsyncParsableCommand else { throw ExitCode.validationFailure }
+                try await command.run()
+            }
+            return lines.all
+        }
+    }
+
+    /// What was printed; the lock guards it.
+    final class Lines: @unchecked Sendable {
+        private let lock = NSLock()
+        private var lines: [String] = []
+
+        func add(_ line: String) { self.lock.withLock { self.lines.append(line) } }
+        var all: [String] { self.lock.withLock { self.lines } }
+    }
+
+    @Test func applyingIsRepeatable() async throws {
+        let host = try Host()
+        #expect(try await host.run("apps", "apply", host.path("apps.yaml")) == ["default: declared", "shop: declared"])
+        #expect(
+            try await host.run("apps", "apply", host.path("apps.yaml")) == ["default: unchanged", "shop: unchanged"]
+        )
+        try host.write("apps:\n  default:\n    reserved_tags: [vip, staff]\n", to: "apps.yaml")
+        #expect(
+            try await host.run("apps", "apply", host.path("apps.yaml"))
+                == ["default: changed", "  reserved_tags: [vip] -> [vip, staff]"]
+        )
+        let shown = try await host.run("apps", "show", "--json").joined()
+        let apps = try #require(try JSONSerialization.jsonObject(with: Data(shown.utf8)) as? [String: [String: Any]])
+        #expect(Set(apps.keys) == ["default", "shop"])
+        #expect(apps["default"]?["reserved_tags"] as? [String] == ["vip", "staff"])
+        #expect(try await host.run("apps", "show", "shop").first == "shop:")
+    }
+
+    @Test func aFaultInTheFileChangesNothing() async throws {
+        let host = try Host()
+        try host.write("apps:\n  default: {}\n  shop: {huub: embedded}\n", to: "apps.yaml")
+        await #expect(throws: AppsFileError.self) { try await host.run("apps", "apply", host.path("apps.yaml")) }
+        #expect(try await host.run("apps", "show", "--json") == ["{}"])
+    }
+
+    @Test func accountsAndKeys() async throws {
+        let host = try Host()
+        let add = ["accounts", "add", "ann", "--role", "user", "--password-file", host.path("password")]
+        await #expect(throws: CommandFailure.self) {
+            try await host.run(add)
+        }
+        _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        #expect(
+            try await host.run(add) == [
+                "ann: added to default as user"
+            ]
+        )
+        #expect(
+            try await host.run("accounts", "add", "ann", "--role", "sender", "--password-file", host.path("password"))
+                == ["ann: password and role set in default as sender"]
+        )
+        let secret = try await host.run("keys", "create", "backend", "--role", "sender", "--app", "shop")
+        #expect(secret.count == 1)
+        #expect(secret.first?.hasPrefix("plk_") == true)
+        let again = await #expect(throws: CommandFailure.self) {
+            try await host.run("keys", "create", "backend", "--role", "sender", "--app", "shop")
+        }
+        #expect(again?.message.contains("backend") == true)
+        await #expect(throws: CommandFailure.self) {
+            try await host.run("keys", "create", "k", "--role", "sender", "--app", "nowhere")
+        }
+    }
+
+    @Test func doctorSaysWhatToDo() async throws {
+        let host = try Host()
+        try host.write(
+            "store:\n  path: \(host.path("store.sqlite"))\nbroker:\n  url: http://127.0.0.1/\n",
+            to: "pushline.yaml"
+        )
+        try host.write("apps:\n  default: {fcm: {service_account_file: missing.json}}\n  shop: {}\n", to: "apps.yaml")
+        _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        let lines = Lines()
+        let command = try PushlineCommand.parseAsRoot(["doctor", "--config", host.path("pushline.yaml")])
+        let doctor = try #require(command as? DoctorCommand)
+        await #expect(throws: ExitCode.failure) {
+            try await Console.$capture.withValue({ lines.add($0) }) { try await doctor.run() }
+        }
+        let found = lines.all
+        #expect(found.count == 5)
+        #expect(found[0].hasPrefix("ok     configuration"))
+        #expect(found[1].hasPrefix("ok     store"))
+        #expect(found[2].hasPrefix("wrong  broker"))
+        #expect(found[3].hasPrefix("wrong  default fcm") && found[3].contains("missing.json"))
+        #expect(found[4].hasPrefix("wrong  shop") && found[4].contains("declares no push service"))
+    }
+}
