@@ -59,8 +59,10 @@ struct Settings {
         self.stateFile = self.text(command.state, "state")
     }
 
+    /// Empty is as good as none: so the file can show its keys.
     private func text(_ option: String?, _ key: String) -> String? {
-        option ?? self.environment[Self.variable(key)] ?? self.section.texts[key]
+        let text = option ?? self.environment[Self.variable(key)] ?? self.section.texts[key] ?? ""
+        return text.isEmpty ? nil : text
     }
 
     private func number(_ option: Int?, _ key: String, within range: ClosedRange<Int>) throws -> Int? {
