@@ -22,6 +22,8 @@ package final class HTTP2Client: @unchecked Sendable {
     private var pacer: ConnectPacer
     private var isPumping = false
     private var tick: (task: Scheduled<Void>, isSlow: Bool)?
+    /// Whether the last look came late and left deadlines alone.
+    private var wasLate = false
     private var isClosing = false
     private var closeWaiters: [CheckedContinuation<Void, Never>] = []
 
@@ -154,6 +156,9 @@ package final class HTTP2Client: @unchecked Sendable {
         return nil
     }
 
+    /// A look that is later than this comes after a pause of the whole loop.
+    private static let lateness = TimeAmount.milliseconds(200)
+
     /// So many requests a run sends before it is another's turn, and before it is asked whether it was stopped.
     private static let turn = 64
 
@@ -267,15 +272,16 @@ package final class HTTP2Client: @unchecked Sendable {
             guard tick.isSlow, !isSlow else { return }
             tick.task.cancel()
         }
-        let task = self.eventLoop.scheduleTask(in: isSlow ? .seconds(5) : .milliseconds(50)) {
+        let due = NIODeadline.now() + (isSlow ? .seconds(5) : .milliseconds(50))
+        let task = self.eventLoop.scheduleTask(deadline: due) {
             self.tick = nil
-            self.look()
+            self.look(due: due)
             self.scheduleTick()
         }
         self.tick = (task, isSlow)
     }
 
-    private func look() {
+    private func look(due: NIODeadline) {
         let now = NIODeadline.now()
         for run in self.waiting {
             if run.batch.isStopped() {
@@ -284,7 +290,13 @@ package final class HTTP2Client: @unchecked Sendable {
                 self.withdraw(run, .outOfTime)
             }
         }
-        for connection in self.connections { connection.check(now: now) }
+        // A process that was held up may find answers waiting: they are read before anybody is given up.
+        if now - due < HTTP2Client.lateness || self.wasLate {
+            self.wasLate = false
+            for connection in self.connections { connection.check(now: now) }
+        } else {
+            self.wasLate = true
+        }
         self.pump()
     }
 }

@@ -16,8 +16,8 @@ struct Origin {
     func batch(
         _ count: Int,
         from first: Int = 0,
-        time: Duration = .seconds(10),
-        requestTimeout: Duration = .seconds(5),
+        time: Duration = .seconds(60),
+        requestTimeout: Duration = .seconds(60),
         isStopped: @escaping @Sendable () -> Bool = { false }
     ) -> HTTP2Batch {
         HTTP2Batch(

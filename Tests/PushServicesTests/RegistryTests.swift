@@ -5,7 +5,7 @@ import PushServices
 import PushlineSimulator
 import Testing
 
-@Suite("Registry of senders")
+@Suite("Registry of senders", .serialized)
 struct RegistryTests {
     @Test("one sender as long as nothing changes")
     func kept() async throws {

@@ -4,7 +4,7 @@ import PushServices
 import PushlineSimulator
 import Testing
 
-@Suite("Senders")
+@Suite("Senders", .serialized)
 struct SenderTests {
     @Test("devices are reached", arguments: [PNS.apns, .fcm, .wns])
     func accepted(pns: PNS) async throws {

@@ -80,7 +80,7 @@ struct Senders {
         _ pns: PNS,
         _ count: Int,
         from first: Int = 0,
-        time: Duration = .seconds(10),
+        time: Duration = .seconds(60),
         isStopped: @escaping @Sendable () -> Bool = { false }
     ) throws -> PushBatch {
         try self.batch(
@@ -94,7 +94,7 @@ struct Senders {
     func batch(
         _ pns: PNS,
         handles: [String],
-        time: Duration = .seconds(10),
+        time: Duration = .seconds(60),
         isStopped: @escaping @Sendable () -> Bool = { false }
     ) throws -> PushBatch {
         var devices = DeliverBatch.Devices()
