@@ -90,6 +90,7 @@ let package = Package(
     targets: [
         // C libraries: one Swift target imports each.
         .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
+        .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
         // Values and pure functions.
@@ -165,7 +166,8 @@ let package = Package(
             name: "Runtime",
             dependencies: [
                 "BrokerRabbitMQ", "StoreSQLite", "HubEmbedded", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store",
-                "Broker", "PushModel", "Payloads", argumentParser, configuration, httpTypes, hummingbird,
+                "Broker", "PushModel", "Payloads", .target(name: "CMalloc", condition: .when(platforms: [.linux])),
+                argumentParser, configuration, httpTypes, hummingbird,
                 hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS, lifecycle, logging, metrics, nioConcurrency, nioCore,
                 nioSSL, tracing,
                 unixSignals, yams,

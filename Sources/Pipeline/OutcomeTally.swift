@@ -82,8 +82,9 @@ struct OutcomeTally {
                 self.carryStopped(index, reason: reason)
             case .unsent:
                 if let stop { self.stopped(stop) } else { self.carry(index, tries: tries, wait: .zero) }
-            case .retry(let after, _, let counts, let reason, _):
-                self.again(index, tries: tries + (counts ? 1 : 0), after: after, reason: reason, counts: counts)
+            case .retry(let after, _, let counts, let reason, let status):
+                let words = status.map { "\($0) \(reason)" } ?? reason
+                self.again(index, tries: tries + (counts ? 1 : 0), after: after, reason: words, counts: counts)
             case .unanswered(let reason):
                 if self.isOneTry {
                     self.failed(index, .unknown, status: 0, reason: reason)

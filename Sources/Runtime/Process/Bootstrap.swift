@@ -3,6 +3,10 @@ import Metrics
 import NIOCore
 import Tracing
 
+#if canImport(CMalloc)
+import CMalloc
+#endif
+
 /// What a process sets up once, before anything else.
 enum Bootstrap {
     /// Sets logs, metrics and trace context up for the whole process.
@@ -16,6 +20,7 @@ enum Bootstrap {
         configuration: PushlineConfiguration
     ) -> (logger: Logger, registry: PrometheusRegistry) {
         Self.limitThreads()
+        Self.limitMemory()
         let log = configuration.log
         LoggingSystem.bootstrap { label in
             LineLogHandler(label: label, format: log.format, level: log.level)
@@ -30,5 +35,16 @@ enum Bootstrap {
     private static func limitThreads() {
         NIOSingletons.groupLoopCountSuggestion = 2
         NIOSingletons.blockingPoolThreadCountSuggestion = 2
+    }
+
+    /// Lets freed memory go back to the system.
+    ///
+    /// glibc keeps an arena for each thread, and learns from one large block (a password's 16 MB) to keep the next ones.
+    private static func limitMemory() {
+        #if canImport(CMalloc)
+        mallopt(M_ARENA_MAX, 2)
+        mallopt(M_MMAP_THRESHOLD, 1 << 20)
+        mallopt(M_TRIM_THRESHOLD, 1 << 20)
+        #endif
     }
 }
