@@ -83,40 +83,33 @@ struct AudienceReader {
 
     func page(of tags: [Int64], after: Int64) throws -> AudiencePage {
         guard tags.count != 1 else { return try self.rows(of: tags[0], after: after, limit: self.limit) }
-        // Each range is read in pieces, so that the memory is that of about two pages for any number of tags.
-        let piece = max(16, min(self.limit, 2 * self.limit / max(1, tags.count)))
-        var ranges = try tags.map { Range(tag: $0, page: try self.rows(of: $0, after: after, limit: piece)) }
+        // Each range is read in small pieces: what is read beyond the page's end is thrown away.
+        let piece = max(16, self.limit / (4 * max(1, tags.count)))
+        var pieces = try tags.map { try self.rows(of: $0, after: after, limit: piece) }
+        var positions = [Int](repeating: 0, count: tags.count)
+        // The next row of each range; .max = it has none.
+        var heads = pieces.map { $0.rows.first ?? .max }
         var merged = AudiencePage()
         merged.rows.reserveCapacity(self.limit)
         merged.handles.reserveCapacity(self.limit, bytes: self.limit * 64)
-        while merged.rows.count < self.limit {
-            var least: Int64?
-            for range in ranges { if let row = range.row, row < least ?? .max { least = row } }
-            guard let least else { break }
+        while merged.rows.count < self.limit, let least = heads.min(), least < .max {
             var isTaken = false
-            for index in ranges.indices where ranges[index].row == least {
+            for index in heads.indices where heads[index] == least {
                 if !isTaken {
                     merged.rows.append(least)
-                    merged.handles.append(ranges[index].page.handles[ranges[index].position])
+                    merged.handles.append(pieces[index].handles[positions[index]])
                     isTaken = true
                 }
-                ranges[index].position += 1
-                if ranges[index].row == nil, ranges[index].page.rows.count == piece {
-                    ranges[index].page = try self.rows(of: ranges[index].tag, after: least, limit: piece)
-                    ranges[index].position = 0
+                positions[index] += 1
+                if positions[index] == pieces[index].rows.count, positions[index] == piece {
+                    pieces[index] = try self.rows(of: tags[index], after: least, limit: piece)
+                    positions[index] = 0
                 }
+                let position = positions[index]
+                heads[index] = position < pieces[index].rows.count ? pieces[index].rows[position] : .max
             }
         }
         return merged
-    }
-
-    /// A piece of a tag's range, and how much of it is merged.
-    private struct Range {
-        let tag: Int64
-        var page: AudiencePage
-        var position = 0
-
-        var row: Int64? { self.position < self.page.rows.count ? self.page.rows[self.position] : nil }
     }
 
     /// The hot path: columns are read from SQLite's own memory into the page's buffers, without an object a row.
