@@ -47,16 +47,16 @@ private struct SenderParts {
     let logger: Logger
 
     func makeAPNs(_ spec: AppSpec.APNs) throws(SenderError) -> (any PushSender, [CredentialFile]) {
-        let (keyFile, pem) = try CredentialFile.read(spec.keyFile, setting: "apns.keyFile")
+        let (keyFile, pem) = try CredentialFile.read(spec.keyFile, setting: "apns.key_file")
         let token = try APNsProviderToken(pem: pem, keyID: spec.keyID, teamID: spec.teamID)
         guard !spec.topic.isEmpty, spec.topic.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw SenderError(.invalid, "apns.topic: the app's bundle id, without spaces")
         }
         let endpoint = try Endpoint(spec.endpoint, setting: "apns.endpoint")
-        let trust = try self.trust(spec.trustFile, setting: "apns.trustFile")
+        let trust = try self.trust(spec.trustFile, setting: "apns.trust_file")
         let metrics = SenderMetrics(pns: .apns)
         let sender = APNsSender(
-            client: try self.engine(endpoint, trust?.path, streams: 1000, setting: "apns.trustFile", metrics),
+            client: try self.engine(endpoint, trust?.path, streams: 1000, setting: "apns.trust_file", metrics),
             token: token,
             authority: endpoint.authority,
             topic: spec.topic,
@@ -67,17 +67,17 @@ private struct SenderParts {
     }
 
     func makeFCM(_ spec: AppSpec.FCM) throws(SenderError) -> (any PushSender, [CredentialFile]) {
-        let (file, json) = try CredentialFile.read(spec.serviceAccountFile, setting: "fcm.serviceAccountFile")
+        let (file, json) = try CredentialFile.read(spec.serviceAccountFile, setting: "fcm.service_account_file")
         let account = try ServiceAccount(json: json)
         let endpoint = try Endpoint(spec.endpoint, setting: "fcm.endpoint")
-        let trust = try self.trust(spec.trustFile, setting: "fcm.trustFile")
+        let trust = try self.trust(spec.trustFile, setting: "fcm.trust_file")
         let metrics = SenderMetrics(pns: .fcm)
         let sender = FCMSender(
             client: try self.engine(
                 endpoint,
                 trust?.path,
                 streams: FCMSender.maximumStreams,
-                setting: "fcm.trustFile",
+                setting: "fcm.trust_file",
                 metrics
             ),
             tokenClient: self.httpClient(trust?.path),
@@ -90,16 +90,16 @@ private struct SenderParts {
     }
 
     func makeWNS(_ spec: AppSpec.WNS) throws(SenderError) -> (any PushSender, [CredentialFile]) {
-        let (file, content) = try CredentialFile.read(spec.clientSecretFile, setting: "wns.clientSecretFile")
+        let (file, content) = try CredentialFile.read(spec.clientSecretFile, setting: "wns.client_secret_file")
         // Editors end a file with a line break; no secret has one.
         let secret = String(decoding: content, as: UTF8.self).filter { !$0.isNewline }
         guard !secret.isEmpty, !spec.clientID.isEmpty else {
-            throw SenderError(.invalid, "wns: clientID and the secret in \(spec.clientSecretFile) must not be empty")
+            throw SenderError(.invalid, "wns: client_id and the secret in \(spec.clientSecretFile) must not be empty")
         }
         guard spec.tokenURL.hasPrefix("https://") else {
-            throw SenderError(.invalid, "wns.tokenURL: not an https address")
+            throw SenderError(.invalid, "wns.token_url: not an https address")
         }
-        let trust = try self.trust(spec.trustFile, setting: "wns.trustFile")
+        let trust = try self.trust(spec.trustFile, setting: "wns.trust_file")
         let sender = WNSSender(
             spec: spec,
             secret: secret,

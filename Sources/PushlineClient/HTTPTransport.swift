@@ -26,53 +26,40 @@ protocol HTTPTransport: Sendable {
     func answer(to request: HTTPRequest) async throws -> HTTPAnswer
 }
 
-/// Carries requests through Foundation's URL loading.
-///
-/// No cookies, no cache, and no redirects: a redirect would take the credentials elsewhere.
-final class URLSessionTransport: NSObject, HTTPTransport, URLSessionTaskDelegate {
+/// Carries requests through Foundation's URL loading, without cookies or cache.
+final class URLSessionTransport: HTTPTransport {
     static let shared = URLSessionTransport()
 
+    private let exchanges = URLSessionExchanges()
     private let session: URLSession
 
-    private override init() {
+    private init() {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpShouldSetCookies = false
         configuration.httpCookieStorage = nil
         configuration.urlCache = nil
-        self.session = URLSession(configuration: configuration)
-        super.init()
+        configuration.urlCredentialStorage = nil
+        self.session = URLSession(configuration: configuration, delegate: self.exchanges, delegateQueue: nil)
     }
 
     func answer(to request: HTTPRequest) async throws -> HTTPAnswer {
+        try Task.checkCancellation()
         var outgoing = URLRequest(url: request.url)
         outgoing.httpMethod = request.method
         outgoing.httpBody = request.body
         for (name, value) in request.headers { outgoing.setValue(value, forHTTPHeaderField: name) }
-        let (body, response): (Data, URLResponse)
-        do {
-            (body, response) = try await self.session.data(for: outgoing, delegate: self)
-        } catch let error as URLError where error.code == .cancelled {
-            throw CancellationError()
-        } catch let error as URLError {
-            throw PushlineError(.unreachable, "the server cannot be reached: \(error.localizedDescription)")
+        let task = self.session.dataTask(with: outgoing)
+        let exchanges = self.exchanges
+        exchanges.open(task.taskIdentifier)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                exchanges.wait(task.taskIdentifier, continuation)
+                task.resume()
+            }
+        } onCancel: {
+            // The waiter is let go at once, whatever Foundation makes of a task that is cancelled early.
+            exchanges.end(task.taskIdentifier, .failure(CancellationError()))
+            task.cancel()
         }
-        guard let response = response as? HTTPURLResponse else {
-            throw PushlineError(.unexpectedAnswer, "the answer is no HTTP")
-        }
-        var headers: [String: String] = [:]
-        for (name, value) in response.allHeaderFields {
-            if let name = name as? String, let value = value as? String { headers[name.lowercased()] = value }
-        }
-        return HTTPAnswer(status: response.statusCode, headers: headers, body: body)
-    }
-
-    func urlSession(
-        _ session: URLSession,
-        task: URLSessionTask,
-        willPerformHTTPRedirection response: HTTPURLResponse,
-        newRequest request: URLRequest,
-        completionHandler: @escaping @Sendable (URLRequest?) -> Void
-    ) {
-        completionHandler(nil)
     }
 }

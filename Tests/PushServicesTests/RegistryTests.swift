@@ -77,11 +77,11 @@ struct RegistryTests {
             #expect(error?.code == .invalid)
             app.spec.fcm?.serviceAccountFile = folder + "/wrong"
             error = #expect(throws: SenderError.self) { try app.sender(.fcm) }
-            #expect(error?.message.contains("fcm.serviceAccountFile") == true)
+            #expect(error?.message.contains("fcm.service_account_file") == true)
             #expect(error?.message.contains("hush") == false)
             app.spec.wns?.trustFile = folder + "/wrong"
             error = #expect(throws: SenderError.self) { try app.sender(.wns) }
-            #expect(error?.message.contains("wns.trustFile") == true)
+            #expect(error?.message.contains("wns.trust_file") == true)
             app.spec.apns = senders.spec.apns
             app.spec.apns?.endpoint = "http://api.push.apple.com"
             error = #expect(throws: SenderError.self) { try app.sender(.apns) }

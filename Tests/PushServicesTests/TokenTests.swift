@@ -42,7 +42,7 @@ struct TokenTests {
         let error = #expect(throws: SenderError.self) {
             try APNsProviderToken(pem: Array("very secret".utf8), keyID: "K1", teamID: "T1")
         }
-        #expect(error?.message.contains("apns.keyFile") == true)
+        #expect(error?.message.contains("apns.key_file") == true)
         #expect(error?.message.contains("secret") == false)
         #expect(throws: SenderError.self) {
             try APNsProviderToken(

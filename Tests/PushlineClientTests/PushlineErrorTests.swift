@@ -72,25 +72,68 @@ import Testing
     }
 }
 
-/// Through the network, to servers that are none.
+/// Through the network, to servers that are none or say no.
 @Suite struct URLSessionTransportTests {
+    private func error(of manner: LoneSocket.Manner, deadline: Duration = .seconds(20)) async throws -> PushlineError? {
+        let socket = try LoneSocket(manner)
+        let client = PushlineClient(url: try #require(socket.url), credentials: .key("plk_x"), deadline: deadline)
+        return await #expect(throws: PushlineError.self) { try await client.job("x") }
+    }
+
+    private func answer(_ status: String, _ headers: String = "", body: String = "") -> LoneSocket.Manner {
+        .answers(
+            "HTTP/1.1 \(status)\r\n\(headers)Content-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)"
+        )
+    }
+
     @Test func nobodyListens() async throws {
-        let socket = try SilentSocket(listens: false)
-        let url = try #require(URL(string: "http://127.0.0.1:\(socket.port)"))
-        let error = await #expect(throws: PushlineError.self) {
-            try await PushlineClient(url: url, credentials: .key("plk_x")).job("x")
-        }
-        #expect(error?.code == .unreachable)
+        #expect(try await self.error(of: .refuses)?.code == .unreachable)
     }
 
     @Test func nobodyAnswers() async throws {
-        let socket = try SilentSocket(listens: true)
-        let url = try #require(URL(string: "http://127.0.0.1:\(socket.port)"))
         let start = ContinuousClock.now
-        let error = await #expect(throws: PushlineError.self) {
-            try await PushlineClient(url: url, credentials: .key("plk_x"), deadline: .milliseconds(300)).job("x")
-        }
-        #expect(error?.code == .timeout)
+        #expect(try await self.error(of: .isSilent, deadline: .milliseconds(300))?.code == .timeout)
         #expect(ContinuousClock.now - start < .seconds(20))
+    }
+
+    /// On Linux, Foundation itself would wait for credentials for ever.
+    @Test func wrongCredentials() async throws {
+        let error = try await self.error(
+            of: self.answer(
+                "401 Unauthorized",
+                "WWW-Authenticate: Basic realm=\"pushline\", Bearer realm=\"pushline\"\r\n",
+                body: #"{"title":"Unauthorized","detail":"the key is not known"}"#
+            )
+        )
+        #expect(error?.code == .unauthorized)
+        #expect(error?.message == "the key is not known (status 401)")
+    }
+
+    @Test func redirectsAreNotFollowed() async throws {
+        let elsewhere = try LoneSocket(.isSilent)
+        let location = "Location: \(elsewhere.url?.absoluteString ?? "")/stolen\r\n"
+        #expect(try await self.error(of: self.answer("302 Found", location))?.status == 302)
+    }
+
+    @Test func retryAfterIsRead() async throws {
+        let error = try await self.error(of: self.answer("503 Service Unavailable", "RETRY-AFTER: 7\r\n"))
+        #expect(error?.code == .unavailable)
+        #expect(error?.retryAfter == 7)
+    }
+
+    @Test func somethingElseAnswers() async throws {
+        let error = try await self.error(of: .answers("SSH-2.0-OpenSSH_9.2\r\n"))
+        #expect(error?.code == .unreachable || error?.code == .unexpectedAnswer)
+    }
+
+    @Test func aCancelledCallEndsAtOnce() async throws {
+        let socket = try LoneSocket(.isSilent)
+        let client = PushlineClient(url: try #require(socket.url), credentials: .key("plk_x"))
+        for delay in [0, 0, 0, 1, 50] {
+            let task = Task { try await client.job("x") }
+            if delay > 0 { try await Task.sleep(for: .milliseconds(delay)) }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
     }
 }

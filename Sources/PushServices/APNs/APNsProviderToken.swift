@@ -45,10 +45,10 @@ final class APNsProviderToken: Sendable {
         } catch {
             throw SenderError(
                 .invalid,
-                "apns.keyFile: not an EC P-256 private key in PEM (the .p8 file that Apple gives)"
+                "apns.key_file: not an EC P-256 private key in PEM (the .p8 file that Apple gives)"
             )
         }
-        for (name, value) in [("keyID", keyID), ("teamID", teamID)] {
+        for (name, value) in [("key_id", keyID), ("team_id", teamID)] {
             let isPlain = value.utf8.allSatisfy { byte in
                 (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
                     || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)

@@ -29,7 +29,7 @@ struct ServiceAccount: Sendable {
     ///
     /// - Throws: ``SenderError`` that names the member at fault, without its content.
     init(json: [UInt8]) throws(SenderError) {
-        let setting = "fcm.serviceAccountFile"
+        let setting = "fcm.service_account_file"
         let file: File
         do {
             file = try JSONDecoder().decode(File.self, from: Data(json))

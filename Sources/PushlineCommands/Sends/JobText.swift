@@ -8,7 +8,7 @@ struct JobText {
     /// One line that says how far it has come.
     var progress: String {
         var words = [self.job.state]
-        if let totals = self.job.totals {
+        if let totals = self.job.totals, totals.targets > 0 {
             words.append("\(totals.targets - totals.open) of \(Self.devices(totals.targets))")
             if totals.accepted > 0 { words.append("\(totals.accepted) accepted") }
             let failed = totals.failed.values.reduce(0, +)

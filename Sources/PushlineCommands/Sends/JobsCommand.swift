@@ -54,7 +54,7 @@ struct JobsCommand: AsyncParsableCommand {
         }
         try self.server.show(jobs) {
             var table = Table(
-                ["job", "accepted", "kind", "state", "targets", "accepted", "failed", "asked by", "to"],
+                ["job", "when", "kind", "state", "targets", "accepted", "failed", "asked by", "to"],
                 numeric: [4, 5, 6]
             )
             for job in jobs {
