@@ -78,7 +78,7 @@ enum Advice {
     static func after(_ error: PushlineError) -> String {
         switch error.code {
         case .unreachable: "; is the server running, and is its address right (--url or PUSHLINE_URL)?"
-        case .unauthorized: "; the key (--key or PUSHLINE_KEY) is not known to this app or was revoked"
+        case .unauthorized: "; check --key or PUSHLINE_KEY, and --app"
         case .forbidden: "; it takes a key with another role (pushline keys create NAME --role operator)"
         case .tooManyRequests, .unavailable:
             error.retryAfter.map { "; try again in \($0) s" } ?? "; try again later"

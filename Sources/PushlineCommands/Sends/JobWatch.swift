@@ -13,12 +13,14 @@ struct JobWatch {
     ///
     /// - Throws: `ExitCode` 1 when the job did not complete, or not in time.
     func run(_ id: String) async throws {
-        let isLive = Console.isTerminal
+        let isLive = Console.isTerminal && !self.options.json
         let isSilent = self.options.json
+        // On a line of its own: a live line that is longer than the terminal could not be written over.
+        if isLive { Console.print(id) }
         let last = try await self.client.waitForOutcome(of: id, within: self.time) { job in
             guard !isSilent else { return }
-            let line = "\(job.id)  \(JobText(job: job).progress)"
-            if isLive { Console.rewrite(line) } else { Console.print(line) }
+            let progress = JobText(job: job).progress
+            if isLive { Console.rewrite(progress) } else { Console.print("\(job.id)  \(progress)") }
         }
         if isSilent { Console.print(try JSONOutput.encoded(last)) } else if isLive { Console.print("") }
         guard last.isFinal else {
