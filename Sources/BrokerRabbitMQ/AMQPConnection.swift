@@ -16,8 +16,6 @@ import Glibc
 final class AMQPConnection {
     let state: amqp_connection_state_t
     let descriptor: Int32
-    /// How long the broker has to answer a request.
-    private let requestTimeout: timeval
     /// The largest payload of a body frame.
     let bodyFrameSize: Int
     /// Octets that may be sent until the socket is asked again whether it has room.
@@ -38,18 +36,20 @@ final class AMQPConnection {
         guard let state = unsafe amqp_new_connection() else {
             throw BrokerError(.unreachable, "There is no memory for a connection.")
         }
-        unsafe self.state = unsafe state
-        self.requestTimeout = timeval(configuration.requestTimeout)
         do {
-            self.descriptor = unsafe try Self.open(state, configuration)
-            let buffer = Self.tune(self.descriptor, configuration)
+            // Nothing of `self` is set before all has gone well, or else `deinit` would destroy the connection too.
+            let descriptor = unsafe try Self.open(state, configuration)
+            let buffer = Self.tune(descriptor, configuration)
             // A socket is writable while a third of its buffer is free; each small packet costs more room than its octets.
-            self.sendAllowance = max(4096, buffer / 8)
-            let frameSize = min(131_072, max(4096, self.sendAllowance))
-            self.bodyFrameSize = frameSize - 8
+            let allowance = max(4096, buffer / 8)
+            let frameSize = min(131_072, allowance)
             unsafe try Self.logIn(state, configuration, role: role, frameSize: frameSize)
-            var timeout = self.requestTimeout
+            var timeout = timeval(configuration.requestTimeout)
             unsafe amqp_set_rpc_timeout(state, &timeout)
+            self.descriptor = descriptor
+            self.sendAllowance = allowance
+            self.bodyFrameSize = frameSize - 8
+            unsafe self.state = unsafe state
         } catch {
             unsafe amqp_destroy_connection(state)
             throw error

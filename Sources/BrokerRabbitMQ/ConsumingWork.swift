@@ -50,8 +50,13 @@ struct ConsumingWork: ConnectionWork {
         let isMoreToRead = try self.readFrames(connection, limit: 1000)
         // In this order: an acknowledgement that was handed over before its subscription ended counts.
         let wantsRoom = try self.sendAcknowledgements(connection)
-        while let command = self.mailbox.takeCommand() { try self.execute(command, connection) }
-        return TurnOutcome(isUnfinished: isMoreToRead || connection.hasQueuedFrames, wantsRoom: wantsRoom)
+        var didRequest = false
+        while let command = self.mailbox.takeCommand() {
+            try self.execute(command, connection)
+            didRequest = true
+        }
+        // A request reads ahead: what came behind its answer is in the library, where `poll` does not see it.
+        return TurnOutcome(isUnfinished: isMoreToRead || didRequest, wantsRoom: wantsRoom)
     }
 
     mutating func lost(_ error: BrokerError, isAttemptFollowing: Bool) {
@@ -107,6 +112,8 @@ struct ConsumingWork: ConnectionWork {
             try self.stop(subscription, connection)
         case .detach(let subscription, let continuation):
             defer { continuation.resume() }
+            // Some may have been handed over since this turn looked.
+            _ = try self.sendAcknowledgements(connection)
             self.forget(subscription)
             guard let channel = self.channel(of: subscription) else { return }
             self.channels[channel] = nil

@@ -7,12 +7,12 @@ final class PublisherMailbox: Sendable {
     private struct Shared {
         var incoming: [PublishRequest] = []
         var unanswered: [ObjectIdentifier: PublishRequest] = [:]
-        /// When somebody looks for requests whose time is over; nil = nobody does.
-        var nextCheck: ContinuousClock.Instant?
+        /// Whether somebody looks every now and then for requests whose time is over.
+        var isChecked = false
     }
 
     let link = ConnectionLink()
-    /// One element a time that the checks have to begin sooner than they knew.
+    /// One element a time that the checks have to begin.
     let checks: AsyncStream<Void>
     private let checksContinuation: AsyncStream<Void>.Continuation
     private let shared = NIOLockedValueBox(Shared())
@@ -46,9 +46,8 @@ final class PublisherMailbox: Sendable {
         let mustCheck = self.shared.withLockedValue { shared in
             shared.incoming.append(request)
             shared.unanswered[ObjectIdentifier(request)] = request
-            if let next = shared.nextCheck, next <= request.deadline { return false }
-            shared.nextCheck = request.deadline
-            return true
+            defer { shared.isChecked = true }
+            return !shared.isChecked
         }
         if mustCheck { self.checksContinuation.yield() }
         self.link.wake()
@@ -100,21 +99,23 @@ final class PublisherMailbox: Sendable {
             while let next = self.expire() {
                 // A call of the library's that should have ended long ago is ended from outside.
                 self.link.interrupt(ifBusyFor: requestTimeout + .seconds(1))
-                do { try await Task.sleep(until: next, clock: .continuous) } catch { return }
+                // A request that comes meanwhile may have an earlier deadline.
+                let soon = min(next, .now + .milliseconds(100))
+                do { try await Task.sleep(until: soon, clock: .continuous) } catch { return }
             }
         }
     }
 
     /// Answers the requests whose time is over.
     ///
-    /// - Returns: When to look again; nil when none waits.
+    /// - Returns: The next deadline; nil when no request waits.
     private func expire() -> ContinuousClock.Instant? {
         let now = ContinuousClock.now
         let (expired, next) = self.shared.withLockedValue { shared in
             let expired = shared.unanswered.values.filter { $0.deadline <= now }
             for request in expired { shared.unanswered[ObjectIdentifier(request)] = nil }
-            shared.nextCheck = shared.unanswered.values.map(\.deadline).min()
-            return (expired, shared.nextCheck)
+            shared.isChecked = !shared.unanswered.isEmpty
+            return (expired, shared.unanswered.values.map(\.deadline).min())
         }
         let error: BrokerError
         if case .blocked(let reason) = self.link.state {

@@ -146,15 +146,30 @@ broker_become() {
     exec "$@"
 }
 
+# Closes what a process that stays must not keep open: locks and pipes of whoever started us.
+broker_close_descriptors() {
+    local descriptor
+    for descriptor in "/proc/$BASHPID/fd"/*; do
+        descriptor=${descriptor##*/}
+        if [ "$descriptor" -gt 2 ]; then eval "exec $descriptor>&-"; fi
+    done
+}
+
 broker_launch() {
     local dir=$1 port epmd
     port=$(sed -n 's/^NODE_PORT=//p' "$dir/node.env")
     if ! broker_alive "$dir/epmd.pid" epmd; then
         epmd=$(sed -n 's/^NODE_EPMD_PORT=//p' "$dir/node.env")
-        epmd -address 127.0.0.1 -port "$epmd" </dev/null >"$dir/log/epmd.out" 2>&1 &
+        (
+            broker_close_descriptors
+            exec epmd -address 127.0.0.1 -port "$epmd"
+        ) </dev/null >"$dir/log/epmd.out" 2>&1 &
         printf '%s\n' "$!" >"$dir/epmd.pid"
     fi
-    (broker_become "$dir" "$BROKER_SERVER") </dev/null >"$dir/log/start.out" 2>&1 &
+    (
+        broker_close_descriptors
+        broker_become "$dir" "$BROKER_SERVER"
+    ) </dev/null >"$dir/log/start.out" 2>&1 &
     printf '%s\n' "$!" >"$dir/node.pid"
     # Else the shell would report its end among our own words.
     disown -a
