@@ -242,8 +242,9 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "Broker", "BrokerContract", "BrokerRabbitMQ", "Runtime", "PushlineSimulator", "PushlineClient", "Store",
-                "StoreSQLite", "PushModel", logging, nioConcurrency,
+                "Broker", "BrokerContract", "BrokerRabbitMQ", "HTTPAPI", "Runtime", "PushlineSimulator",
+                "PushlineClient",
+                "Store", "StoreSQLite", "PushModel", logging, nioConcurrency, nioCore, nioPosix,
             ]
         ),
     ]

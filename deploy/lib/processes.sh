@@ -2,7 +2,7 @@
 # Starts, watches and ends the processes of a run. To be sourced after common.sh.
 #
 #   process_start NAME COMMAND...   starts it in a session of its own; output goes to LOGS/NAME.log, its id to RUN/NAME.pid
-#   process_watch                   starts again what ends unexpectedly; returns when asked to stop
+#   process_watch                   starts again what ends unexpectedly, until STOPPING is set
 #   process_stop_all                ends everything that was started, the last started first
 #
 # The caller sets LOGS and RUN.
@@ -42,14 +42,16 @@ process_ready() {
     fi
 }
 
-# Waits for the end of any process and starts it again; one that fails five times in a row at its start is left alone.
+# Waits for the end of any process and starts it again, until STOPPING is set; fails, naming the process in FAILED, where one
+# has ended five times in a row as soon as it was started.
 process_watch() {
     local name status
     while [ -z "${STOPPING-}" ]; do
         status=0
-        wait -n "${PROCESS_PIDS[@]}" || status=$?
-        if [ -n "${STOPPING-}" ]; then return; fi
+        # The shell would report each killed child in words of its own.
+        { wait -n "${PROCESS_PIDS[@]}" || status=$?; } 2>/dev/null
         for name in "${PROCESS_NAMES[@]}"; do
+            if [ -n "${STOPPING-}" ]; then return; fi
             if process_running "$name"; then continue; fi
             if [ $((SECONDS - PROCESS_STARTED[$name])) -lt 2 ]; then
                 PROCESS_FAILS[$name]=$((PROCESS_FAILS[$name] + 1))
@@ -57,9 +59,11 @@ process_watch() {
                 PROCESS_FAILS[$name]=0
             fi
             if [ "${PROCESS_FAILS[$name]}" -ge 5 ]; then
-                die "$name ends as soon as it is started. Its log is ${LOGS#"$ROOT"/}/$name.log"
+                # shellcheck disable=SC2034  # for the caller
+                FAILED=$name
+                return 1
             fi
-            say "$(date +%H:%M:%S) $name ended (${status}) and is started again."
+            say "$(date +%H:%M:%S) $name ended ($status) and is started again."
             process_launch "$name"
         done
     done

@@ -80,7 +80,7 @@ extension ConfigurationKey {
         "api.requests_per_second",
         in: 1...1_000_000,
         unit: "requests per second",
-        default: 100,
+        default: 1000,
         "For each account or key, where its app names no other; more are answered 429 with Retry-After."
     )
     static let apiClassicWait = seconds(

@@ -1,0 +1,312 @@
+import Foundation
+import HTTPAPI
+import Logging
+import PushModel
+import PushlineSimulator
+import Runtime
+import Store
+import Testing
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// A whole installation of a suite's own: RabbitMQ node, simulator, and the four programs as processes.
+actor EndToEndInstallation {
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// An answer of the API.
+    struct Answer: Sendable {
+        let status: Int
+        let headers: [String: String]
+        let body: Data
+
+        func decoded<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
+            try JSONDecoder().decode(Value.self, from: self.body)
+        }
+    }
+
+    /// What the tests look at in a job.
+    struct JobAnswer: Decodable, Sendable {
+        struct Counts: Decodable, Sendable {
+            let targets: Int
+            let accepted: Int
+            let failed: [String: Int]
+            let expired: Int
+            let cancelled: Int
+
+            var outcomes: Int { self.accepted + self.expired + self.cancelled + self.failed.values.reduce(0, +) }
+        }
+
+        let id: String
+        let state: String
+        let isFinal: Bool
+        let hubState: String?
+        let due: String?
+        let totals: Counts
+    }
+
+    @TaskLocal static var current: EndToEndInstallation?
+
+    static let programs = ["api", "register-worker", "send-worker", "delivery-worker"]
+    static let password = "correct horse"
+
+    nonisolated let simulator: Simulator
+    nonisolated let senderKey: String
+    private let folder: URL
+    private let environment: [String: String]
+    private let port: Int
+    private var processes: [String: Process] = [:]
+
+    private init(simulator: Simulator, senderKey: String, folder: URL, environment: [String: String], port: Int) {
+        self.simulator = simulator
+        self.senderKey = senderKey
+        self.folder = folder
+        self.environment = environment
+        self.port = port
+    }
+
+    /// Starts everything: an app, three users and a sender's key are there.
+    static func start(broker: String, simulator: Simulator) async throws -> EndToEndInstallation {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-e2e-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let port = try await FreePort.find()
+        let environment = [
+            "PUSHLINE_STORE_PATH": folder.appending(path: "store.sqlite").path,
+            "PUSHLINE_BROKER_URL": broker,
+            "PUSHLINE_API_PORT": "\(port)",
+            "PUSHLINE_WORKERS_REGISTER_PORT": "0",
+            "PUSHLINE_WORKERS_SEND_PORT": "0",
+            "PUSHLINE_WORKERS_DELIVERY_PORT": "0",
+        ]
+        let key = try await Self.declare(environment, credentials: simulator.credentials, urls: simulator.urls)
+        let installation = EndToEndInstallation(
+            simulator: simulator,
+            senderKey: key,
+            folder: folder,
+            environment: environment,
+            port: port
+        )
+        for program in Self.programs { try await installation.start(program) }
+        try await eventually("the API serves") { try await installation.isServing() }
+        return installation
+    }
+
+    private static func declare(
+        _ environment: [String: String],
+        credentials: SimulatorCredentials,
+        urls: SimulatorURLs
+    ) async throws -> String {
+        var logger = Logger(label: "test.store")
+        logger.logLevel = .error
+        let configuration = try await PushlineConfiguration(file: nil, environment: environment)
+        let store = try await Composition.openStore(configuration, logger: logger)
+        _ = try await store.apply(AppSpec(simulator: credentials, urls: urls), to: .default)
+        for name in ["alice", "bob", "carol"] {
+            let account = Account(
+                app: .default,
+                name: try UserName(name),
+                role: .user,
+                isDisabled: false,
+                created: .now
+            )
+            try await store.put(account, passwordHash: PasswordHash.make(Self.password))
+        }
+        let secret = APIKeySecret.make()
+        let key = APIKey(app: .default, name: "test", role: .operator, created: .now, revoked: nil)
+        try await store.add(key, hash: secret.hash)
+        return secret.text
+    }
+
+    // MARK: - Processes
+
+    func start(_ program: String) throws {
+        let process = Process()
+        process.executableURL = Bundle.main.bundleURL.appending(path: "pushline-\(program)")
+        process.environment = ProcessInfo.processInfo.environment.merging(self.environment) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        let log = self.folder.appending(path: "\(program).log")
+        if !FileManager.default.fileExists(atPath: log.path) { try Data().write(to: log) }
+        let handle = try FileHandle(forWritingTo: log)
+        try handle.seekToEnd()
+        process.standardError = handle
+        try process.run()
+        self.processes[program] = process
+    }
+
+    /// Ends a program as a crash would, and waits until it is gone.
+    func kill(_ program: String) async throws {
+        guard let process = self.processes.removeValue(forKey: program) else { return }
+        process.signal(SIGKILL)
+        try await self.end(of: process)
+    }
+
+    /// Ends a program in order.
+    ///
+    /// - Returns: Its exit status.
+    func terminate(_ program: String) async throws -> Int32 {
+        guard let process = self.processes.removeValue(forKey: program) else { return -1 }
+        process.terminate()
+        try await self.end(of: process)
+        return process.terminationStatus
+    }
+
+    private func end(of process: Process) async throws {
+        let limit = ContinuousClock.now + .seconds(40)
+        while process.isRunning {
+            guard ContinuousClock.now < limit else { throw Failure(description: "A process does not end.") }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    func log(of program: String) throws -> String {
+        try String(contentsOf: self.folder.appending(path: "\(program).log"), encoding: .utf8)
+    }
+
+    func stop() async throws {
+        for process in self.processes.values { process.signal(SIGKILL) }
+        for process in self.processes.values { try await self.end(of: process) }
+        self.processes = [:]
+        try FileManager.default.removeItem(at: self.folder)
+    }
+
+    // MARK: - Requests
+
+    func isServing() async throws -> Bool {
+        do { return try await self.request("GET", "/readyz", authorization: nil).status == 200 } catch is URLError {
+            return false
+        }
+    }
+
+    func asUser(_ user: String, _ method: String, _ path: String, body: String? = nil) async throws -> Answer {
+        let login = Data("\(user):\(Self.password)".utf8).base64EncodedString()
+        return try await self.request(method, path, body: body, authorization: "Basic \(login)")
+    }
+
+    func asBackend(_ method: String, _ path: String, body: String? = nil) async throws -> Answer {
+        try await self.request(method, path, body: body, authorization: "Bearer \(self.senderKey)")
+    }
+
+    private func request(
+        _ method: String,
+        _ path: String,
+        body: String? = nil,
+        authorization: String?
+    ) async throws -> Answer {
+        guard let url = URL(string: "http://127.0.0.1:\(self.port)\(path)") else {
+            throw Failure(description: "\(path) is no path")
+        }
+        var request = URLRequest(url: url, timeoutInterval: 30)
+        request.httpMethod = method
+        request.httpBody = body.map { Data($0.utf8) }
+        request.setValue(authorization, forHTTPHeaderField: "Authorization")
+        if body != nil { request.setValue("application/json", forHTTPHeaderField: "Content-Type") }
+        let (data, response) = try await URLSession.shared.data(for: request)
+        guard let response = response as? HTTPURLResponse else { throw Failure(description: "no HTTP answer") }
+        var headers: [String: String] = [:]
+        for (name, value) in response.allHeaderFields { headers["\(name)".lowercased()] = "\(value)" }
+        return Answer(status: response.statusCode, headers: headers, body: data)
+    }
+
+    /// Registers a device as an app does.
+    func register(_ user: String, platform: String, handle: String, tags: [String] = []) async throws {
+        let escaped = handle.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? handle
+        let issued = try await self.asUser(user, "POST", "/api/register?handle=\(escaped)")
+        guard issued.status == 200 else { throw Failure(description: "no id: \(issued.status)") }
+        let id: String = try issued.decoded()
+        let device: [String: Any] = ["Platform": platform, "Handle": handle, "Tags": tags]
+        let body = String(decoding: try JSONSerialization.data(withJSONObject: device), as: UTF8.self)
+        let answer = try await self.asUser(user, "PUT", "/api/register/\(id)", body: body)
+        guard answer.status == 200, answer.body.isEmpty else {
+            throw Failure(description: "not registered: \(answer.status)")
+        }
+    }
+
+    func job(_ id: String) async throws -> JobAnswer { try await self.asBackend("GET", "/api/jobs/\(id)").decoded() }
+
+    /// Waits until the job is final.
+    func finished(_ id: String, within limit: Duration = .seconds(60)) async throws -> JobAnswer {
+        let end = ContinuousClock.now + limit
+        while true {
+            let job = try await self.job(id)
+            if job.isFinal { return job }
+            guard ContinuousClock.now < end else { throw Failure(description: "Job \(id) is still \(job.state).") }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+}
+
+extension Process {
+    fileprivate func signal(_ signal: Int32) {
+        if self.isRunning { Foundation.kill(self.processIdentifier, signal) }
+    }
+}
+
+extension AppSpec {
+    /// An app whose every push goes to the simulator.
+    fileprivate init(simulator credentials: SimulatorCredentials, urls: SimulatorURLs) {
+        self.init(
+            apns: APNs(
+                keyFile: credentials.apnsKeyFile,
+                keyID: credentials.apnsKeyID,
+                teamID: credentials.apnsTeamID,
+                topic: credentials.apnsTopic,
+                endpoint: urls.apns,
+                trustFile: credentials.trustFile
+            ),
+            fcm: FCM(
+                serviceAccountFile: credentials.fcmServiceAccountFile,
+                endpoint: urls.fcm,
+                trustFile: credentials.trustFile
+            ),
+            wns: WNS(
+                clientID: credentials.wnsClientID,
+                clientSecretFile: credentials.wnsClientSecretFile,
+                tokenURL: urls.wnsToken,
+                channelPrefixes: [urls.wnsChannel],
+                trustFile: credentials.trustFile
+            )
+        )
+    }
+}
+
+/// Starts an installation before a suite and ends it afterwards; the suite has a RabbitMQ node of its own.
+struct EndToEndTrait: SuiteTrait, TestScoping {
+    func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable @concurrent () async throws -> Void
+    ) async throws {
+        let node = try await RabbitMQTestNode.start()
+        let outcome: Result<Void, any Error>
+        do {
+            try await withSimulator { simulator in
+                let installation = try await EndToEndInstallation.start(broker: node.url, simulator: simulator)
+                let outcome: Result<Void, any Error>
+                do {
+                    outcome = .success(
+                        try await EndToEndInstallation.$current.withValue(installation, operation: function)
+                    )
+                } catch {
+                    outcome = .failure(error)
+                }
+                try await installation.stop()
+                try outcome.get()
+            }
+            outcome = .success(())
+        } catch {
+            outcome = .failure(error)
+        }
+        // It has nothing left to lose, and an orderly end takes its time.
+        try await node.kill()
+        try await node.stop()
+        try outcome.get()
+    }
+}
+
+extension SuiteTrait where Self == EndToEndTrait {
+    static var ownInstallation: Self { Self() }
+}
