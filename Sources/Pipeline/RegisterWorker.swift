@@ -90,7 +90,7 @@ package struct RegisterWorker: Service {
             let pause = error.retryAfter ?? .seconds(2)
             logger.warning("The hub cannot answer; the job waits", metadata: ["error": "\(error)"])
             // The row is due again after the pause; the sweeper publishes it then.
-            try await self.store.markPublished(jobs: [job.id], lease: pause)
+            try await self.store.postpone(job.id, by: pause)
             return nil
         } catch let error as HubError {
             return .refused(error.message)

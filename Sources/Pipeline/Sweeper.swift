@@ -68,28 +68,42 @@ package struct Sweeper: Service {
 
     package func run() async throws {
         await cancelWhenGracefulShutdown {
-            var lastHousekeeping: ContinuousClock.Instant?
+            var nextHousekeeping = ContinuousClock.now
             defer { self.leadership.release() }
             while !Task.isCancelled {
                 guard self.leadership.acquire() else {
                     try? await Task.sleep(for: .seconds(1))
                     continue
                 }
-                var isBusy = false
-                do {
-                    isBusy = try await self.sweep()
-                    if lastHousekeeping.map({ $0.duration(to: .now) >= self.configuration.housekeeping }) ?? true {
-                        try await self.keepHouse()
-                        lastHousekeeping = .now
-                    }
-                } catch is CancellationError {
-                    return
-                } catch {
-                    self.logger.warning("A sweep failed; trying again", metadata: ["error": "\(error)"])
-                    try? await Task.sleep(for: .seconds(1))
+                // On its own: neither a broker that is away nor a row that cannot be published keeps jobs from ending.
+                if nextHousekeeping <= .now {
+                    _ = await self.attempt(self.keepHouse)
+                    nextHousekeeping = .now + self.configuration.housekeeping
                 }
+                guard case .connected = await self.broker.status else {
+                    // Another process may reach the broker that this one cannot.
+                    self.leadership.release()
+                    try? await Task.sleep(for: .seconds(1))
+                    continue
+                }
+                let isBusy = await self.attempt(self.sweep) ?? false
                 if !isBusy { try? await Task.sleep(for: self.configuration.interval) }
             }
+        }
+    }
+
+    /// Does a step of the sweep; after a failure it pauses.
+    ///
+    /// - Returns: nil when it failed.
+    private func attempt<Result>(_ step: () async throws -> Result) async -> Result? {
+        do {
+            return try await step()
+        } catch {
+            // Cancelled = shutdown: the loop ends.
+            if Task.isCancelled { return nil }
+            self.logger.warning("A sweep failed; trying again", metadata: ["error": "\(error)"])
+            try? await Task.sleep(for: .seconds(1))
+            return nil
         }
     }
 
@@ -97,36 +111,43 @@ package struct Sweeper: Service {
     ///
     /// - Returns: Whether there may be more.
     package func sweep() async throws -> Bool {
-        guard case .connected = await self.broker.status else { return false }
+        let isMoreOfJobs = try await self.publishJobs()
+        // Whatever became of the jobs: the trouble of one queue is not the others'.
+        return try await self.publishBatches() || isMoreOfJobs
+    }
+
+    private func publishJobs() async throws -> Bool {
         let jobs = try await self.store.dueJobs(overdue: self.configuration.overdue, limit: self.configuration.limit)
-        if !jobs.isEmpty {
-            let messages = jobs.map { job in
-                OutgoingMessage(
-                    job: job.id,
-                    app: job.app,
-                    kind: job.kind,
-                    priority: job.priority,
-                    traceparent: job.traceparent
-                )
-            }
-            let results = await self.broker.publish(messages, deadline: .seconds(10))
-            let published = zip(jobs, results).filter { $0.1.isPublished }.map(\.0.id)
-            if !published.isEmpty {
-                try await self.store.markPublished(jobs: published, lease: self.configuration.jobLease)
-            }
-            Counter(label: "pushline.sweeper.published", dimensions: [("what", "job")]).increment(by: published.count)
-            // A broker that takes nothing is not asked again at once.
-            guard published.count == jobs.count else { return false }
+        guard !jobs.isEmpty else { return false }
+        let messages = jobs.map { job in
+            OutgoingMessage(
+                job: job.id,
+                app: job.app,
+                kind: job.kind,
+                priority: job.priority,
+                traceparent: job.traceparent
+            )
         }
-        // Fewer at a time: each may hold a whole page of devices.
-        let batches = try await self.store.dueBatches(limit: 32)
-        if !batches.isEmpty {
-            var specs: [AppID: AppSpec] = [:]
-            for app in Set(batches.map(\.app)) { specs[app] = try await self.apps.spec(of: app) }
-            try await self.hub.resume(batches, specs: specs)
-            Counter(label: "pushline.sweeper.published", dimensions: [("what", "batch")]).increment(by: batches.count)
+        let results = await self.broker.publish(messages, deadline: .seconds(10))
+        let published = zip(jobs, results).filter { $0.1.isPublished }.map(\.0.id)
+        if !published.isEmpty {
+            try await self.store.markPublished(jobs: published, lease: self.configuration.jobLease)
         }
-        return jobs.count == self.configuration.limit || batches.count == 32
+        Counter(label: "pushline.sweeper.published", dimensions: [("what", "job")]).increment(by: published.count)
+        // A broker that does not take all is not asked again at once.
+        return published.count == self.configuration.limit
+    }
+
+    private func publishBatches() async throws -> Bool {
+        // Few at a time: each may hold a whole page of devices.
+        let limit = 32
+        let batches = try await self.store.dueBatches(limit: limit)
+        guard !batches.isEmpty else { return false }
+        var specs: [AppID: AppSpec] = [:]
+        for app in Set(batches.map(\.app)) { specs[app] = try await self.apps.spec(of: app) }
+        try await self.hub.resume(batches, specs: specs)
+        Counter(label: "pushline.sweeper.published", dimensions: [("what", "batch")]).increment(by: batches.count)
+        return batches.count == limit
     }
 
     /// Ends what is over, in small bites.

@@ -21,6 +21,9 @@ package protocol JobStore: Sendable {
     /// A job that has moved on since is left as it is.
     func markPublished(jobs: [JobID], lease: Duration) async throws
 
+    /// Has a job that is to be worked on later wait: whatever lease it has, it is due after `pause`.
+    func postpone(_ job: JobID, by pause: Duration) async throws
+
     /// Unfinished jobs that nobody seems to be at, most urgent first, then the longest due (rule 12).
     ///
     /// - Parameters:

@@ -55,6 +55,15 @@ extension SQLiteStore: JobStore {
         }
     }
 
+    package func postpone(_ job: JobID, by pause: Duration) async throws {
+        try await self.write { context in
+            try context.database.run(
+                "UPDATE job SET due = ? WHERE id = ? AND due IS NOT NULL",
+                [context.now + pause.milliseconds, job.blob]
+            )
+        }
+    }
+
     package func dueJobs(overdue: Duration, limit: Int) async throws -> [DueJob] {
         let before = self.clock.now - overdue.milliseconds
         return try await self.read { database in
