@@ -19,13 +19,17 @@ package struct SendWorker: Service {
     private let logger: Logger
     /// Bounds the jobs that are claimed and not yet planned: they wait in memory between their slices.
     private let claims: WeightedGate
+    private let inWork = JobsInWork()
 
     /// How long a slice may take.
     private static let slice = Duration.milliseconds(200)
     /// How long a planner may be silent (rule 1).
     private static let lease = Duration.seconds(60)
-    /// A job whose planning was begun more often than any run of restarts explains kills its planners.
+    /// A job whose planning was begun more often than any run of restarts explains, and never came to a first page, kills its
+    /// planners.
     private static let epochLimit = 50
+    /// How seldom a job is looked at that cannot go on.
+    private static let longestPause = Duration.seconds(1)
 
     /// - Parameters:
     ///   - hub: Where sends go.
@@ -84,6 +88,19 @@ package struct SendWorker: Service {
                 .bury(delivery, from: QueueName.jobs(.send, priority), reason: "its message-id is no job id")
             return await subscription.acknowledge([delivery])
         }
+        // A copy of the message of a job that this process is at joins the work: after long waits there may be very many.
+        guard self.inWork.begin(id) else { return await subscription.acknowledge([delivery]) }
+        defer { self.inWork.end(id) }
+        try await self.work(on: id, delivery, subscription, slices: slices, priority: priority)
+    }
+
+    private func work(
+        on id: JobID,
+        _ delivery: Delivery,
+        _ subscription: any Subscription,
+        slices: WeightedGate,
+        priority: Priority
+    ) async throws {
         var logger = self.logger
         logger[metadataKey: "job.id"] = "\(id)"
         let patience = StorePatience(logger: logger, limit: .seconds(30))
@@ -100,7 +117,7 @@ package struct SendWorker: Service {
         // From here on the claim's lease brings the job back if this process dies (rule 1).
         await subscription.acknowledge([delivery])
         guard let claim else { return }
-        if claim.epoch > Self.epochLimit {
+        if claim.epoch > Self.epochLimit, claim.lanes.allSatisfy({ $0.nextPage == 0 && !$0.isDone }) {
             let reason = "its planning was begun \(claim.epoch) times without an end"
             let waiter = try await patience.run { try await self.store.abandon(claim, reason: reason) }
             return await EventSender(broker: self.broker).notify(waiter, of: id)
@@ -122,6 +139,8 @@ package struct SendWorker: Service {
         let events = EventSender(broker: self.broker)
         var waiter = claim.waiter
         var isAlone = isRepeat
+        /// Grows while the job cannot go on, so that many that wait for room cost little.
+        var idle = Duration.zero
         while true {
             if Task.isShuttingDownGracefully {
                 // Due at once: another planner takes over without waiting for the lease.
@@ -139,8 +158,9 @@ package struct SendWorker: Service {
                 switch advance {
                 case .done, .lost: return
                 case .more(let next, let after):
+                    idle = next.lanes == claim.lanes ? min(max(idle * 2, after), Self.longestPause) : .zero
+                    pause = max(after, idle)
                     claim = next
-                    pause = after
                 }
             } catch let error as HubError where error.code == .refused {
                 logger.warning("The hub took nothing", metadata: ["error": "\(error)"])
