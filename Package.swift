@@ -219,7 +219,7 @@ let package = Package(
             name: "PipelineTests",
             dependencies: [
                 "Pipeline", "HubEmbedded", "Hub", "Store", "StoreSQLite", "Broker", "PushServices", "PushlineSimulator",
-                "PushModel", logging, nioConcurrency,
+                "PushModel", lifecycle, logging, nioConcurrency,
             ]
         ),
         .testTarget(

@@ -11,6 +11,7 @@ final class BatchesInWork: Sendable {
     }
 
     private let work = NIOLockedValueBox<[BatchKey: Work]>([:])
+    private let draining = NIOLockedValueBox(false)
 
     /// Adds a message to a batch that is in work.
     ///
@@ -56,6 +57,11 @@ final class BatchesInWork: Sendable {
             }
         }
     }
+
+    /// Whether the process is about to end: what is not out stays for another.
+    var isDraining: Bool { self.draining.withLockedValue { $0 } }
+
+    func drain() { self.draining.withLockedValue { $0 = true } }
 
     /// Why the batch is to stop, if it is.
     func stopCause(of key: BatchKey) -> StopCause? { self.work.withLockedValue { $0[key]?.stop } }

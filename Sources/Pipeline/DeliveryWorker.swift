@@ -55,6 +55,14 @@ package struct DeliveryWorker: Service {
     }
 
     package func run() async throws {
+        try await withGracefulShutdownHandler {
+            try await self.work()
+        } onGracefulShutdown: {
+            self.inWork.drain()
+        }
+    }
+
+    private func work() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.watchForStops() }
             try await withThrowingDiscardingTaskGroup { consumers in
@@ -182,7 +190,7 @@ package struct DeliveryWorker: Service {
                     devices: batch.devices,
                     indexes: toTry,
                     deadline: .now.advanced(by: self.configuration.sendingTime),
-                    isStopped: { stop() != nil }
+                    isStopped: { stop() != nil || self.inWork.isDraining }
                 )
             )
             tally.settle(toTry, results, stop: stop())

@@ -62,6 +62,11 @@ struct QueueConsumer: Sendable {
                 if self.intercept(delivery, subscription) { continue }
                 let isAlone = self.isolatesRepeats && delivery.deliveryCount > 0
                 let place = try await self.gate.enter(isAlone ? nil : self.priority, cost: self.cost(delivery))
+                // Whoever waited for the place until the process drains is not begun: it goes back to the queue.
+                guard !Task.isShuttingDownGracefully else {
+                    self.gate.leave(place)
+                    continue
+                }
                 group.addTask {
                     defer { self.gate.leave(place) }
                     do {

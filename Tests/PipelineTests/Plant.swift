@@ -1,5 +1,6 @@
 import Broker
 import Foundation
+import Hub
 import HubEmbedded
 import Logging
 import NIOConcurrencyHelpers
@@ -59,20 +60,50 @@ struct Plant: Sendable {
         try await self.broker.declare(.pushline)
         self.apps = AppDirectory(store: self.store, lifetime: .zero)
         self.hub = EmbeddedHub(store: self.store, broker: self.broker, logger: self.logger)
-        var pace = Sweeper.Configuration()
-        pace.interval = .milliseconds(20)
-        pace.overdue = .milliseconds(100)
-        pace.housekeeping = .milliseconds(50)
-        self.sweeper = Sweeper(
+        self.sweeper = Self.sweeper(
             hub: self.hub,
             store: self.store,
             apps: self.apps,
             broker: self.broker,
-            leadership: LeaderLock(path: folder + "/leader"),
-            configuration: pace,
+            folder: folder,
             logger: self.logger
         )
         _ = try await self.store.apply(try Plant.spec(for: simulator), to: .default)
+    }
+
+    /// A sweeper of its own, as another process would have.
+    func sweeper(hub: any NotificationHub, broker: InMemoryBroker) -> Sweeper {
+        Self.sweeper(
+            hub: hub,
+            store: self.store,
+            apps: self.apps,
+            broker: broker,
+            folder: self.folder,
+            logger: self.logger
+        )
+    }
+
+    private static func sweeper(
+        hub: any NotificationHub,
+        store: SQLiteStore,
+        apps: AppDirectory,
+        broker: InMemoryBroker,
+        folder: String,
+        logger: Logger
+    ) -> Sweeper {
+        var pace = Sweeper.Configuration()
+        pace.interval = .milliseconds(20)
+        pace.overdue = .milliseconds(100)
+        pace.housekeeping = .milliseconds(50)
+        return Sweeper(
+            hub: hub,
+            store: store,
+            apps: apps,
+            broker: broker,
+            leadership: LeaderLock(path: folder + "/leader"),
+            configuration: pace,
+            logger: logger
+        )
     }
 
     static func spec(for simulator: Simulator) throws -> AppSpec {
@@ -208,13 +239,14 @@ struct Plant: Sendable {
         return job
     }
 
-    /// Accepts a send to a user and publishes it, as the API does.
+    /// Accepts a send to a user and publishes it, as the API does; or does not, as when the API died.
     func send(
         to tag: String,
         _ text: String = "hello",
         platforms: [PNS] = [],
         timeToLive: Duration? = nil,
-        expires: Duration = .seconds(3600)
+        expires: Duration = .seconds(3600),
+        isPublished: Bool = true
     ) async throws -> JobID {
         let request = SendRequest(
             audience: .tag(try Tag(tag)),
@@ -223,7 +255,7 @@ struct Plant: Sendable {
             timeToLive: timeToLive
         )
         let job = try await self.accept(.send(request), expires: expires)
-        try await self.publish(job)
+        if isPublished { try await self.publish(job) }
         return job.id
     }
 

@@ -1,0 +1,185 @@
+import Broker
+import Hub
+import HubEmbedded
+import NIOConcurrencyHelpers
+import PushModel
+import PushServices
+import PushlineSimulator
+import ServiceLifecycle
+import Store
+import StoreSQLite
+import Testing
+
+@testable import Pipeline
+
+/// Faults of one part that must not become faults of another.
+@Suite(.timeLimit(.minutes(2))) struct FaultTests {
+    @Test func copiesOfAJobsMessageNeitherEndNorRepeatIt() async throws {
+        try await Plant.with([.delivery, .sweeper]) { plant in
+            try await plant.register("ann", .apns, token(1))
+            // The send workers were away for two hours: the sweeper published the job each time its lease lapsed.
+            let id = try await plant.send(to: "username:ann")
+            let job = try await plant.job(id)
+            for _ in 0..<120 { try await plant.publish(job) }
+            let worker = SendWorker(
+                hub: plant.hub,
+                store: plant.store,
+                apps: plant.apps,
+                broker: plant.broker,
+                logger: plant.logger
+            )
+            let done = try await beside(worker.run) { try await plant.wait(for: id) }
+            #expect(done.state == .completed)
+            #expect(done.tallies[.apns]?.accepted == 1)
+            expectSound(done)
+            #expect(plant.simulator.received().count == 1)
+        }
+    }
+
+    @Test func aRegisterJobWaitsAsLongAsTheHubAsksAndNoLonger() async throws {
+        try await Plant.with([.sweeper]) { plant in
+            let worker = RegisterWorker(
+                hub: FaultyHub(hub: plant.hub),
+                store: plant.store,
+                apps: plant.apps,
+                broker: plant.broker,
+                logger: plant.logger
+            )
+            let id = RegistrationID.random()
+            let job = try await plant.accept(.register(.issue(candidate: id, handles: [])), user: try UserName("ann"))
+            try await plant.publish(job)
+            let done = try await beside(worker.run) { try await plant.wait(for: job.id) }
+            #expect(done.result == .issued(id))
+        }
+    }
+
+    @Test func aProcessWithoutBrokerDoesNotKeepOthersFromSweeping() async throws {
+        try await Plant.with([.register]) { plant in
+            let cutOff = InMemoryBroker()
+            cutOff.setUnavailable(true)
+            let id = RegistrationID.random()
+            let job = try await plant.accept(.register(.issue(candidate: id, handles: [])), user: try UserName("ann"))
+            let done = try await beside(plant.sweeper(hub: plant.hub, broker: cutOff).run) {
+                try await Task.sleep(for: .milliseconds(200))
+                return try await beside(plant.sweeper.run) { try await plant.wait(for: job.id) }
+            }
+            #expect(done.result == .issued(id))
+        }
+    }
+
+    @Test func jobsThatNoQueueTakesDoNotKeepBatchesWaiting() async throws {
+        try await Plant.with([]) { plant in
+            try await plant.planUnpublished(to: "username:ann")
+            _ = try await plant.send(to: "username:ann", isPublished: false)
+            let broker = InMemoryBroker()
+            try await broker.declare(
+                Topology(queues: [.init(name: QueueName.deliver(.apns, .normal), kind: .exclusive)])
+            )
+            let hub = EmbeddedHub(store: plant.store, broker: broker, logger: plant.logger)
+            try await Task.sleep(for: .milliseconds(200))
+            _ = try await plant.sweeper(hub: hub, broker: broker).sweep()
+            #expect(broker.ready(in: QueueName.deliver(.apns, .normal)) == 1)
+        }
+    }
+
+    @Test func aBatchThatCannotBePublishedDoesNotKeepJobsFromExpiring() async throws {
+        try await Plant.with([]) { plant in
+            try await plant.planUnpublished(to: "username:ann")
+            let id = try await plant.send(to: "username:ann", expires: .milliseconds(300), isPublished: false)
+            let sweeper = plant.sweeper(hub: FaultyHub(hub: plant.hub), broker: plant.broker)
+            let done = try await beside(sweeper.run) { try await plant.wait(for: id) }
+            #expect(done.state == .expired)
+        }
+    }
+
+    @Test func aWorkerThatDrainsBeginsNothingMoreAndCountsWhatIsOut() async throws {
+        try await Plant.with([.send, .sweeper]) { plant in
+            let channels = try plant.simulator.urls.wnsChannel
+            for number in 0..<300 { try await plant.register("ann", .wns, "\(channels)\(number)") }
+            plant.simulator.inject(SimulatorFault(.delay, pns: .wns, latency: 500))
+            let id = try await plant.send(to: "username:ann")
+            let (worker, senders) = plant.deliveryWorker()
+            let group = ServiceGroup(
+                configuration: ServiceGroupConfiguration(
+                    services: [.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup)],
+                    logger: plant.logger
+                )
+            )
+            let first = Task { try await group.run() }
+            for _ in 0..<500 where plant.simulator.counts.next == 0 { try await Task.sleep(for: .milliseconds(10)) }
+            let start = ContinuousClock.now
+            await group.triggerGracefulShutdown()
+            try await first.value
+            // Ten rounds of connections are needed for all.
+            #expect(start.duration(to: .now) < .seconds(3))
+            await senders.close()
+            plant.simulator.clearFaults()
+            let (heir, heirSenders) = plant.deliveryWorker()
+            let done = try await beside(heir.run) { try await plant.wait(for: id) }
+            await heirSenders.close()
+            #expect(done.tallies[.wns]?.accepted == 300)
+            expectSound(done)
+            #expect(plant.simulator.received().count == 300)
+        }
+    }
+}
+
+/// Runs a service beside `body`, and ends it with it.
+private func beside<Result: Sendable>(
+    _ run: @Sendable @escaping () async throws -> Void,
+    _ body: @Sendable () async throws -> Result
+) async throws -> Result {
+    let service = Task { try await run() }
+    let result: Swift.Result<Result, any Error>
+    do { result = .success(try await body()) } catch { result = .failure(error) }
+    service.cancel()
+    _ = await service.result
+    return try result.get()
+}
+
+extension Plant {
+    /// Plans a send as a process does that dies before it can publish a batch.
+    fileprivate func planUnpublished(to tag: String) async throws {
+        try await self.register("ann", .apns, token(1))
+        let id = try await self.send(to: tag, isPublished: false)
+        var pace = EmbeddedHub.Configuration()
+        pace.grace = .zero
+        // No queue takes a message there.
+        let planner = EmbeddedHub(
+            store: self.store,
+            broker: InMemoryBroker(),
+            configuration: pace,
+            logger: self.logger
+        )
+        var claim = try #require(try await self.store.claim(id, lease: .seconds(60)))
+        let spec = try Plant.spec(for: self.simulator)
+        while case .more(let next, _) = try await planner.advance(claim, spec: spec, budget: .seconds(1)) {
+            claim = next
+        }
+    }
+}
+
+/// A hub that has no answer for the first change it is asked for, and publishes nothing again.
+private struct FaultyHub: NotificationHub {
+    private let hub: EmbeddedHub
+    private let isFirst = NIOLockedValueBox(true)
+
+    init(hub: EmbeddedHub) { self.hub = hub }
+
+    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult {
+        let isFirst = self.isFirst.withLockedValue { isFirst in
+            defer { isFirst = false }
+            return isFirst
+        }
+        if isFirst { throw HubError(.unavailable, "busy", retryAfter: .milliseconds(500)) }
+        return try await self.hub.register(request, for: job, spec: spec)
+    }
+
+    func advance(_ claim: PlannerClaim, spec: AppSpec, budget: Duration) async throws -> Advance {
+        try await self.hub.advance(claim, spec: spec, budget: budget)
+    }
+
+    func resume(_ batches: [DueBatch], specs: [AppID: AppSpec]) async throws {
+        throw StoreError(.corrupt, "a row makes no sense")
+    }
+}
