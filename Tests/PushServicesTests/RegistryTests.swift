@@ -103,4 +103,18 @@ struct RegistryTests {
             #expect(try await sender.send(senders.batch(.apns, 1)) == [.unsent])
         }
     }
+
+    @Test("a sender that is closed lets its batches end", arguments: [PNS.apns, .fcm, .wns])
+    func closedInWork(pns: PNS) async throws {
+        try await Senders.with { senders in
+            senders.simulator.inject(SimulatorFault(.delay, pns: nil, latency: 300))
+            let sender = try senders.sender(pns)
+            let batch = try senders.batch(pns, 3)
+            async let results = sender.send(batch)
+            for _ in 0..<500 where senders.simulator.received().isEmpty { try await Task.sleep(for: .milliseconds(2)) }
+            try await Task.sleep(for: .milliseconds(50))
+            await senders.registry.close()
+            #expect(await results == [.accepted, .accepted, .accepted])
+        }
+    }
 }

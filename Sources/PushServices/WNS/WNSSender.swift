@@ -20,6 +20,7 @@ final class WNSSender: PushSender {
     private let connections: Int
     private let requestTimeout: Duration
     private let metrics: SenderMetrics
+    private let inWork = SendsInWork()
 
     init(spec: AppSpec.WNS, secret: String, client: HTTPClient, settings: SenderSettings, metrics: SenderMetrics) {
         self.spec = spec
@@ -40,6 +41,8 @@ final class WNSSender: PushSender {
     func send(_ batch: PushBatch) async -> [DeviceResult] {
         let start = ContinuousClock.now
         var round = SendRound(batch)
+        guard self.inWork.begin() else { return round.results() }
+        defer { self.inWork.end() }
         do throws(TokenFault) {
             let token = try await self.tokens.token(deadline: batch.deadline)
             await self.send(batch, token, &round)
@@ -57,6 +60,7 @@ final class WNSSender: PushSender {
     }
 
     func close() async {
+        await self.inWork.close()
         // Fails only when it was closed before.
         try? await self.client.shutdown()
     }
