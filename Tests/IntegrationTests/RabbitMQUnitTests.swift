@@ -46,6 +46,30 @@ import Testing
         #expect(error?.description.contains("secret") == false)
     }
 
+    /// A broker that answers nothing, and a request with much time before one with little.
+    @Test func aShortDeadlineBehindALongOneIsKept() async throws {
+        let mailbox = PublisherMailbox()
+        let message = OutgoingMessage(
+            routingKey: "q",
+            properties: MessageProperties(type: "t", messageID: "m", contentType: "text/plain"),
+            body: []
+        )
+        let keeper = Task { await mailbox.keepDeadlines(requestTimeout: .seconds(10)) }
+        async let long = mailbox.publish([message], deadline: .seconds(4))
+        try await Task.sleep(for: .milliseconds(100))
+        let start = ContinuousClock.now
+        let results = await mailbox.publish([message], deadline: .milliseconds(200))
+        #expect(start.duration(to: .now) < .seconds(2))
+        guard case .failed(let error) = results.first else {
+            Issue.record("a message was published without a broker")
+            return
+        }
+        #expect(error.code == .timeout)
+        mailbox.failAll(.closed)
+        _ = await long
+        keeper.cancel()
+    }
+
     @Test func confirmsSingleAndMultiple() {
         var window = ConfirmWindow<String>()
         for entry in ["a", "b", "c", "d", "e"] { window.append(entry) }
