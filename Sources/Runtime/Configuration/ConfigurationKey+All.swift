@@ -87,7 +87,7 @@ extension ConfigurationKey {
         "api.classic_wait",
         in: 0...60,
         default: 10,
-        "How long the classic routes wait for the hub's answer before they answer 202."
+        "How long the classic routes wait for the hub's answer; then a send is 200 all the same, a registration 503."
     )
 
     static let workersHost = text(
