@@ -60,6 +60,8 @@ extension DeliverBatch {
         guard let priority = Priority(rank: Int(rank)) else { throw MalformedBatch("its priority is unknown") }
         let expires = Timestamp(milliseconds: try reader.integer())
         let keepUntil = Timestamp(milliseconds: try reader.integer())
+        // A moment before 1970 is none of ours, and time cannot be reckoned from any.
+        guard keepUntil.milliseconds >= 0 else { throw MalformedBatch("it is to be kept until before 1970") }
         let collapse = try reader.text()
         guard let kind = NativePayload.Kind(code: try reader.integer()) else {
             throw MalformedBatch("its payload's kind is unknown")

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Logging
 package import PushModel
 package import Store
 
@@ -94,19 +95,25 @@ extension SQLiteStore: PlanStore {
 
     package func dueBatches(limit: Int) async throws -> [DueBatch] {
         let clock = self.clock
+        let logger = self.logger
         let now = clock.now
         return try await self.read { database in
             var jobs: [Int64: (job: Job, request: SendRequest)] = [:]
             var found: [DueBatch] = []
             for priority in Priority.allCases.sorted() where found.count < limit {
                 for row in try database.dueBatchRows(priority: priority, before: now, limit: limit - found.count) {
-                    if jobs[row.job] == nil, let job = try database.jobRow(sequence: row.job),
-                        case .send(let request) = job.work
-                    {
-                        jobs[row.job] = (try job.job(in: database, clock: clock), request)
+                    do {
+                        if jobs[row.job] == nil, let job = try database.jobRow(sequence: row.job),
+                            case .send(let request) = job.work
+                        {
+                            jobs[row.job] = (try job.job(in: database, clock: clock), request)
+                        }
+                        guard let (job, request) = jobs[row.job] else { continue }
+                        found.append(try row.batch(job: job, request: request, now: now))
+                    } catch let error as StoreError {
+                        // As another release wrote it, perhaps. Its job ends with its expiry; the others go on.
+                        logger.debug("A due batch cannot be read", metadata: ["store.error": "\(error)"])
                     }
-                    guard let (job, request) = jobs[row.job] else { continue }
-                    found.append(try row.batch(job: job, request: request, now: now))
                 }
             }
             return found

@@ -82,6 +82,20 @@ import Testing
         #expect(throws: MalformedBatch.self) { try DeliverBatch(decoding: bytes) }
     }
 
+    @Test func momentsThatCannotBeReckonedWithAreRefused() throws {
+        let batch = DeliverBatch(
+            app: .default,
+            key: BatchKey(job: JobID(high: 1, low: 2), pns: .wns, page: 0, attempt: 0),
+            priority: .normal,
+            expires: Timestamp(milliseconds: 5),
+            keepUntil: Timestamp(milliseconds: .min),
+            collapse: nil,
+            payload: NativePayload(kind: .toast, body: []),
+            devices: DeliverBatch.Devices()
+        )
+        #expect(throws: MalformedBatch.self) { try DeliverBatch(decoding: batch.encoded()) }
+    }
+
     @Test func otherVersionsAreRefused() throws {
         var bytes = try Self.batch(devices: 1, again: false).encoded()
         bytes[0] = 2

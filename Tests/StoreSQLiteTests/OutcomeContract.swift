@@ -1,3 +1,5 @@
+import Foundation
+import GRDB
 import PushModel
 import Store
 import Testing
@@ -111,6 +113,26 @@ struct OutcomeContract {
         #expect(tally.targets == 3)
         #expect(tally.accepted == 3)
         #expect(try await self.scenario.job(job.id).state == .completed)
+    }
+
+    @Test func aBatchThatCannotBeReadDoesNotKeepOthersWaiting() async throws {
+        try await self.scenario.register(user: "ann", handle: "aa", tags: ["news"])
+        var keys: [BatchKey] = []
+        for _ in 0..<2 {
+            let job = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("news"))), lifetime: .seconds(60))
+            keys += try await self.scenario.plan(job, publish: false)
+        }
+        let broken = try #require(keys.first?.job)
+        try await self.keep.store.write { context in
+            try context.database.run("UPDATE job SET work = '{}' WHERE id = ?", [broken.blob])
+        }
+        self.time.advance(.seconds(10))
+        #expect(try await self.store.dueBatches(limit: 10).map(\.key) == keys.suffix(1))
+        // And it comes to its end.
+        self.time.advance(.seconds(60))
+        _ = try await self.store.expireJobs(limit: 10, lease: Scenario.lease)
+        let isOpen = try await self.keep.store.read { try $0.exists("SELECT 1 FROM batch WHERE open = 1") }
+        #expect(!isOpen)
     }
 
     @Test func planIsWrittenByTheLatestClaimAlone() async throws {
