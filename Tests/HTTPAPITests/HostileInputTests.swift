@@ -1,4 +1,6 @@
 import HTTPTypes
+import Hummingbird
+import NIOCore
 import PushModel
 import Testing
 
@@ -55,6 +57,21 @@ import Testing
             #expect(answer.status == 400)
             #expect(answer.json["detail"]?.text?.contains("line 2, column 10") == true, "\(answer.text)")
         }
+    }
+
+    @Test func aBodyThatBreaksOffIsTheCallersFault() async throws {
+        struct Broken: Error {}
+        let pieces = AsyncThrowingStream<ByteBuffer, any Error> { stream in
+            stream.yield(ByteBuffer(string: "{"))
+            stream.finish(throwing: Broken())
+        }
+        let head = HTTPRequest(method: .post, scheme: nil, authority: nil, path: "/api/sends")
+        let request = Request(head: head, body: RequestBody(asyncSequence: pieces))
+        let problem = await #expect(throws: Problem.self) {
+            try await BodyReader(configuration: APIConfiguration()).read(request, kind: .limited)
+        }
+        #expect(problem?.status == .badRequest)
+        #expect(problem?.headers[.connection] == "close")
     }
 
     @Test func headersAreChecked() async throws {

@@ -7,7 +7,8 @@ import PushModel
 struct BodyReader: Sendable {
     let configuration: APIConfiguration
 
-    /// - Throws: ``Problem``: 413 for a body that is too large, 408 for one that does not come in time.
+    /// - Throws: ``Problem``: 413 for a body that is too large, 408 for one that does not come in time, 400 for one that breaks
+    ///   off; `CancellationError` when the server goes down.
     func read(_ request: Request, kind: Route.Body) async throws -> [UInt8] {
         let limit: Int
         switch kind {
@@ -33,6 +34,17 @@ struct BodyReader: Sendable {
             }
         } catch is NIOTooManyBytesError {
             throw Self.tooLarge(limit)
+        } catch let problem as Problem {
+            throw problem
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            // Chunks that are none, another length than was said: whatever stops the reading, the connection is of no more use.
+            throw Problem(
+                .badRequest,
+                "the body breaks off, or is not sent as HTTP has it",
+                headers: [.connection: "close"]
+            )
         }
     }
 
