@@ -106,11 +106,14 @@ package struct APIResponder: HTTPResponder {
         case let invalid as InvalidValue:
             return Problem.invalid([invalid]).response()
         case let fault as StoreError:
-            self.logger.warning(
+            let problem = Problem(fault)
+            // A name that is taken or a made-up cursor is the caller's affair, not the operator's.
+            self.logger.log(
+                level: problem.status.kind == .serverError ? .warning : .debug,
                 "The store failed a request",
                 metadata: ["request.id": "\(trace.id)", "error": "\(fault)"]
             )
-            return Problem(fault).response()
+            return problem.response()
         case is CancellationError:
             return Problem.later(.serviceUnavailable, "the server is going down", seconds: 1).response()
         default:
