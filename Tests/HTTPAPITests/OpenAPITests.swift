@@ -41,6 +41,20 @@ import Yams
         }
     }
 
+    /// Not every reader follows YAML's aliases, so the operations of an app are written out; they must not drift apart.
+    @Test func anAppsOperationsAreThoseOfTheDefaultApp() throws {
+        let paths = try #require(try self.document()["paths"]?.mapping)
+        for (path, item) in paths {
+            let path = try #require(path.string)
+            guard let plain = Route.plainTemplate(path) else { continue }
+            let operations = try #require(item.mapping).filter { $0.key.string != "parameters" }
+            #expect(!operations.isEmpty)
+            for (method, operation) in operations {
+                #expect(paths[Node(plain)]?[try #require(method.string)] == operation, "\(path)")
+            }
+        }
+    }
+
     @Test func everyReferenceLeadsSomewhere() throws {
         let node = try self.document()
         func visit(_ node: Node, root: Node) {
@@ -65,8 +79,33 @@ import Yams
         #expect(words("Service") == PNS.allCases.map(\.rawValue))
     }
 
+    /// What a schema says of a value, the server does: here is where a fuzzer found them apart.
+    @Test(
+        arguments: [
+            (.get, "/api/jobs?limit=01", 400), (.get, "/api/jobs?limit=%2B1", 400),
+            (.get, "/api/jobs?cursor=999999999999999999", 200), (.get, "/api/jobs?cursor=1000000000000000000", 400),
+            (.get, "/api/jobs?cursor=00", 400), (.get, "/api/jobs?cursor=0", 200),
+            (.get, "/api/registrations?cursor=999999999999999999", 200),
+            (.get, "/api/jobs?since=2026-01-01t00:00:00z", 200),
+            (.post, "/api/register?handle=%C3%A9", 400), (.post, "/api/register?handle=%00", 400),
+            (.post, "/api/register?handle=a%20b", 200), (.post, "/api/register?handle=", 200),
+        ] as [(HTTPRequest.Method, String, Int)]
+    )
+    func valuesAreTakenAsTheDocumentSays(method: HTTPRequest.Method, path: String, status: Int) async throws {
+        try await Harness.run { api async throws in
+            #expect(try await api.call(method, path).status == status)
+        }
+    }
+
     private static func resolve(_ node: Node, in root: Node) -> Node? {
         guard let reference = node.mapping?["$ref"]?.string else { return node }
         return reference.split(separator: "/").dropFirst().reduce(root as Node?) { $0?[String($1)] }
+    }
+}
+
+extension Route {
+    /// The template of the default app for a template of any app; nil for another.
+    fileprivate static func plainTemplate(_ template: String) -> String? {
+        template.hasPrefix(Self.appPrefix) ? Self.apiPrefix + template.dropFirst(Self.appPrefix.count) : nil
     }
 }

@@ -100,6 +100,10 @@ struct ClassicRegistrationRoutes: Sendable {
         guard text.utf8.count <= Handle.maximumLength else {
             throw Problem.invalid("handle", "has at most \(Handle.maximumLength) bytes")
         }
+        // A blank may stand for a plus; no push service gives out anything beyond.
+        guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+            throw Problem.invalid("handle", "holds printable ASCII characters only")
+        }
         if text.hasPrefix("{") {
             throw Problem.invalid(
                 "Handle",

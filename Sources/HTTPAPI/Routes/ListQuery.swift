@@ -23,7 +23,7 @@ struct ListQuery {
     var cursor: String? {
         get throws {
             guard let cursor = self.values["cursor"] else { return nil }
-            guard (1...200).contains(cursor.utf8.count) else {
+            guard (1...18).contains(cursor.utf8.count) else {
                 throw Problem.invalid("cursor", "is not a cursor of this list")
             }
             return cursor
@@ -33,7 +33,7 @@ struct ListQuery {
     var limit: Int {
         get throws {
             guard let text = self.values["limit"] else { return 100 }
-            guard let limit = Int(text), (1...1000).contains(limit) else {
+            guard let limit = Int(text), (1...1000).contains(limit), String(limit) == text else {
                 throw Problem.invalid("limit", "must be a whole number from 1 to 1000")
             }
             return limit
@@ -66,7 +66,7 @@ struct ListQuery {
     func time(_ name: String) throws -> Timestamp? {
         guard let text = self.values[name] else { return nil }
         // A form's plus is a space: put it back where an offset has it.
-        let restored = text.replacing(" ", with: "+")
+        let restored = text.replacing(" ", with: "+").uppercased()
         let plain = Date.ISO8601FormatStyle()
         let fractional = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         guard text.utf8.count <= 40, let date = (try? plain.parse(restored)) ?? (try? fractional.parse(restored)) else {
