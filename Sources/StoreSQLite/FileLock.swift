@@ -10,7 +10,10 @@ final class FileLock: Sendable {
     /// - Throws: ``StoreError`` when the file cannot be opened.
     init(path: String) throws(StoreError) {
         self.descriptor = unsafe open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
-        guard self.descriptor >= 0 else { throw StoreError(.unavailable, "a lock file cannot be opened (\(errno))") }
+        guard self.descriptor >= 0 else {
+            let why = unsafe String(cString: strerror(errno))
+            throw StoreError(.unavailable, "\(path): \(why); its folder must exist and be writable for this user")
+        }
     }
 
     deinit { close(self.descriptor) }

@@ -42,6 +42,7 @@ import Testing
         ["send", "--user", "a", "x", "--ttl", "soon"], ["jobs", "--since", "yesterday"], ["jobs", "--limit", "0"],
         ["job"], ["job", "x", "--watch", "--deliveries"], ["accounts", "add", "ann"],
         ["accounts", "add", "ann", "--role", "king"], ["accounts", "add", "a b", "--role", "user"],
+        ["accounts", "add", "a:b", "--role", "user"],
         ["accounts", "add", "ann", "--role", "user", "--password", "secret"],
         ["accounts", "add", "ann", "--role", "user", "--password-file", "p", "--password-stdin"],
         ["keys", "create", "k", "--role", "user"], ["keys", "create", "a b", "--role", "sender"], ["apps", "apply"],

@@ -112,7 +112,7 @@ import Yams
     }
 
     @Test func aMissingFileIsRefused() async {
-        await #expect(throws: ConfigurationError("/nowhere/pushline.yaml: cannot be read as UTF-8 text")) {
+        await #expect(throws: ConfigurationError("/nowhere/pushline.yaml: there is no such file")) {
             try await PushlineConfiguration(file: "/nowhere/pushline.yaml", environment: [:])
         }
     }

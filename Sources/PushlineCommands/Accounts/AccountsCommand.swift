@@ -23,7 +23,7 @@ struct AccountsCommand: AsyncParsableCommand {
         @OptionGroup var host: HostOptions
         @OptionGroup var app: AppOption
 
-        @Argument(help: "The name to sign in with: letters, digits and _ @ # . : -")
+        @Argument(help: "The name to sign in with: letters, digits and _ @ # . -")
         var name: String
 
         @Option(help: "user (its own devices and sends), sender (sends to anyone) or operator (everything of the app).")
@@ -37,6 +37,10 @@ struct AccountsCommand: AsyncParsableCommand {
 
         func validate() throws {
             do { _ = try UserName(self.name) } catch { throw ValidationError("\(error.reason).") }
+            // Basic authentication ends the name at the first colon.
+            guard !self.name.contains(":") else {
+                throw ValidationError("An account's name has no colon: nobody could sign in with it.")
+            }
             guard Role(rawValue: self.role) != nil else { throw ValidationError("--role is user, sender or operator.") }
             guard self.passwordFile == nil || !self.passwordStdin else {
                 throw ValidationError("Give --password-file or --password-stdin, not both.")

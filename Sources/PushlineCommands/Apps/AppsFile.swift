@@ -17,6 +17,9 @@ struct AppsFile: Equatable {
         do {
             text = try String(contentsOf: url, encoding: .utf8)
         } catch {
+            guard FileManager.default.fileExists(atPath: url.path) else {
+                throw AppsFileError("\(path): there is no such file; name the YAML file that declares the apps")
+            }
             throw AppsFileError("\(path): cannot be read as UTF-8 text; name the YAML file that declares the apps")
         }
         return try Self.parse(text, file: path, folder: url.deletingLastPathComponent())

@@ -80,7 +80,12 @@ struct Checkup {
             // Cancelled = the connection ended, which has its own finding.
             do { try await Task.sleep(for: .milliseconds(200)) } catch { break }
         } while ContinuousClock.now < end
-        return .wrong("broker", "\(place): \(last); start RabbitMQ, or set broker.url or PUSHLINE_BROKER_URL")
+        let reason = last.hasSuffix(".") ? String(last.dropLast()) : last
+        let advice =
+            reason.contains("logging in")
+            ? "check user, password and virtual host in broker.url or PUSHLINE_BROKER_URL"
+            : "start RabbitMQ, or set broker.url or PUSHLINE_BROKER_URL"
+        return .wrong("broker", "\(place): \(reason); \(advice)")
     }
 
     /// Reads the files that the apps name, as a delivery worker would.

@@ -17,9 +17,13 @@ struct JobWatch {
         let isSilent = self.options.json
         // On a line of its own: a live line that is longer than the terminal could not be written over.
         if isLive { Console.print(id) }
+        var shown: String?
         let last = try await self.client.waitForOutcome(of: id, within: self.time) { job in
             guard !isSilent else { return }
             let progress = JobText(job: job).progress
+            // Not everything that changes in a job is in its line.
+            guard progress != shown else { return }
+            shown = progress
             if isLive { Console.rewrite(progress) } else { Console.print("\(job.id)  \(progress)") }
         }
         if isSilent { Console.print(try JSONOutput.encoded(last)) } else if isLive { Console.print("") }

@@ -14,6 +14,9 @@ struct ConfigurationFile {
         do {
             text = try String(contentsOfFile: self.path, encoding: .utf8)
         } catch {
+            guard FileManager.default.fileExists(atPath: self.path) else {
+                throw ConfigurationError("\(self.path): there is no such file")
+            }
             throw ConfigurationError("\(self.path): cannot be read as UTF-8 text")
         }
         try self.check(text: text)
