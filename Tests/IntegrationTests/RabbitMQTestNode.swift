@@ -24,6 +24,17 @@ struct RabbitMQTestNode: Sendable {
             printf '%s\\n%s\\n' "$BROKER_URL" "$BROKER_TLS_URL"
             """
         )
+        // Tests that are ended from outside leave no node behind.
+        try await Self.shell(
+            """
+            (
+                broker_close_descriptors
+                while kill -0 \(ProcessInfo.processInfo.processIdentifier); do sleep 1; done
+                broker_stop '\(directory)'
+                rm -rf '\(directory)'
+            ) </dev/null >/dev/null 2>&1 &
+            """
+        )
         let lines = output.split(separator: "\n").map(String.init)
         guard lines.count == 2 else { throw Failure(description: "The node did not say its addresses: \(output)") }
         return RabbitMQTestNode(directory: directory, url: lines[0], tlsURL: lines[1])

@@ -58,9 +58,15 @@ broker_free_port() {
 
 # Succeeds when the process of a pid file runs and is the program named.
 broker_alive() {
-    local pid
+    local pid stat
     pid=$(cat "$1" 2>/dev/null) || return 1
-    [ -n "$pid" ] && [ -r "/proc/$pid/comm" ] && grep -q "$2" "/proc/$pid/comm" 2>/dev/null
+    stat=$(cat "/proc/${pid:-none}/stat" 2>/dev/null) || return 1
+    # "pid (name) state …": one that has ended stays listed, as Z, until its parent asks for it.
+    case $stat in
+    *") Z "* | *") X "*) return 1 ;;
+    *"($2"*) return 0 ;;
+    *) return 1 ;;
+    esac
 }
 
 # Succeeds when an AMQP server answers at the port.
