@@ -6,7 +6,7 @@
 #   broker_env DIR                     exports the node's BROKER_URL (and BROKER_TLS_URL)
 #   broker_ctl DIR ARGUMENT...         runs rabbitmqctl against it
 #   broker_kill DIR                    ends the node at once, as a crash would
-#   broker_stop DIR                    ends the node in order, and its port mapper
+#   broker_stop DIR [SECONDS]          ends the node in order, and its port mapper; kills them after so many seconds (20)
 #   broker_certificates DIR            makes a CA, and certificates for localhost and for a client
 #
 # DIR keeps ports, password and data: a node that is started again there is the same node.
@@ -262,12 +262,13 @@ broker_kill() {
 }
 
 broker_stop() {
+    local patience=${2-20}
     # Between fork and exec the node is still a shell or erlexec; the pid file is ours, so its id is enough to ask it to end.
     if [ -s "$1/node.pid" ]; then kill -TERM "$(cat "$1/node.pid")" 2>/dev/null; fi
-    broker_await_end "$1/node.pid" beam 20
+    broker_await_end "$1/node.pid" beam "$patience"
     # The port mapper outlives the node.
     if broker_alive "$1/epmd.pid" epmd; then kill -TERM "$(cat "$1/epmd.pid")" 2>/dev/null; fi
-    broker_await_end "$1/epmd.pid" epmd 5
+    broker_await_end "$1/epmd.pid" epmd "$patience"
 }
 
 # ca.pem, server.pem and server.key (localhost, 127.0.0.1), client.pem and client.key: for tests, valid for 30 days.
