@@ -64,6 +64,7 @@ package final class SQLiteStore: Sendable {
             let lock = try FileLock(path: configuration.path + ".writer")
             let source = try source ?? SystemClock()
             let (pool, clock) = try lock.withLock(within: configuration.patience + .seconds(25)) {
+                Self.createPrivately(configuration.path)
                 let pool = try DatabasePool(path: configuration.path, configuration: Self.settings(configuration))
                 // The pool sets NORMAL for itself; an accepted job must outlive a power cut.
                 try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
@@ -113,6 +114,14 @@ package final class SQLiteStore: Sendable {
                 )
             }
         }
+    }
+
+    /// Makes a missing file readable for its owner alone, for it holds hashes of passwords; its log takes after it.
+    ///
+    /// A file that exists is not opened: closing it again would let go of the locks that SQLite holds on it in this process.
+    private static func createPrivately(_ path: String) {
+        let descriptor = unsafe Foundation.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
+        if descriptor >= 0 { close(descriptor) }
     }
 
     private static func settings(_ configuration: Configuration) -> GRDB.Configuration {

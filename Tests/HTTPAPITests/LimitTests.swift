@@ -43,9 +43,11 @@ import Testing
         var options = Harness.Options()
         options.configuration.requestsPerSecond = 3
         try await Harness.run(options) { api async throws in
-            var statuses: [Int] = []
-            for _ in 0..<8 { statuses.append(try await api.call(.get, "/api/jobs").status) }
-            #expect(statuses.prefix(3) == [200, 200, 200])
+            let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<40 { group.addTask { try await api.call(.get, "/api/jobs").status } }
+                return try await group.reduce(into: [Int]()) { $0.append($1) }
+            }
+            #expect(statuses.count { $0 == 200 } >= 3)
             #expect(statuses.contains(429))
             let late = try await api.call(.get, "/api/jobs")
             if late.status == 429 { #expect(late.headers[.retryAfter] == "1") }
