@@ -27,6 +27,7 @@ with_progress() {
     if [ -t 1 ]; then printf '\r%60s\r' ''; fi
     if [ "$status" -ne 0 ]; then
         grep -E 'error:|fatal' "$log" | sort -u | head -n 20 >&2 || tail -n 20 "$log" >&2
+        say "  ended with status $status after $(duration_text $((SECONDS - start)))."
         return "$status"
     fi
     say "  done in $(duration_text $((SECONDS - start)))."
