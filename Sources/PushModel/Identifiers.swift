@@ -65,12 +65,25 @@ package struct UserName: Hashable, Sendable, Codable, CustomStringConvertible {
 package struct RegistrationID: Hashable, Sendable, Codable, CustomStringConvertible {
     package let text: String
 
-    /// A new id with 160 random bits, in lower-case letters and digits.
+    /// A new id in lower-case letters and digits: the time in milliseconds, then 115 random bits.
+    ///
+    /// The time comes first so that ids made together stand together in an index: a random place each would touch a page each.
     package static func random() -> RegistrationID {
-        let alphabet = Array("0123456789abcdefghijklmnopqrstuv".utf8)
+        let digits = Array("0123456789abcdefghijklmnopqrstuv".utf8)
         var generator = SystemRandomNumberGenerator()
-        let bytes = (0..<32).map { _ in alphabet[Int(generator.next() & 31)] }
-        return RegistrationID(unchecked: String(decoding: bytes, as: UTF8.self))
+        let time = UInt64(clamping: Timestamp.now.milliseconds)
+        let text = unsafe String(unsafeUninitializedCapacity: 32) { buffer in
+            var bits: UInt64 = 0
+            for index in 0..<32 {
+                // 45 bits of time reach to the year 3084; a random number has twelve digits of five bits.
+                if index == 9 || index == 21 { bits = generator.next() }
+                let digit = index < 9 ? time >> UInt64(40 - 5 * index) : bits
+                unsafe buffer[index] = digits[Int(digit & 31)]
+                if index >= 9 { bits >>= 5 }
+            }
+            return 32
+        }
+        return RegistrationID(unchecked: text)
     }
 
     /// Any text of 1 to 128 letters, digits, `-`, `_`, `.` or `~` can be an id; only ids handed out name a registration.

@@ -28,6 +28,26 @@ package protocol RegistrationStore: Sendable {
         expires: Timestamp?
     ) async throws -> RegisterResult
 
+    /// Begins an import.
+    ///
+    /// - Returns: The sequence that its changes carry: higher than that of every job accepted so far (rule 11).
+    func beginImport() async throws -> Int64
+
+    /// Creates and updates registrations as an operator wants them.
+    ///
+    /// Each is found by its id, else by its handle among the live ones; an id never handed out is taken as it is. Nobody's
+    /// ownership is asked for, a handle leaves any other registration, and a change applies only where the registration's version
+    /// is not above `sequence`. Of two rows with the same id or handle the later counts. Repeating an import changes nothing
+    /// but when the registrations were updated.
+    ///
+    /// - Parameters:
+    ///   - rows: The registrations; every 4,000 are one transaction.
+    ///   - app: The app.
+    ///   - sequence: What ``beginImport()`` gave.
+    /// - Returns: What came of each, in the order of `rows`.
+    /// - Throws: ``StoreError``; then the transactions before the failed one are done.
+    func importRegistrations(_ rows: [ImportedRegistration], app: AppID, sequence: Int64) async throws -> [ImportResult]
+
     func registration(_ id: RegistrationID, app: AppID) async throws -> Registration?
 
     /// Registrations in the order of their rows.

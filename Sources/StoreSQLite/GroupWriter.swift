@@ -52,6 +52,9 @@ final class GroupWriter: Sendable {
 
         var count: Int { self.waiting.count - self.head }
 
+        /// Whether the next change may not join others.
+        var nextIsBulk: Bool { self.head < self.waiting.count && self.waiting[self.head].isBulk }
+
         mutating func next() -> Change? {
             guard self.head < self.waiting.count else {
                 self.waiting.removeAll(keepingCapacity: self.waiting.capacity < 4096)
@@ -65,6 +68,7 @@ final class GroupWriter: Sendable {
 
     /// A change that waits for its group.
     private struct Change: Sendable {
+        let isBulk: Bool
         /// Does it; the value stays with the closure until ``finish`` hands it over.
         let perform: @Sendable (WriteContext) throws -> Void
         let finish: @Sendable ((any Error)?) -> Void
@@ -81,10 +85,21 @@ final class GroupWriter: Sendable {
     /// Does a change and returns when it is durable.
     ///
     /// A cancelled caller waits all the same: the change may be in the middle of its commit.
-    func write<Value: Sendable>(_ body: @escaping @Sendable (WriteContext) throws -> Value) async throws -> Value {
+    ///
+    /// - Parameters:
+    ///   - isBulk: Whether it is so large that it has a transaction of its own, for it makes others wait and a savepoint would
+    ///     copy every page it touches.
+    ///   - body: The change.
+    /// - Returns: What the change returns.
+    /// - Throws: What the change throws, or ``StoreError``.
+    func write<Value: Sendable>(
+        isBulk: Bool = false,
+        _ body: @escaping @Sendable (WriteContext) throws -> Value
+    ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             let slot = Slot<Value>()
             let change = Change(
+                isBulk: isBulk,
                 perform: { context in
                     let value = try body(context)
                     slot.value.withLockedValue { $0 = value }
@@ -148,12 +163,14 @@ final class GroupWriter: Sendable {
                         let counts = Counts()
                         while results.count < Self.maximumGroup,
                             ContinuousClock.now - start < Self.maximumTime + self.patience,
-                            let change = self.state.withLockedValue({ $0.next() })
+                            let change = self.state.withLockedValue({ state in
+                                results.isEmpty || !state.nextIsBulk ? state.next() : nil
+                            })
                         {
                             // Listed before it runs: whatever happens, its caller hears of it.
                             results.append((change, nil))
                             results[results.count - 1].error = try self.perform(change, in: database, counts: counts)
-                            if ContinuousClock.now - start > Self.maximumTime { break }
+                            if change.isBulk || ContinuousClock.now - start > Self.maximumTime { break }
                         }
                         try counts.write(to: database)
                         try self.noteTime(in: database)
@@ -174,13 +191,17 @@ final class GroupWriter: Sendable {
         for result in results { result.change.finish(result.error) }
     }
 
-    /// Runs one change in a savepoint.
+    /// Runs one change in a savepoint; a bulk change has the whole transaction.
     ///
     /// - Returns: Its error, when it failed alone.
     /// - Throws: When the whole transaction cannot go on.
     private func perform(_ change: Change, in database: Database, counts: Counts) throws -> (any Error)? {
-        try database.run("SAVEPOINT change")
         let context = WriteContext(database: database, clock: self.clock, counts: counts)
+        if change.isBulk {
+            try change.perform(context)
+            return nil
+        }
+        try database.run("SAVEPOINT change")
         do {
             try change.perform(context)
             try database.run("RELEASE change")

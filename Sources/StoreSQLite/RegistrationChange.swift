@@ -12,6 +12,8 @@ struct RegistrationChange {
     let user: UserName?
     let sequence: Int64
     let expires: Timestamp?
+    /// An operator may change anyone's.
+    var ignoresOwner = false
 
     private var database: Database { self.context.database }
     private var wall: Int64 { self.context.wall.milliseconds }
@@ -42,7 +44,7 @@ struct RegistrationChange {
         guard let row = try self.row(id) else { return .notFound }
         if row.state == .deleted { return .gone }
         if row.version > self.sequence { return .superseded }
-        let isOwners = row.state == .issued || row.user == self.user
+        let isOwners = row.state == .issued || row.user == self.user || self.ignoresOwner
         let hasSameHandle = row.handle == upsert.handle && row.pns == upsert.pns
         guard isOwners || hasSameHandle else { return .notFound }
         let holders = try self.database.all(

@@ -1,0 +1,42 @@
+package import PushModel
+
+/// A registration as an operator brings it along: from another hub, or from an export.
+package struct ImportedRegistration: Sendable, Equatable {
+    /// The id that the device's app keeps; nil = that of the live registration with this handle, or a new one.
+    package var id: RegistrationID?
+    package var pns: PNS
+    package var handle: Handle
+    package var user: UserName?
+    /// The tags besides the user's own, which the store adds.
+    package var tags: [Tag]
+    /// When it expires; nil = never.
+    package var expires: Timestamp?
+
+    package init(
+        id: RegistrationID? = nil,
+        pns: PNS,
+        handle: Handle,
+        user: UserName? = nil,
+        tags: [Tag] = [],
+        expires: Timestamp? = nil
+    ) {
+        self.id = id
+        self.pns = pns
+        self.handle = handle
+        self.user = user
+        self.tags = tags
+        self.expires = expires
+    }
+}
+
+/// What an import made of one registration.
+package enum ImportResult: Sendable, Equatable {
+    /// There is a new registration.
+    case created
+    /// The registration with that id or handle is now as the import has it.
+    case updated
+    /// A change that was accepted after the import's beginning came first; it stands.
+    case superseded
+    /// The id was deleted on purpose: it is never used again.
+    case gone
+}

@@ -1,0 +1,80 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+import Store
+
+/// A statement that stays prepared, driven without an object a row or value: for what runs for each of thousands of rows.
+///
+/// It belongs to its connection, and is used on that connection's thread alone.
+@safe struct RawStatement {
+    /// Owns `handle`.
+    private let cached: Statement
+    private let handle: SQLiteStatement
+
+    init(_ sql: String, in database: Database) throws {
+        self.cached = try database.cachedStatement(sql: sql)
+        unsafe self.handle = self.cached.sqliteStatement
+    }
+
+    /// Binds a number; parameters count from 1, and keep their values until they get others.
+    func bind(_ value: Int64?, at index: Int32) throws {
+        if let value {
+            try self.check(unsafe sqlite3_bind_int64(self.handle, index, value))
+        } else {
+            try self.check(unsafe sqlite3_bind_null(self.handle, index))
+        }
+    }
+
+    func bind(_ text: String?, at index: Int32) throws {
+        guard var text else { return try self.check(unsafe sqlite3_bind_null(self.handle, index)) }
+        let code = text.withUTF8 { bytes in
+            unsafe bytes.withMemoryRebound(to: CChar.self) { characters in
+                // SQLITE_TRANSIENT: SQLite copies the text before it returns.
+                unsafe sqlite3_bind_text(
+                    self.handle,
+                    index,
+                    characters.baseAddress,
+                    CInt(clamping: characters.count),
+                    unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+                )
+            }
+        }
+        try self.check(code)
+    }
+
+    /// Goes on to the next row.
+    ///
+    /// - Returns: Whether there is one; where there is none, the statement is ready for its next run.
+    /// - Throws: `DatabaseError`.
+    func step() throws -> Bool {
+        let code = unsafe sqlite3_step(self.handle)
+        if code == SQLITE_ROW { return true }
+        self.reset()
+        guard code == SQLITE_DONE else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+        return false
+    }
+
+    /// Runs a statement that gives no rows.
+    func run() throws {
+        while try self.step() {}
+    }
+
+    /// Ends a run before its last row.
+    ///
+    /// What it returns was said by the step before.
+    func reset() { _ = unsafe sqlite3_reset(self.handle) }
+
+    /// A column of the present row; columns count from 0.
+    func integer(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(self.handle, column) }
+
+    func text(_ column: Int32) -> String? {
+        guard let bytes = unsafe sqlite3_column_text(self.handle, column) else { return nil }
+        let length = Int(unsafe sqlite3_column_bytes(self.handle, column))
+        // SQLite's own memory, good until the next step.
+        return unsafe String(decoding: UnsafeBufferPointer(start: bytes, count: length), as: UTF8.self)
+    }
+
+    private func check(_ code: CInt) throws {
+        guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+    }
+}

@@ -1,0 +1,42 @@
+import GRDB
+package import PushModel
+package import Store
+
+extension SQLiteStore {
+    /// The most imported registrations in one transaction: about as many as take the time of another group of changes.
+    private static let importGroup = 4000
+
+    /// See ``RegistrationStore/beginImport()``.
+    package func beginImport() async throws -> Int64 {
+        try await self.write { context in
+            // The numbers of jobs come from this table too (AUTOINCREMENT), so that jobs and imports have one order.
+            let next = try context.database.first(
+                "UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = 'job' RETURNING seq"
+            ) { $0[0] as Int64 }
+            if let next { return next }
+            try context.database.run("INSERT INTO sqlite_sequence(name, seq) VALUES ('job', 1)")
+            return 1
+        }
+    }
+
+    /// See ``RegistrationStore/importRegistrations(_:app:sequence:)``.
+    package func importRegistrations(
+        _ rows: [ImportedRegistration],
+        app: AppID,
+        sequence: Int64
+    ) async throws -> [ImportResult] {
+        var results: [ImportResult] = []
+        results.reserveCapacity(rows.count)
+        for start in stride(from: 0, to: rows.count, by: Self.importGroup) {
+            let group = rows[start..<min(start + Self.importGroup, rows.count)]
+            let order = RegistrationImport.order(group)
+            results += try await self.writer.write(isBulk: true) { context in
+                var importing = try RegistrationImport(context: context, app: app, sequence: sequence)
+                var results = [ImportResult](repeating: .superseded, count: group.count)
+                for index in order { results[index - start] = try importing.write(group[index]) }
+                return results
+            }
+        }
+        return results
+    }
+}
