@@ -11,10 +11,9 @@ struct AudiencePages {
     private(set) var pages: [Page] = []
 
     /// - Parameters:
-    ///   - audience: Rows above `lane.after`, ascending.
+    ///   - audience: Rows above `lane.after`, ascending. The last page ends where this was read to.
     ///   - lane: Where the pages begin.
-    ///   - isLast: Nothing comes behind this audience, so the last page ends where the lane does.
-    init(_ audience: AudiencePage, lane: PlanLane, isLast: Bool) {
+    init(_ audience: AudiencePage, lane: PlanLane) {
         var from = lane.after
         var current = DeliverBatch.Devices()
         var bytes = 0
@@ -35,6 +34,6 @@ struct AudiencePages {
             current.rows.append(row)
             current.handles.append(handle)
         }
-        if let last = current.rows.last { close(at: isLast ? lane.through : last) }
+        if current.count > 0 { close(at: audience.scannedThrough) }
     }
 }

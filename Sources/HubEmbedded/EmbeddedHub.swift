@@ -134,10 +134,10 @@ package struct EmbeddedHub: NotificationHub {
             through: lane.through,
             limit: limit
         )
-        let pages = AudiencePages(audience, lane: lane, isLast: audience.rows.count < limit)
+        let pages = AudiencePages(audience, lane: lane)
         lane.nextPage += pages.pages.count
-        lane.after = pages.pages.last?.batch.to ?? lane.through
-        lane.isDone = audience.rows.count < limit
+        lane.after = audience.scannedThrough
+        lane.isDone = lane.after >= lane.through
 
         let step = PlanStep(batches: pages.pages.map(\.batch), lane: lane)
         let result = try await self.store.commit(
@@ -248,7 +248,7 @@ package struct EmbeddedHub: NotificationHub {
                 )
                 devices.rows += piece.rows
                 for index in piece.rows.indices { devices.handles.append(piece.handles[index]) }
-                after = piece.rows.count < DeliverBatch.maximumDevices ? batch.to : piece.rows.last ?? batch.to
+                after = piece.scannedThrough
             }
             return devices
         }

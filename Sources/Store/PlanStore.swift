@@ -14,6 +14,10 @@ package protocol PlanStore: Sendable {
     func extend(_ claim: PlannerClaim, lease: Duration) async throws -> Bool
 
     /// The registrations of the audience with rows in `(after, through]`, in row order, at most `limit`.
+    ///
+    /// A page may end before its limit and before `through`, even without a row: an audience that is thin in a wide range is
+    /// read in pieces of bounded cost. The end is where ``AudiencePage/scannedThrough`` says, never where rows are fewer than
+    /// `limit`; each call with `after < through` and `limit > 0` comes at least one row further.
     func audience(
         of expression: TagExpression,
         app: AppID,
@@ -95,10 +99,15 @@ package struct AudiencePage: Sendable {
     package var rows: [Int64]
     /// In the order of ``rows``.
     package var handles: HandleList
+    /// All of the audience up to this row is in the page, or was in one before: the next page begins after it.
+    ///
+    /// It is `through` itself when nothing is left.
+    package var scannedThrough: Int64
 
-    package init(rows: [Int64] = [], handles: HandleList = HandleList()) {
+    package init(rows: [Int64] = [], handles: HandleList = HandleList(), scannedThrough: Int64) {
         self.rows = rows
         self.handles = handles
+        self.scannedThrough = scannedThrough
     }
 }
 

@@ -14,7 +14,7 @@ extension SQLiteStore {
         through: Int64,
         limit: Int
     ) async throws -> AudiencePage {
-        guard limit > 0, after < through else { return AudiencePage() }
+        guard limit > 0, after < through else { return AudiencePage(scannedThrough: max(after, through)) }
         return try await self.read { database in
             let tags = try database.numbers(of: expression.alternatives, app: app)
             return try AudienceReader(database: database, pns: pns, through: through, limit: limit)
@@ -89,7 +89,7 @@ struct AudienceReader {
         var positions = [Int](repeating: 0, count: tags.count)
         // The next row of each range; .max = it has none.
         var heads = pieces.map { $0.rows.first ?? .max }
-        var merged = AudiencePage()
+        var merged = AudiencePage(scannedThrough: self.through)
         merged.rows.reserveCapacity(self.limit)
         merged.handles.reserveCapacity(self.limit, bytes: self.limit * 64)
         while merged.rows.count < self.limit, let least = heads.min(), least < .max {
@@ -109,6 +109,7 @@ struct AudienceReader {
                 heads[index] = position < pieces[index].rows.count ? pieces[index].rows[position] : .max
             }
         }
+        if merged.rows.count == self.limit, let last = merged.rows.last { merged.scannedThrough = last }
         return merged
     }
 
@@ -126,13 +127,14 @@ struct AudienceReader {
                 throw StoreError(.corrupt, "an audience's bounds cannot be bound")
             }
         }
-        var page = AudiencePage()
+        var page = AudiencePage(scannedThrough: self.through)
         page.rows.reserveCapacity(limit)
         page.handles.reserveCapacity(limit, bytes: limit * 64)
         while true {
             let code = unsafe sqlite3_step(statement)
             guard code == SQLITE_ROW else {
                 guard code == SQLITE_DONE else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+                if page.rows.count == limit, let last = page.rows.last { page.scannedThrough = last }
                 return page
             }
             page.rows.append(unsafe sqlite3_column_int64(statement, 0))

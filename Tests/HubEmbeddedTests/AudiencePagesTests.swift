@@ -5,8 +5,8 @@ import Testing
 @testable import HubEmbedded
 
 struct AudiencePagesTests {
-    private func audience(_ count: Int, handleBytes: Int) -> AudiencePage {
-        var audience = AudiencePage()
+    private func audience(_ count: Int, handleBytes: Int, scannedThrough: Int64 = 1_000_000) -> AudiencePage {
+        var audience = AudiencePage(scannedThrough: scannedThrough)
         for number in 0..<count {
             audience.rows.append(Int64(number * 3 + 5))
             audience.handles.append(Array(repeating: UInt8(ascii: "a"), count: handleBytes))
@@ -18,7 +18,7 @@ struct AudiencePagesTests {
     func pagesCoverTheAudienceOnceAndFitAMessage(count: Int, handleBytes: Int) {
         let audience = self.audience(count, handleBytes: handleBytes)
         let lane = PlanLane(pns: .apns, after: 4, through: 1_000_000, nextPage: 7, isDone: false)
-        let pages = AudiencePages(audience, lane: lane, isLast: true).pages
+        let pages = AudiencePages(audience, lane: lane).pages
         #expect(pages.flatMap(\.devices.rows) == audience.rows)
         #expect(pages.map(\.batch.page) == (0..<pages.count).map { $0 + 7 })
         var from = lane.after
@@ -33,18 +33,17 @@ struct AudiencePagesTests {
         if !pages.isEmpty { #expect(from == lane.through) }
     }
 
-    @Test func anInnerPieceEndsAtItsLastRow() {
-        let audience = self.audience(10, handleBytes: 64)
+    @Test func anInnerPieceEndsWhereItWasReadTo() {
+        let audience = self.audience(10, handleBytes: 64, scannedThrough: 500)
         let lane = PlanLane(pns: .apns, after: 0, through: 1_000_000, nextPage: 0, isDone: false)
-        let pages = AudiencePages(audience, lane: lane, isLast: false).pages
-        #expect(pages.last?.batch.to == audience.rows.last)
+        let pages = AudiencePages(audience, lane: lane).pages
+        #expect(pages.last?.batch.to == 500)
     }
 
     @Test func aThousandTokensTravelTogether() {
         let pages = AudiencePages(
             self.audience(1000, handleBytes: 64),
-            lane: PlanLane(pns: .apns, after: 0, through: 10_000, nextPage: 0, isDone: false),
-            isLast: true
+            lane: PlanLane(pns: .apns, after: 0, through: 1_000_000, nextPage: 0, isDone: false)
         )
         #expect(pages.pages.count == 1)
     }

@@ -89,12 +89,13 @@ private struct Life {
             limit: size
         )
         var planned: [PlannedBatch] = []
-        if let last = page.rows.last {
-            planned = [PlannedBatch(page: lane.nextPage, from: lane.after, to: last, size: page.rows.count)]
-            lane.after = last
+        if !page.rows.isEmpty {
+            let end = page.scannedThrough
+            planned = [PlannedBatch(page: lane.nextPage, from: lane.after, to: end, size: page.rows.count)]
             lane.nextPage += 1
         }
-        lane.isDone = page.rows.count < size
+        lane.after = page.scannedThrough
+        lane.isDone = lane.after >= lane.through
         let result = try await self.store.commit(
             PlanStep(batches: planned, lane: lane),
             of: claim,

@@ -188,13 +188,14 @@ struct Scenario {
                     limit: size
                 )
                 var batches: [PlannedBatch] = []
-                if let last = page.rows.last {
-                    batches = [PlannedBatch(page: lane.nextPage, from: lane.after, to: last, size: page.rows.count)]
+                let end = page.scannedThrough
+                if !page.rows.isEmpty {
+                    batches = [PlannedBatch(page: lane.nextPage, from: lane.after, to: end, size: page.rows.count)]
                     keys.append(BatchKey(job: job.id, pns: lane.pns, page: lane.nextPage, attempt: 0))
-                    lane.after = last
                     lane.nextPage += 1
                 }
-                lane.isDone = page.rows.count < size
+                lane.after = end
+                lane.isDone = end >= lane.through
                 _ = try await self.store.commit(
                     PlanStep(batches: batches, lane: lane),
                     of: claim,
