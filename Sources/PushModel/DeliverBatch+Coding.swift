@@ -17,7 +17,7 @@ extension DeliverBatch {
         if self.collapse != nil { flags.insert(.collapse) }
         if !self.devices.tries.isEmpty { flags.insert(.tries) }
         if !self.devices.waits.isEmpty { flags.insert(.waits) }
-        let packed = self.key.pns == .apns ? Hexadecimal.packed(self.devices.handles) : nil
+        let packed = self.key.pns == .apns ? self.devices.handles.packed() : nil
         if packed != nil { flags.insert(.packed) }
         let handles = packed ?? self.devices.handles
         writer.integer(flags.rawValue)
@@ -34,11 +34,11 @@ extension DeliverBatch {
         writer.integer(self.payload.kind.code)
         writer.bytes(self.payload.body)
         writer.integer(UInt32(self.devices.count))
-        for row in self.devices.rows { writer.integer(row) }
-        for end in handles.ends { writer.integer(UInt32(end)) }
+        writer.integers(self.devices.rows)
+        writer.integers(handles.ends.map(UInt32.init))
         writer.bytes(handles.bytes)
-        for count in self.devices.tries { writer.integer(count) }
-        for wait in self.devices.waits { writer.integer(wait) }
+        writer.integers(self.devices.tries)
+        writer.integers(self.devices.waits)
         return writer.buffer
     }
 
@@ -73,23 +73,14 @@ extension DeliverBatch {
             throw MalformedBatch("it has fewer than its \(count) devices")
         }
         var devices = Devices()
-        devices.rows.reserveCapacity(Int(count))
-        for _ in 0..<count { devices.rows.append(try reader.integer()) }
-        var ends: [UInt32] = []
-        ends.reserveCapacity(Int(count))
-        for _ in 0..<count { ends.append(try reader.integer()) }
-        let handles = try reader.bytes()
-        devices.handles.reserveCapacity(Int(count), bytes: handles.count)
-        var start = 0
-        for end in ends {
-            guard Int(end) >= start, Int(end) <= handles.count else { throw MalformedBatch("its handles overlap") }
-            devices.handles.append(handles[start..<Int(end)])
-            start = Int(end)
+        devices.rows = try reader.integers(Int(count))
+        let ends = try reader.integers(Int(count)) as [UInt32]
+        guard let handles = HandleList(bytes: try reader.bytes(), ends: ends.map(Int.init)) else {
+            throw MalformedBatch("its handles overlap, or there are more than its devices")
         }
-        guard start == handles.count else { throw MalformedBatch("it has more handles than devices") }
-        if flags.contains(.packed) { devices.handles = Hexadecimal.unpacked(devices.handles) }
-        if flags.contains(.tries) { for _ in 0..<count { devices.tries.append(try reader.integer()) } }
-        if flags.contains(.waits) { for _ in 0..<count { devices.waits.append(try reader.integer()) } }
+        devices.handles = flags.contains(.packed) ? handles.unpacked() : handles
+        if flags.contains(.tries) { devices.tries = try reader.integers(Int(count)) }
+        if flags.contains(.waits) { devices.waits = try reader.integers(Int(count)) }
         guard reader.isAtEnd else { throw MalformedBatch("it goes on behind its end") }
         self.init(
             app: app,
@@ -112,48 +103,6 @@ extension DeliverBatch {
         /// The handles are hexadecimal digits, two in a byte.
         static let packed = Flags(rawValue: 16)
         static let all: Flags = [.keepUntil, .collapse, .tries, .waits, .packed]
-    }
-}
-
-/// Lower-case hexadecimal digits, two in a byte: so a thousand APNs tokens fit one message.
-private enum Hexadecimal {
-    /// The same handles at half their length; nil where one is not made of pairs of lower-case digits.
-    static func packed(_ handles: HandleList) -> HandleList? {
-        guard handles.ends.allSatisfy({ $0.isMultiple(of: 2) }) else { return nil }
-        var packed = HandleList()
-        packed.reserveCapacity(handles.count, bytes: handles.bytes.count / 2)
-        for index in 0..<handles.count {
-            let digits = handles[index]
-            var bytes: [UInt8] = []
-            bytes.reserveCapacity(digits.count / 2)
-            for position in stride(from: digits.startIndex, to: digits.endIndex, by: 2) {
-                guard let high = Self.value(digits[position]), let low = Self.value(digits[position + 1]) else {
-                    return nil
-                }
-                bytes.append(high << 4 | low)
-            }
-            packed.append(bytes)
-        }
-        return packed
-    }
-
-    static func unpacked(_ handles: HandleList) -> HandleList {
-        var unpacked = HandleList()
-        unpacked.reserveCapacity(handles.count, bytes: handles.bytes.count * 2)
-        for index in 0..<handles.count {
-            unpacked.append(handles[index].flatMap { [Self.digits[Int($0 >> 4)], Self.digits[Int($0 & 15)]] })
-        }
-        return unpacked
-    }
-
-    private static let digits = Array("0123456789abcdef".utf8)
-
-    private static func value(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        default: nil
-        }
     }
 }
 
@@ -204,9 +153,11 @@ private struct ByteWriter {
 
     mutating func reserve(_ count: Int) { self.buffer.reserveCapacity(count) }
 
-    mutating func integer<T: FixedWidthInteger>(_ value: T) {
-        for shift in stride(from: 0, to: T.bitWidth, by: 8) {
-            self.buffer.append(UInt8(truncatingIfNeeded: value >> T(shift)))
+    mutating func integer<T: FixedWidthInteger>(_ value: T) { self.integers(CollectionOfOne(value)) }
+
+    mutating func integers<T: FixedWidthInteger>(_ values: some Collection<T>) {
+        for value in values {
+            unsafe withUnsafeBytes(of: value.littleEndian) { unsafe self.buffer.append(contentsOf: $0) }
         }
     }
 
@@ -229,13 +180,23 @@ private struct ByteReader {
 
     mutating func integer<T: FixedWidthInteger>() throws(MalformedBatch) -> T {
         let size = T.bitWidth / 8
-        guard self.buffer.count - self.position >= size else { throw MalformedBatch("it ends too early") }
-        var value: T = 0
-        for offset in 0..<size {
-            value |= T(truncatingIfNeeded: self.buffer[self.position + offset]) << T(offset * 8)
+        guard self.remaining >= size else { throw MalformedBatch("it ends too early") }
+        defer { self.position += size }
+        return unsafe self.buffer.withUnsafeBytes { bytes in
+            T(littleEndian: unsafe bytes.loadUnaligned(fromByteOffset: self.position, as: T.self))
         }
-        self.position += size
-        return value
+    }
+
+    mutating func integers<T: FixedWidthInteger>(_ count: Int) throws(MalformedBatch) -> [T] {
+        let size = T.bitWidth / 8
+        guard self.remaining / size >= count else { throw MalformedBatch("it ends too early") }
+        let start = self.position
+        self.position += count * size
+        return unsafe self.buffer.withUnsafeBytes { bytes in
+            (0..<count).map { index in
+                T(littleEndian: unsafe bytes.loadUnaligned(fromByteOffset: start + index * size, as: T.self))
+            }
+        }
     }
 
     mutating func bytes() throws(MalformedBatch) -> [UInt8] {

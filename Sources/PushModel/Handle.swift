@@ -130,6 +130,20 @@ package struct HandleList: Sendable, Equatable {
         for handle in handles { self.append(handle.text.utf8) }
     }
 
+    /// Takes buffers as they are.
+    ///
+    /// - Returns: nil where the ends do not ascend up to the end of the bytes.
+    init?(bytes: [UInt8], ends: [Int]) {
+        var start = 0
+        for end in ends {
+            guard end >= start else { return nil }
+            start = end
+        }
+        guard start == bytes.count else { return nil }
+        self.bytes = bytes
+        self.ends = ends
+    }
+
     package var count: Int { self.ends.count }
 
     package mutating func reserveCapacity(_ count: Int, bytes: Int) {
@@ -149,5 +163,43 @@ package struct HandleList: Sendable, Equatable {
 
     package func handle(at index: Int) -> Handle {
         Handle(stored: String(decoding: self[index], as: UTF8.self))
+    }
+
+    /// The same addresses at half their length, two lower-case hexadecimal digits in a byte: so a thousand APNs tokens fit one
+    /// message; nil where an address is not made of such pairs.
+    func packed() -> HandleList? {
+        guard self.ends.allSatisfy({ $0.isMultiple(of: 2) }) else { return nil }
+        var faults: UInt8 = 0
+        let halves = unsafe [UInt8](unsafeUninitializedCapacity: self.bytes.count / 2) { halves, count in
+            for index in 0..<self.bytes.count / 2 {
+                let (high, low) = (Self.value(self.bytes[2 * index]), Self.value(self.bytes[2 * index + 1]))
+                faults |= high | low
+                unsafe halves.initializeElement(at: index, to: high << 4 | low & 15)
+            }
+            count = self.bytes.count / 2
+        }
+        guard faults & 0xF0 == 0 else { return nil }
+        return HandleList(bytes: halves, ends: self.ends.map { $0 / 2 })
+    }
+
+    /// Undoes ``packed()``.
+    func unpacked() -> HandleList {
+        let digits = unsafe [UInt8](unsafeUninitializedCapacity: self.bytes.count * 2) { digits, count in
+            for (index, byte) in self.bytes.enumerated() {
+                unsafe digits.initializeElement(at: 2 * index, to: Self.digit(byte >> 4))
+                unsafe digits.initializeElement(at: 2 * index + 1, to: Self.digit(byte & 15))
+            }
+            count = self.bytes.count * 2
+        }
+        // Twice what ascended before ascends again.
+        return HandleList(bytes: digits, ends: self.ends.map { $0 * 2 }) ?? HandleList()
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 { value + (value < 10 ? 0x30 : 0x57) }
+
+    /// The value of a lower-case digit; above 15 where it is none.
+    private static func value(_ digit: UInt8) -> UInt8 {
+        let (number, letter) = (digit &- 0x30, digit &- 0x61)
+        return number < 10 ? number : letter < 6 ? letter + 10 : 0xFF
     }
 }

@@ -47,6 +47,7 @@ struct SendRound {
     mutating func take(_ outcomes: [HTTP2Outcome], at positions: [Int], _ read: (HTTP2Response) -> Answer) {
         for (outcome, position) in zip(outcomes, positions) {
             switch outcome {
+            case .response(let response) where response.status == 200: self.outcomes[position] = .accepted
             case .response(let response): self.take(read(response), at: position)
             case .notProcessed(let fault): self.put(fault.result, at: position)
             case .unanswered(let fault): self.outcomes[position] = fault.result

@@ -21,9 +21,14 @@ struct SenderMetrics: Sendable {
 
     /// Records a batch: its results, and the time from its first request to its last answer.
     func record(_ results: [DeviceResult], took duration: Duration) {
-        var counts: [String: Int] = [:]
-        for result in results { counts[result.metricsClass, default: 0] += 1 }
-        for (name, count) in counts { self.requests[name]?.increment(by: count) }
+        var accepted = 0
+        var others: [String: Int] = [:]
+        for result in results {
+            // Nearly all are: no dictionary for them.
+            if case .accepted = result { accepted += 1 } else { others[result.metricsClass, default: 0] += 1 }
+        }
+        if accepted > 0 { others[DeviceResult.accepted.metricsClass] = accepted }
+        for (name, count) in others { self.requests[name]?.increment(by: count) }
         self.duration.recordSeconds(duration.inSeconds)
     }
 

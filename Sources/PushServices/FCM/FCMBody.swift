@@ -16,6 +16,14 @@ struct FCMBody: Sendable {
     /// Appends the body for a device.
     func append(token: ArraySlice<UInt8>, to bytes: inout [UInt8]) {
         bytes.append(contentsOf: FCMBody.prefix)
+        let isPlain = token.allSatisfy {
+            $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+        }
+        if isPlain { bytes.append(contentsOf: token) } else { FCMBody.appendEscaped(token, to: &bytes) }
+        bytes.append(contentsOf: self.suffix)
+    }
+
+    private static func appendEscaped(_ token: ArraySlice<UInt8>, to bytes: inout [UInt8]) {
         for byte in token {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
@@ -28,7 +36,6 @@ struct FCMBody: Sendable {
             default: bytes.append(byte)
             }
         }
-        bytes.append(contentsOf: self.suffix)
     }
 
     private static func digit(_ value: UInt8) -> UInt8 {
