@@ -1,0 +1,115 @@
+"""Measures Pushline; deploy/bench prepares what it needs. See docs/performance.md."""
+
+import argparse
+import json
+import pathlib
+import signal
+import statistics
+import sys
+
+from figures import Figures
+from plant import Plant
+from processes import Failure
+
+# What is measured together, in this order: the last leaves the most behind.
+GROUPS = {
+    "fanout": ["fanout_ratio", "fanout_growth", "fanout_memory_mb"],
+    "fcm": ["fcm_ratio"],
+    "targeted": ["targeted_per_s", "targeted_ratio"],
+    "status": ["status_ratio"],
+    "idle": ["idle_p50_ratio", "idle_p99_ratio"],
+    "urgent": ["urgent_ratio"],
+    "accept": ["accept_ratio"],
+}
+# What each must reach: at least, or at most.
+GOALS = {
+    "fanout_ratio": (">=", 0.6), "fanout_growth": ("<=", 1.1), "fanout_memory_mb": ("<=", 150), "fcm_ratio": (">=", 0.35),
+    "targeted_ratio": (">=", 0.5), "accept_ratio": (">=", 0.3), "status_ratio": (">=", 0.1), "idle_p50_ratio": ("<=", 3),
+    "idle_p99_ratio": ("<=", 5), "urgent_ratio": ("<=", 10),
+}  # fmt: skip
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("--folder", required=True, help="where everything is written")
+    parser.add_argument("--bin", required=True, help="where our programs are")
+    parser.add_argument("--config", required=True, help="Config/pushline.yaml")
+    parser.add_argument("--broker-pid", type=int, required=True)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--scale", type=float, default=1.0, help="a part of the devices, for trying the harness itself")
+    parser.add_argument("--only", default="", help="figures or groups, with commas")
+    options = parser.parse_args()
+    names = [name for name in options.only.split(",") if name]
+    known = [*GROUPS, *(figure for figures in GROUPS.values() for figure in figures)]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        parser.error(f"--only knows no {unknown[0]}; it knows {', '.join(known)}")
+    options.groups = [
+        group for group, figures in GROUPS.items() if not names or group in names or set(figures) & set(names)
+    ]
+    options.runs = 1 if options.quick else 3
+    options.singles = 300 if options.quick else 2000
+    options.seconds = 3 if options.quick else 5
+    return options
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def measure(figures, options):
+    """The values of each figure, a run each; what could not be measured is said and left out."""
+    values, failures = {}, []
+    for group in options.groups:
+        for run in range(1, options.runs + 1):
+            say(f"{group}, run {run} of {options.runs}:")
+            try:
+                for name, value in getattr(figures, group)().items():
+                    values.setdefault(name, []).append(value)
+                figures.plant.processes.check()
+            except Failure as failure:
+                say(f"  not measured: {failure}")
+                failures.append(group)
+                break
+    return values, failures
+
+
+def table(values):
+    line = "{:<18} {:>12} {:>12} {:>12}  {}"
+    say("")
+    say(line.format("FIGURE", "MEDIAN", "LEAST", "MOST", "GOAL"))
+    for name, runs in values.items():
+        median = statistics.median(runs)
+        goal = ""
+        if name in GOALS:
+            sign, limit = GOALS[name]
+            is_reached = median >= limit if sign == ">=" else median <= limit
+            goal = f"{sign} {limit} {'reached' if is_reached else 'MISSED'}"
+        digits = 3 if median < 100 else 0
+        say(line.format(name, *(f"{value:,.{digits}f}" for value in (median, min(runs), max(runs))), goal).rstrip())
+
+
+def main():
+    options = arguments()
+    # An end in order, also where it is asked for from outside.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    plant = Plant(options)
+    pathlib.Path(options.folder).mkdir(parents=True, exist_ok=True)
+    try:
+        say("Making 1,202,000 registrations and starting the API, the send worker and the delivery worker ...")
+        plant.start()
+        values, failures = measure(Figures(plant, options, say), options)
+    except Failure as failure:
+        print(f"bench: {failure}", file=sys.stderr)
+        return 1
+    finally:
+        plant.stop()
+    table(values)
+    named = [figure for group in options.groups for figure in GROUPS[group]]
+    say(json.dumps({name: round(statistics.median(values[name]), 4) for name in named if name in values}))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,214 @@
+"""The measurements. Each gives the figures of one run, with the limit that they are compared with measured in the same run."""
+
+import json
+import os
+import subprocess
+import time
+
+import load
+import registrations
+from processes import Failure
+
+STREAMS_APNS, STREAMS_FCM = 1000, 100
+MESSAGE = {"title": "Benchmark", "body": "One message for every device, about as long as people write them."}
+
+
+def percentile(values, part):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
+
+
+class Figures:
+    def __init__(self, plant, options, say):
+        self.plant = plant
+        self.options = options
+        self.say = say
+        self.paths = {}
+
+    # ---- One send to many ----
+
+    def _fan_out(self, tag, platform, devices):
+        """From the moment before the request until every outcome is recorded."""
+        plant = self.plant
+        plant.receiver.reset()
+        plant.forget_memory()
+        before = plant.cpu()
+        start = time.monotonic()
+        job = plant.api.wait_until_final(plant.api.send({"to": {"tag": tag}, "platforms": [platform], **MESSAGE}))
+        seconds = time.monotonic() - start
+        after = plant.cpu()
+        counts = plant.receiver.counts()
+        totals = job["totals"]
+        if totals["targets"] != devices or totals["accepted"] != devices or counts[platform] != devices:
+            raise Failure(f"{devices} devices were meant; the job says {totals}, the receiver {counts[platform]}")
+        cpu = {name: after[name] - before[name] for name in before}
+        costs = ", ".join(f"{name} {used:.2f} s = {used / devices * 1e6:.2f} us" for name, used in cpu.items())
+        self.say(
+            f"  {devices} devices in {seconds:.2f} s = {devices / seconds:,.0f}/s over {counts['connections']} connections; "
+            f"CPU a device: {sum(cpu.values()) / devices * 1e6:.2f} us ({costs})"
+        )
+        return devices / seconds
+
+    def _limit(self, name, requests, streams, paths):
+        """The same requests from h2load; to be called when a fan-out has just shown what they are."""
+        plant = self.plant
+        headers, body = plant.receiver.sample()
+        file = plant.folder / f"{name}-paths"
+        if not file.exists():
+            load.write_paths(file, paths)
+        # h2load counts the body itself.
+        headers = [(key, value) for key, value in headers if key != "content-length"]
+        connections = plant.configured("connections")
+        before = plant.cpu()["receiver"]
+        rate, cpu = load.http2(plant.receiver, file, requests, connections, streams, headers, body, plant.folder)
+        ours = (plant.cpu()["receiver"] - before) / requests
+        self.say(
+            f"  h2load, {connections} connections x {streams} streams: {rate:,.0f}/s; "
+            f"CPU a request: h2load {cpu * 1e6:.2f} us, receiver {ours * 1e6:.2f} us"
+        )
+        return rate
+
+    def fanout(self):
+        devices = int(registrations.APNS_DEVICES * self.options.scale)
+        small = int(registrations.SMALL_DEVICES * self.options.scale)
+        few = self._fan_out(registrations.SMALL, "apns", small)
+        many = self._fan_out(registrations.EVERYONE, "apns", devices)
+        memory = self.plant.memory()
+        self.say("  memory: " + ", ".join(f"{name} {size:.0f} MB" for name, size in memory.items()))
+        paths = (f"/3/device/{registrations.apns_token(number)}" for number in range(devices))
+        limit = self._limit("apns", devices, STREAMS_APNS, paths)
+        return {
+            "fanout_ratio": many / limit,
+            "fanout_growth": few / many,
+            "fanout_memory_mb": max(memory.values()),
+            "fanout_per_s": many,
+            "h2load_per_s": limit,
+        }
+
+    def fcm(self):
+        devices = int(registrations.FCM_DEVICES * self.options.scale)
+        rate = self._fan_out(registrations.ANDROID, "fcm", devices)
+        limit = self._limit("fcm", devices, STREAMS_FCM, ["/v1/projects/benchmark/messages:send"])
+        return {"fcm_ratio": rate / limit, "fcm_per_s": rate}
+
+    # ---- Many small sends ----
+
+    def targeted(self):
+        messages = int(100_000 * self.options.scale)
+        limit = self._publish(messages, 1000)["per_second"]
+        plant = self.plant
+        first = plant.last_sequence()
+        plant.receiver.reset()
+        bodies = [
+            [self._line(number) for number in range(start, min(start + 10_000, messages))]
+            for start in range(0, messages, 10_000)
+        ]
+        before = plant.cpu()
+        start = time.monotonic()
+        for lines in bodies:
+            refused = [answer for answer in plant.api.send_many(lines) if answer.get("status", 202) >= 400]
+            if refused:
+                raise Failure(f"a line was refused: {refused[0]}")
+        taken = time.monotonic() - start
+        self._wait_for_all(600)
+        seconds = time.monotonic() - start
+        after = plant.cpu()
+        accepted, received = plant.accepted_devices(first), plant.receiver.counts()["apns"]
+        if accepted != messages or received != messages:
+            raise Failure(f"{messages} messages were sent; the outcomes say {accepted}, the receiver {received}")
+        costs = ", ".join(f"{name} {(after[name] - before[name]) / messages * 1e6:.1f} us" for name in before)
+        self.say(f"  {messages} messages: taken in {taken:.2f} s, done in {seconds:.2f} s; limit {limit:,.0f}/s; {costs}")
+        return {"targeted_per_s": messages / seconds, "targeted_ratio": messages / seconds / limit}
+
+    def _line(self, number):
+        wish = {"to": {"user": registrations.user(number)}, "title": "Benchmark", "body": f"Message number {number}."}
+        return json.dumps(wish) + "\n"
+
+    def _wait_for_all(self, seconds):
+        end = time.monotonic() + seconds
+        while self.plant.unfinished_jobs() > 0:
+            if time.monotonic() > end:
+                raise Failure(f"jobs are unfinished after {seconds} s")
+            time.sleep(0.05)
+
+    # ---- The API ----
+
+    def _healthz(self, connections):
+        return load.http1(f"http://127.0.0.1:{self.plant.api.port}/healthz", connections, self.options.seconds)
+
+    def accept(self):
+        plant = self.plant
+        idle = self._healthz(64)
+        body = plant.folder / "send.json"
+        body.write_text(json.dumps({"to": {"user": registrations.user(1)}, **MESSAGE}))
+        url = f"http://127.0.0.1:{plant.api.port}/api/sends"
+        rate = load.http1(url, 64, self.options.seconds, plant.api.key, body)
+        self.say(f"  accepted {rate:,.0f}/s, /healthz {idle:,.0f}/s; waiting for {plant.unfinished_jobs()} sends to end")
+        self._wait_for_all(600)
+        return {"accept_ratio": rate / idle, "accept_per_s": rate}
+
+    def status(self):
+        plant = self.plant
+        idle = self._healthz(8)
+        plant.receiver.reset()
+        job = plant.api.send({"to": {"tag": registrations.EVERYONE}, "platforms": ["apns"], **MESSAGE})
+        rate = load.http1(
+            f"http://127.0.0.1:{plant.api.port}/api/jobs/{job}", 8, self.options.seconds, plant.api.key
+        )
+        is_over = plant.api.job(job)["isFinal"]
+        plant.api.wait_until_final(job)
+        note = " (the fan-out ended before the measurement did)" if is_over else ""
+        self.say(f"  status {rate:,.0f}/s, /healthz {idle:,.0f}/s{note}")
+        return {"status_ratio": rate / idle, "status_per_s": rate}
+
+    # ---- Latency ----
+
+    def _single(self, number, **wish):
+        """Milliseconds from the request to the receiver."""
+        number %= registrations.TRACED_DEVICES
+        start = time.monotonic_ns()
+        self.plant.api.send({"to": {"user": registrations.traced_user(number)}, "title": "Single", **wish})
+        return (self.plant.receiver.arrival(number, 30) - start) / 1e6
+
+    def idle(self):
+        commit = self._limits("commit", self.plant.folder / "commits.sqlite", 500)["p50_us"] / 1e3
+        publish = self._publish(500, 1)["p50_us"] / 1e3
+        times = []
+        for number in range(self.options.singles):
+            times.append(self._single(number))
+            # Until its outcome is recorded too: there is to be nothing else to do.
+            time.sleep(0.02)
+        median, slowest = percentile(times, 0.5), percentile(times, 0.99)
+        limit = commit + 2 * publish
+        self.say(
+            f"  single send: median {median:.2f} ms, 99 % {slowest:.2f} ms; "
+            f"commit {commit:.2f} ms, confirmed publish {publish:.2f} ms"
+        )
+        return {"idle_p50_ratio": median / limit, "idle_p99_ratio": slowest / median, "idle_p99_ms": slowest}
+
+    def urgent(self):
+        """While the million runs; compared with the idle sends of the same run."""
+        idle = self.idle()["idle_p99_ms"]
+        api = self.plant.api
+        job = api.send({"to": {"tag": registrations.EVERYONE}, "platforms": ["apns"], **MESSAGE})
+        times, number = [], 0
+        while not api.job(job)["isFinal"]:
+            times.append(self._single(number, priority="high"))
+            number += 1
+            time.sleep(0.02)
+        slowest = percentile(times, 0.99)
+        self.say(f"  {len(times)} urgent sends: median {percentile(times, 0.5):.1f} ms, 99 % {slowest:.1f} ms")
+        return {"urgent_ratio": slowest / idle, "urgent_p99_ms": slowest}
+
+    # ---- Limits ----
+
+    def _limits(self, *arguments):
+        result = subprocess.run(
+            [self.plant.folder / "limits", *map(str, arguments)], capture_output=True, text=True, timeout=300, env=os.environ
+        )
+        if result.returncode != 0:
+            raise Failure(f"the limit cannot be measured: {result.stderr.strip()}")
+        return json.loads(result.stdout)
+
+    def _publish(self, count, window):
+        return self._limits("publish", count, window)
