@@ -106,6 +106,14 @@ import Yams
         #expect(try await self.configuration(text).api.port == 8080)
     }
 
+    @Test func theStoreHasAShortName() async throws {
+        let short = ["PUSHLINE_STORE": "/a.sqlite"]
+        #expect(try await self.configuration("store:\n  path: b", environment: short).store.path == "/a.sqlite")
+        let both = ["PUSHLINE_STORE": "/a.sqlite", "PUSHLINE_STORE_PATH": "/c.sqlite"]
+        #expect(try await self.configuration("", environment: both).store.path == "/c.sqlite")
+        #expect(await self.refusal("store:\n  path: \"\"") == "store.path must name a file")
+    }
+
     @Test func wrongEnvironmentIsRefusedByName() async {
         let message = await self.refusal("", environment: ["PUSHLINE_API_PORT": "http"])
         #expect(message == "environment: PUSHLINE_API_PORT must be a whole number from 0 to 65535")

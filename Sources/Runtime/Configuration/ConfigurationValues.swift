@@ -12,6 +12,12 @@ struct ConfigurationValues {
     ///   - environment: Environment variables.
     /// - Throws: ``ConfigurationError`` where the file cannot be read.
     init(file: String?, environment: [String: String]) async throws {
+        var environment = environment
+        // As the quickstart's own variables name it.
+        if let store = environment["PUSHLINE_STORE"], environment[ConfigurationKey.storePath.environmentVariable] == nil
+        {
+            environment[ConfigurationKey.storePath.environmentVariable] = store
+        }
         // An empty or all-comment file has no mapping, which the provider refuses.
         var providers: [any ConfigProvider] = [
             EnvironmentVariablesProvider(environmentVariables: environment).prefixKeys(with: "pushline")

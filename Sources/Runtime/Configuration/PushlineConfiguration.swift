@@ -93,6 +93,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
         if let found { try ConfigurationFile(path: found).check() }
         let values = try await ConfigurationValues(file: found, environment: environment)
         self.store = Store(path: try values.text(.storePath), backlog: try values.integer(.storeBacklog))
+        guard !self.store.path.isEmpty else { throw ConfigurationError("store.path must name a file") }
         self.broker = try Broker(values)
         self.api = try API(values)
         self.workers = Workers(
