@@ -46,6 +46,23 @@ package struct Timestamp: Codable, Hashable, Sendable, Comparable {
         return "\(date)T\(time).\(padded(rest % 1000, 3))Z"
     }
 
+    /// Reads what RFC 3339 calls a date-time, such as `2026-11-21T09:30:00.25+01:00`; digits below milliseconds are dropped.
+    ///
+    /// nil for anything else. `T` and `Z` may be small; a leap second counts as the first moment of the day after it.
+    package init?(rfc3339 text: String) {
+        var reader = RFC3339Reader(text)
+        guard let milliseconds = reader.milliseconds(dayOf: Self.day) else { return nil }
+        self.init(milliseconds: milliseconds)
+    }
+
+    /// The day of a date, counted from 1970-01-01: what ``civil(day:)`` undoes.
+    private static func day(year: Int64, month: Int64, day: Int64) -> Int64 {
+        let marchYear = month <= 2 ? year - 1 : year
+        let (era, yearOfEra) = Self.divide(marchYear, by: 400)
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+    }
+
     /// The date of a day of the Gregorian calendar, counted from 1970-01-01.
     ///
     /// Years begin in March here, so that the leap day is a year's last; 400 years have 146,097 days.

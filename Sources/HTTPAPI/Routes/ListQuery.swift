@@ -1,11 +1,5 @@
 import PushModel
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// The parameters of a list, each checked and refused by name.
 struct ListQuery {
     private let values: [String: String]
@@ -66,12 +60,9 @@ struct ListQuery {
     func time(_ name: String) throws -> Timestamp? {
         guard let text = self.values[name] else { return nil }
         // A form's plus is a space: put it back where an offset has it.
-        let restored = text.replacing(" ", with: "+").uppercased()
-        let plain = Date.ISO8601FormatStyle()
-        let fractional = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        guard text.utf8.count <= 40, let date = (try? plain.parse(restored)) ?? (try? fractional.parse(restored)) else {
+        guard let moment = Timestamp(rfc3339: text.replacing(" ", with: "+")) else {
             throw Problem.invalid(name, "must be a time as in 2026-11-21T08:30:00Z")
         }
-        return Timestamp(milliseconds: Int64(date.timeIntervalSince1970 * 1000))
+        return moment
     }
 }
