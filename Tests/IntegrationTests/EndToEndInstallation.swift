@@ -81,7 +81,7 @@ actor EndToEndInstallation {
             "PUSHLINE_WORKERS_SEND_PORT": "0",
             "PUSHLINE_WORKERS_DELIVERY_PORT": "0",
         ]
-        let key = try await Self.declare(environment, credentials: simulator.credentials, urls: simulator.urls)
+        let key = try await Self.declare(environment, app: try simulator.appSpec)
         let installation = EndToEndInstallation(
             simulator: simulator,
             senderKey: key,
@@ -96,14 +96,13 @@ actor EndToEndInstallation {
 
     private static func declare(
         _ environment: [String: String],
-        credentials: SimulatorCredentials,
-        urls: SimulatorURLs
+        app: AppSpec
     ) async throws -> String {
         var logger = Logger(label: "test.store")
         logger.logLevel = .error
         let configuration = try await PushlineConfiguration(file: nil, environment: environment)
         let store = try await Composition.openStore(configuration, logger: logger)
-        _ = try await store.apply(AppSpec(simulator: credentials, urls: urls), to: .default)
+        _ = try await store.apply(app, to: .default)
         for name in ["alice", "bob", "carol"] {
             let account = Account(
                 app: .default,
@@ -242,34 +241,6 @@ actor EndToEndInstallation {
 extension Process {
     fileprivate func signal(_ signal: Int32) {
         if self.isRunning { Foundation.kill(self.processIdentifier, signal) }
-    }
-}
-
-extension AppSpec {
-    /// An app whose every push goes to the simulator.
-    fileprivate init(simulator credentials: SimulatorCredentials, urls: SimulatorURLs) {
-        self.init(
-            apns: APNs(
-                keyFile: credentials.apnsKeyFile,
-                keyID: credentials.apnsKeyID,
-                teamID: credentials.apnsTeamID,
-                topic: credentials.apnsTopic,
-                endpoint: urls.apns,
-                trustFile: credentials.trustFile
-            ),
-            fcm: FCM(
-                serviceAccountFile: credentials.fcmServiceAccountFile,
-                endpoint: urls.fcm,
-                trustFile: credentials.trustFile
-            ),
-            wns: WNS(
-                clientID: credentials.wnsClientID,
-                clientSecretFile: credentials.wnsClientSecretFile,
-                tokenURL: urls.wnsToken,
-                channelPrefixes: [urls.wnsChannel],
-                trustFile: credentials.trustFile
-            )
-        )
     }
 }
 

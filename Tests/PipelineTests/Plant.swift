@@ -68,7 +68,7 @@ struct Plant: Sendable {
             folder: folder,
             logger: self.logger
         )
-        _ = try await self.store.apply(try Plant.spec(for: simulator), to: .default)
+        _ = try await self.store.apply(try simulator.appSpec, to: .default)
     }
 
     /// A sweeper of its own, as another process would have.
@@ -103,33 +103,6 @@ struct Plant: Sendable {
             leadership: LeaderLock(path: folder + "/leader"),
             configuration: pace,
             logger: logger
-        )
-    }
-
-    static func spec(for simulator: Simulator) throws -> AppSpec {
-        let credentials = try simulator.credentials
-        let urls = try simulator.urls
-        return AppSpec(
-            apns: AppSpec.APNs(
-                keyFile: credentials.apnsKeyFile,
-                keyID: credentials.apnsKeyID,
-                teamID: credentials.apnsTeamID,
-                topic: credentials.apnsTopic,
-                endpoint: urls.apns,
-                trustFile: credentials.trustFile
-            ),
-            fcm: AppSpec.FCM(
-                serviceAccountFile: credentials.fcmServiceAccountFile,
-                endpoint: urls.fcm,
-                trustFile: credentials.trustFile
-            ),
-            wns: AppSpec.WNS(
-                clientID: credentials.wnsClientID,
-                clientSecretFile: credentials.wnsClientSecretFile,
-                tokenURL: urls.wnsToken,
-                channelPrefixes: [urls.wnsChannel],
-                trustFile: credentials.trustFile
-            )
         )
     }
 

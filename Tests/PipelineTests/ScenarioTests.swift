@@ -128,7 +128,7 @@ import Testing
             )
             // The batches are committed, and no confirm of their publishing comes.
             plant.broker.loseConfirms(2)
-            let spec = try Plant.spec(for: plant.simulator)
+            let spec = try plant.simulator.appSpec
             var isDone = false
             while !isDone {
                 switch try await planner.advance(claim, spec: spec, budget: .seconds(1)) {
@@ -258,7 +258,7 @@ import Testing
 
     @Test func servicesThatCannotBeReachedAreCountedWithTheirReason() async throws {
         try await Plant.with { plant in
-            var spec = try Plant.spec(for: plant.simulator)
+            var spec = try plant.simulator.appSpec
             spec.fcm = nil
             _ = try await plant.store.apply(spec, to: .default)
             try await plant.register("ann", .apns, token(1))
@@ -275,13 +275,13 @@ import Testing
     @Test func aRefusedCredentialWaitsUntilItIsMended() async throws {
         try await Plant.with { plant in
             try await plant.register("ann", .apns, token(1))
-            var spec = try Plant.spec(for: plant.simulator)
+            var spec = try plant.simulator.appSpec
             spec.apns?.keyID = "WRONGKEY01"
             _ = try await plant.store.apply(spec, to: .default)
             let id = try await plant.send(to: "username:ann")
             let waiting = try await plant.wait(for: id) { $0.state == .retrying }
             #expect(waiting.reason?.isEmpty == false)
-            _ = try await plant.store.apply(try Plant.spec(for: plant.simulator), to: .default)
+            _ = try await plant.store.apply(try plant.simulator.appSpec, to: .default)
             let job = try await plant.wait(for: id)
             #expect(job.tallies[.apns]?.accepted == 1)
             expectSound(job)

@@ -28,38 +28,10 @@ struct Senders {
 
     init(_ simulator: Simulator, settings: SenderSettings = SenderSettings()) throws {
         self.simulator = simulator
-        self.spec = try Senders.spec(simulator)
+        self.spec = try simulator.appSpec
         self.registry = SenderRegistry(
             settings: settings,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        )
-    }
-
-    private static func spec(_ simulator: Simulator) throws -> AppSpec {
-        let urls = try simulator.urls
-        let credentials = try simulator.credentials
-        return AppSpec(
-            apns: AppSpec.APNs(
-                keyFile: credentials.apnsKeyFile,
-                keyID: credentials.apnsKeyID,
-                teamID: credentials.apnsTeamID,
-                topic: credentials.apnsTopic,
-                endpoint: urls.apns,
-                trustFile: credentials.trustFile
-            ),
-            fcm: AppSpec.FCM(
-                serviceAccountFile: credentials.fcmServiceAccountFile,
-                endpoint: urls.fcm,
-                trustFile: credentials.trustFile
-            ),
-            wns: AppSpec.WNS(
-                clientID: credentials.wnsClientID,
-                clientSecretFile: credentials.wnsClientSecretFile,
-                tokenURL: urls.wnsToken,
-                scope: credentials.wnsScope,
-                channelPrefixes: [urls.wnsChannel],
-                trustFile: credentials.trustFile
-            )
         )
     }
 

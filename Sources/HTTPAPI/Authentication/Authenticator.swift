@@ -10,7 +10,7 @@ import Foundation
 
 /// Finds out who asks.
 struct Authenticator: Sendable {
-    let directory: AppDirectory
+    let directory: CallerDirectory
     let passwords: PasswordVerifier
     /// Whether the demonstration scheme may be used: only on a loopback address.
     let isLoopback: Bool
@@ -39,7 +39,7 @@ struct Authenticator: Sendable {
 
     private func account(name: String, password: String, app: AppID) async throws -> Caller {
         let user = try? UserName(name)
-        var credential: AppDirectory.Credential?
+        var credential: CallerDirectory.Credential?
         if let user { credential = try await self.directory.account(user, app: app) }
         if credential?.account.isDisabled == true { credential = nil }
         // Without an account the work is the same, so that neither answer nor time tells who is known here.

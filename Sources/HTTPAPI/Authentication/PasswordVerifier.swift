@@ -3,6 +3,7 @@ import Dispatch
 import HTTPTypes
 import NIOConcurrencyHelpers
 import PushModel
+import Store
 
 /// Checks passwords off the event loops, few at a time, and remembers for a minute which were right.
 final class PasswordVerifier: Sendable {

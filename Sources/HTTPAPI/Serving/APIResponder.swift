@@ -12,6 +12,7 @@ package struct APIResponder: HTTPResponder {
 
     let table: RouteTable
     private let configuration: APIConfiguration
+    private let apps: AppDirectory
     private let authenticator: Authenticator
     private let body: BodyReader
     private let limiter = RateLimiter()
@@ -19,9 +20,16 @@ package struct APIResponder: HTTPResponder {
     private let metrics = RequestMetrics()
     private let logger: Logger
 
-    init(table: RouteTable, configuration: APIConfiguration, authenticator: Authenticator, logger: Logger) {
+    init(
+        table: RouteTable,
+        configuration: APIConfiguration,
+        apps: AppDirectory,
+        authenticator: Authenticator,
+        logger: Logger
+    ) {
         self.table = table
         self.configuration = configuration
+        self.apps = apps
         self.authenticator = authenticator
         self.body = BodyReader(configuration: configuration)
         self.logger = logger
@@ -94,7 +102,7 @@ package struct APIResponder: HTTPResponder {
     private func app(of match: RouteTable.Match) async throws -> (AppID, AppSpec) {
         guard match.route.access == .caller else { return (.default, AppSpec()) }
         guard let app = try? match.parameters["app"].map(AppID.init) ?? .default,
-            let spec = try await self.authenticator.directory.spec(of: app)
+            let spec = try await self.apps.spec(of: app)
         else { throw Problem.notFound("no such app") }
         return (app, spec)
     }

@@ -2,7 +2,7 @@ import DequeModule
 import NIOConcurrencyHelpers
 
 /// Values that are good for a while, in bounded number: the oldest goes first.
-final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+package final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct State {
         var values: [Key: (value: Value, until: ContinuousClock.Instant, stamp: UInt64)] = [:]
         var order: Deque<(key: Key, stamp: UInt64)> = []
@@ -13,19 +13,22 @@ final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let lifetime: Duration
     private let capacity: Int
 
-    init(lifetime: Duration, capacity: Int) {
+    /// - Parameters:
+    ///   - lifetime: For how long a value is good; zero = nothing is kept.
+    ///   - capacity: The most values to keep.
+    package init(lifetime: Duration, capacity: Int) {
         self.lifetime = lifetime
         self.capacity = capacity
     }
 
-    subscript(key: Key) -> Value? {
+    package subscript(key: Key) -> Value? {
         self.state.withLockedValue { state in
             guard let entry = state.values[key], entry.until > .now else { return nil }
             return entry.value
         }
     }
 
-    func store(_ value: Value, for key: Key) {
+    package func store(_ value: Value, for key: Key) {
         guard self.lifetime > .zero else { return }
         self.state.withLockedValue { state in
             state.stamp += 1

@@ -1,8 +1,8 @@
 import PushModel
 import Store
 
-/// Apps, accounts and keys as the store has them, remembered for a moment so that a request costs no read.
-final class AppDirectory: Sendable {
+/// Accounts and keys as the store has them, remembered for a moment so that a request costs no read.
+final class CallerDirectory: Sendable {
     struct Credential: Sendable {
         let account: Account
         let passwordHash: String
@@ -13,26 +13,17 @@ final class AppDirectory: Sendable {
         let name: UserName
     }
 
-    private let store: any ResultStore
-    private let apps: ExpiringCache<AppID, AppSpec?>
+    private let store: any AccountStore
     private let accounts: ExpiringCache<AccountKey, Credential?>
     private let keys: ExpiringCache<[UInt8], APIKey?>
 
     /// - Parameters:
     ///   - store: The truth.
     ///   - lifetime: For how long a change may go unseen by this process.
-    init(store: any ResultStore, lifetime: Duration) {
+    init(store: any AccountStore, lifetime: Duration) {
         self.store = store
-        self.apps = ExpiringCache(lifetime: lifetime, capacity: 1_000)
         self.accounts = ExpiringCache(lifetime: lifetime, capacity: 10_000)
         self.keys = ExpiringCache(lifetime: lifetime, capacity: 10_000)
-    }
-
-    func spec(of app: AppID) async throws -> AppSpec? {
-        if let known = self.apps[app] { return known }
-        let spec = try await self.store.app(app)
-        self.apps.store(spec, for: app)
-        return spec
     }
 
     func account(_ name: UserName, app: AppID) async throws -> Credential? {
