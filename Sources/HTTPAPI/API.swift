@@ -52,8 +52,7 @@ package struct API: Sendable {
             deadline: configuration.publishTime,
             logger: logger
         )
-        let waiter = OutcomeWaiter(broker: broker, logger: logger)
-        let directory = AppDirectory(store: store, lifetime: configuration.directoryLifetime)
+        let waiter = OutcomeWaiter(broker: broker, logger: logger) { try await store.jobs($0) }
         let context = RouteContext(
             configuration: configuration,
             store: store,
@@ -64,8 +63,9 @@ package struct API: Sendable {
         self.responder = APIResponder(
             table: RouteTable(API.routes(context)),
             configuration: configuration,
+            apps: AppDirectory(store: store, lifetime: configuration.directoryLifetime),
             authenticator: Authenticator(
-                directory: directory,
+                directory: CallerDirectory(store: store, lifetime: configuration.directoryLifetime),
                 passwords: passwords,
                 isLoopback: configuration.isLoopback
             ),

@@ -10,6 +10,9 @@ package protocol JobStore: Sendable {
     /// The job in its present state, or nil when the app has none of that id.
     func job(_ id: JobID, app: AppID) async throws -> Job?
 
+    /// Those of a few jobs that are there, in one read, whichever app they belong to: for a process that waits for them.
+    func jobs(_ ids: [JobID]) async throws -> [Job]
+
     /// Jobs, newest first.
     func jobs(_ query: JobQuery) async throws -> Page<Job>
 

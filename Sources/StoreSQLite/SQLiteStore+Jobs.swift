@@ -42,6 +42,13 @@ extension SQLiteStore: JobStore {
         }
     }
 
+    package func jobs(_ ids: [JobID]) async throws -> [Job] {
+        let clock = self.clock
+        return try await self.read { database in
+            try ids.compactMap { try database.jobRow($0)?.job(in: database, clock: clock) }
+        }
+    }
+
     package func markPublished(jobs: [JobID], lease: Duration) async throws {
         guard !jobs.isEmpty else { return }
         try await self.write { context in

@@ -41,6 +41,13 @@ struct JobContract {
         #expect(try await self.store.job(job.id, app: AppID("other")) == nil)
     }
 
+    @Test func severalJobsAreReadTogether() async throws {
+        let first = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t"))))
+        let second = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("u"))))
+        #expect(try await self.store.jobs([second.id, .make(), first.id]).map(\.id) == [second.id, first.id])
+        #expect(try await self.store.jobs([JobID]()).isEmpty)
+    }
+
     @Test func dueJobsComeMostUrgentFirst() async throws {
         var ids: [Priority: JobID] = [:]
         for priority in [Priority.low, .normal, .high] {

@@ -67,18 +67,8 @@ struct JobIntake: Sendable {
         until deadline: ContinuousClock.Instant,
         isRepeat: Bool
     ) async -> Answer {
-        let store = self.store
-        /// The job is accepted by now: a store that cannot be read for a moment must not turn that into a failure.
-        @Sendable func look() async -> Job? {
-            do { return try await store.job(job.id, app: job.app) } catch { return nil }
-        }
         let answered = await withTaskGroup(of: Job?.self) { group in
-            group.addTask {
-                for await _ in ticket.signals {
-                    if let now = await look(), now.hubHasAnswered { return now }
-                }
-                return nil
-            }
+            group.addTask { await ticket.answers.first { _ in true } }
             group.addTask {
                 // Cancelled = the other was first.
                 do { try await Task.sleep(until: deadline, clock: .continuous) } catch { return nil }
@@ -88,8 +78,9 @@ struct JobIntake: Sendable {
             return await group.next() ?? nil
         }
         if let answered { return Answer(job: answered, isAnswered: true, isRepeat: isRepeat) }
-        // Once more at the deadline.
-        let last = await look() ?? job
+        // Once more at the deadline. The job is accepted: a store that cannot be read now must not turn that into a failure.
+        let last: Job
+        do { last = try await self.store.job(job.id, app: job.app) ?? job } catch { last = job }
         return Answer(job: last, isAnswered: last.hubHasAnswered, isRepeat: isRepeat)
     }
 }

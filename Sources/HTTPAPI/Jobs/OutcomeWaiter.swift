@@ -5,32 +5,50 @@ import PushModel
 import ServiceLifecycle
 import Store
 
-/// Tells requests that wait for the hub's answer when to look at their job (rule 16).
+/// Hands the hub's answers to the requests that wait for them (rule 16).
 ///
-/// It owns a queue that dies with the process. A lost event costs at most half a second: all who wait look again then.
+/// It owns a queue that dies with the process; an event says only "look". All that is to be looked at is read together, however
+/// many wait. A lost event costs at most half a second: all jobs that are waited for are looked at then, and on reconnect.
 final class OutcomeWaiter: Service {
+    /// Reads these jobs in one go.
+    typealias Look = @Sendable ([JobID]) async throws -> [Job]
+
+    /// The most jobs of one read.
+    private static let readSize = 200
+
+    private struct State {
+        var tickets: [JobID: [UInt64: AsyncStream<Job>.Continuation]] = [:]
+        var lastTicket: UInt64 = 0
+        /// Those to be looked at next.
+        var wanted: Set<JobID> = []
+    }
+
     /// Names this process's queue: the job's row carries it.
     let routingKey: String
 
     private let broker: any MessageBroker
+    private let look: Look
     private let logger: Logger
     private let tick: Duration
-    private let tickets = NIOLockedValueBox<[JobID: [UInt64: AsyncStream<Void>.Continuation]]>([:])
-    private let lastTicket = NIOLockedValueBox<UInt64>(0)
+    private let state = NIOLockedValueBox(State())
+    private let wake: AsyncStream<Void>
+    private let wakeUp: AsyncStream<Void>.Continuation
 
-    init(broker: any MessageBroker, tick: Duration = .milliseconds(500), logger: Logger) {
+    init(broker: any MessageBroker, tick: Duration = .milliseconds(500), logger: Logger, look: @escaping Look) {
         self.routingKey = "pushline.api.\(JobID.make())"
         self.broker = broker
+        self.look = look
         self.tick = tick
         self.logger = logger
+        (self.wake, self.wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// A place among those who wait; taken before the job is committed.
     struct Ticket: Sendable {
         let job: JobID
         fileprivate let number: UInt64
-        /// One element a reason to look; several reasons are one.
-        let signals: AsyncStream<Void>
+        /// The job, once the hub has answered.
+        let answers: AsyncStream<Job>
     }
 
     private var topology: Topology {
@@ -44,19 +62,19 @@ final class OutcomeWaiter: Service {
     func prepare() async throws { try await self.broker.declare(self.topology) }
 
     func enter(_ job: JobID) -> Ticket {
-        let number = self.lastTicket.withLockedValue { last in
-            last += 1
-            return last
+        let (answers, continuation) = AsyncStream<Job>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let number = self.state.withLockedValue { state in
+            state.lastTicket += 1
+            state.tickets[job, default: [:]][state.lastTicket] = continuation
+            return state.lastTicket
         }
-        let (signals, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        self.tickets.withLockedValue { $0[job, default: [:]][number] = continuation }
-        return Ticket(job: job, number: number, signals: signals)
+        return Ticket(job: job, number: number, answers: answers)
     }
 
     func leave(_ ticket: Ticket) {
-        let continuation = self.tickets.withLockedValue { tickets in
-            let found = tickets[ticket.job]?.removeValue(forKey: ticket.number)
-            if tickets[ticket.job]?.isEmpty == true { tickets[ticket.job] = nil }
+        let continuation = self.state.withLockedValue { state in
+            let found = state.tickets[ticket.job]?.removeValue(forKey: ticket.number)
+            if state.tickets[ticket.job]?.isEmpty == true { state.tickets[ticket.job] = nil }
             return found
         }
         continuation?.finish()
@@ -66,16 +84,17 @@ final class OutcomeWaiter: Service {
         try await cancelWhenGracefulShutdown {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await self.listen() }
-                group.addTask { try await self.signalAllRegularly() }
+                group.addTask { await self.lookRegularly() }
+                group.addTask { for await _ in self.wake { await self.lookAtWanted() } }
                 try await group.waitForAll()
             }
         }
     }
 
-    private func signalAllRegularly() async throws {
+    private func lookRegularly() async {
         while !Task.isCancelled {
             do { try await Task.sleep(for: self.tick) } catch { return }
-            for waiting in self.tickets.withLockedValue({ $0.values.flatMap(\.values) }) { waiting.yield() }
+            self.wantAll()
         }
     }
 
@@ -84,8 +103,10 @@ final class OutcomeWaiter: Service {
             do {
                 try await self.broker.declare(self.topology)
                 try await self.broker.consume(queue: self.routingKey, prefetch: 500) { subscription in
+                    // What was said while nobody listened.
+                    self.wantAll()
                     while let delivery = try await subscription.next() {
-                        self.signal(delivery.properties.messageID)
+                        if let job = JobID(delivery.properties.messageID) { self.want(job) }
                         await subscription.acknowledge([delivery])
                     }
                 }
@@ -98,8 +119,44 @@ final class OutcomeWaiter: Service {
         }
     }
 
-    private func signal(_ text: String) {
-        guard let job = JobID(text) else { return }
-        for waiting in self.tickets.withLockedValue({ Array(($0[job] ?? [:]).values) }) { waiting.yield() }
+    private func wantAll() {
+        let isWaitedFor = self.state.withLockedValue { state in
+            state.wanted.formUnion(state.tickets.keys)
+            return !state.wanted.isEmpty
+        }
+        if isWaitedFor { self.wakeUp.yield() }
+    }
+
+    private func want(_ job: JobID) {
+        let isWaitedFor = self.state.withLockedValue { state in
+            guard state.tickets[job] != nil else { return false }
+            state.wanted.insert(job)
+            return true
+        }
+        if isWaitedFor { self.wakeUp.yield() }
+    }
+
+    /// Reads what is wanted; events that come meanwhile share the next read.
+    private func lookAtWanted() async {
+        let wanted = self.state.withLockedValue { state in
+            defer { state.wanted = [] }
+            return state.wanted.filter { state.tickets[$0] != nil }
+        }
+        var rest = Array(wanted)[...]
+        while !rest.isEmpty, !Task.isCancelled {
+            let piece = Array(rest.prefix(Self.readSize))
+            rest = rest.dropFirst(piece.count)
+            do {
+                for job in try await self.look(piece) where job.hubHasAnswered { self.hand(job) }
+            } catch {
+                // The next regular look may succeed; the job is accepted whatever comes of this.
+                self.logger.debug("Jobs that are waited for cannot be read", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    private func hand(_ job: Job) {
+        let waiting = self.state.withLockedValue { Array(($0.tickets[job.id] ?? [:]).values) }
+        for continuation in waiting { continuation.yield(job) }
     }
 }

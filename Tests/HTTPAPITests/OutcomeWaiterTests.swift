@@ -1,0 +1,118 @@
+import Broker
+import Logging
+import NIOConcurrencyHelpers
+import PushModel
+import Testing
+
+@testable import HTTPAPI
+
+@Suite struct OutcomeWaiterTests {
+    /// A hub's answers, and who asked for them.
+    private final class Answers: Sendable {
+        private let state = NIOLockedValueBox<(looks: [Set<JobID>], failures: Int)>(([], 0))
+
+        var looks: [Set<JobID>] { self.state.withLockedValue { $0.looks } }
+
+        init(failures: Int = 0) { self.state.withLockedValue { $0.failures = failures } }
+
+        func look(_ ids: [JobID]) throws -> [Job] {
+            let isReadable = self.state.withLockedValue { state in
+                state.looks.append(Set(ids))
+                state.failures -= 1
+                return state.failures < 0
+            }
+            guard isReadable else { throw InvalidValue("the store cannot be read") }
+            return ids.map { OutcomeWaiterTests.job($0, hubState: self.hubState(of: $0)) }
+        }
+
+        /// Even jobs are answered.
+        private func hubState(of id: JobID) -> Job.HubState? { id.low.isMultiple(of: 2) ? .completed : nil }
+    }
+
+    private static func job(_ id: JobID, hubState: Job.HubState?) -> Job {
+        Job(
+            id: id,
+            sequence: 1,
+            app: .default,
+            user: nil,
+            key: nil,
+            priority: .normal,
+            work: .send(SendRequest(audience: .any([]), content: .message(Content.Message(body: "x")))),
+            state: .running,
+            hubState: hubState,
+            result: nil,
+            reason: nil,
+            accepted: .now,
+            started: nil,
+            finished: nil,
+            expires: .now,
+            due: nil,
+            tallies: [:],
+            traceparent: nil
+        )
+    }
+
+    private static func id(_ number: UInt64) -> JobID { JobID(high: 7 << 12, low: 1 << 63 | number) }
+
+    /// Runs the waiter beside the body.
+    private static func with(
+        _ answers: Answers,
+        tick: Duration,
+        broker: InMemoryBroker = InMemoryBroker(),
+        _ body: (OutcomeWaiter) async throws -> Void
+    ) async throws {
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        let waiter = OutcomeWaiter(broker: broker, tick: tick, logger: logger) { try answers.look($0) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await waiter.run() }
+            try await body(waiter)
+            group.cancelAll()
+        }
+    }
+
+    @Test func allWhoWaitAreReadTogether() async throws {
+        let answers = Answers(failures: 2)
+        // Nothing but the regular look tells.
+        let broker = InMemoryBroker()
+        broker.setUnavailable(true)
+        try await Self.with(answers, tick: .milliseconds(20), broker: broker) { waiter in
+            let tickets = (0..<300).map { waiter.enter(Self.id($0)) }
+            let twice = waiter.enter(Self.id(0))
+            for ticket in tickets + [twice] where ticket.job.low.isMultiple(of: 2) {
+                let job = await ticket.answers.first { _ in true }
+                #expect(job?.id == ticket.job)
+            }
+            for ticket in tickets + [twice] { waiter.leave(ticket) }
+        }
+        let sizes = answers.looks.map(\.count)
+        #expect(sizes.allSatisfy { $0 <= 200 })
+        // Each round reads all of them in two pieces, and one round is enough once the store can be read.
+        #expect(sizes.contains(200) && sizes.contains(100), "\(sizes)")
+        #expect(sizes.count < 300)
+    }
+
+    @Test func anEventBringsTheAnswerWithoutAWait() async throws {
+        let answers = Answers()
+        let broker = InMemoryBroker()
+        try await Self.with(answers, tick: .seconds(600), broker: broker) { waiter in
+            try await waiter.prepare()
+            let ticket = waiter.enter(Self.id(2))
+            let event = OutgoingMessage(eventFor: ticket.job, waiter: waiter.routingKey)
+            #expect(await broker.publish([event], deadline: .seconds(10)) == [.published])
+            #expect(await ticket.answers.first { _ in true }?.id == ticket.job)
+            waiter.leave(ticket)
+        }
+        #expect(answers.looks.allSatisfy { $0 == [Self.id(2)] })
+    }
+
+    @Test func whoHasLeftIsNotReadAnyMore() async throws {
+        let answers = Answers()
+        try await Self.with(answers, tick: .milliseconds(5)) { waiter in
+            waiter.leave(waiter.enter(Self.id(4)))
+            let ticket = waiter.enter(Self.id(6))
+            #expect(await ticket.answers.first { _ in true }?.id == ticket.job)
+        }
+        #expect(!answers.looks.contains { $0.contains(Self.id(4)) })
+    }
+}
