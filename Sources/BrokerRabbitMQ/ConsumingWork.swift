@@ -161,7 +161,8 @@ struct ConsumingWork: ConnectionWork {
         // What was under way when the broker heard of it came before its answer.
         while connection.hasQueuedFrames, let frame = try connection.nextFrame() { try self.handle(frame, connection) }
         let tags = subscription.takeUndelivered()
-        // They are done with; later acknowledgements must not name them.
+        // They are done with; later acknowledgements must not name them. Giving back raises `x-delivery-count`, but on
+        // RabbitMQ 3.10 a closed channel does so too, and it would also give back what is being worked on.
         let frames = self.channels[channel]?.window.release(tags) ?? []
         for tag in frames { try connection.giveBack(tag, channel: channel) }
     }

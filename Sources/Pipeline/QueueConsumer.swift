@@ -20,6 +20,8 @@ struct QueueConsumer: Sendable {
     var cost: @Sendable (Delivery) -> Int = { _ in 1 }
     /// Whether a message that comes again is worked on with nothing else beside it (rule 5).
     var isolatesRepeats = true
+    /// Whether a message whose work fails for good stays in its queue, for there is no row that the sweeper would take up.
+    var keepsFailures = false
     /// Takes a message over before it waits for a place, such as one that is being worked on already.
     var intercept: @Sendable (Delivery, any Subscription) -> Bool = { _, _ in false }
 
@@ -75,18 +77,23 @@ struct QueueConsumer: Sendable {
                         // Not acknowledged: it comes again.
                         return
                     } catch {
-                        // The store sweeps up what its message did not finish (rule 1), so this one need not come again.
-                        self.logger.error(
-                            "A message was given up; the sweeper takes it up again",
-                            metadata: [
-                                "queue": "\(self.queue)", "message.id": "\(delivery.properties.messageID)",
-                                "error": "\(error)",
-                            ]
-                        )
-                        await subscription.acknowledge([delivery])
+                        await self.giveUp(delivery, subscription, error)
                     }
                 }
             }
         }
+    }
+
+    private func giveUp(_ delivery: Delivery, _ subscription: any Subscription, _ error: any Error) async {
+        let metadata: Logger.Metadata = [
+            "queue": "\(self.queue)", "message.id": "\(delivery.properties.messageID)", "error": "\(error)",
+        ]
+        guard !self.keepsFailures else {
+            // Not acknowledged: it comes again with the next connection.
+            return self.logger.error("A message cannot be worked on and stays in its queue", metadata: metadata)
+        }
+        // The store sweeps up what its message did not finish (rule 1), so this one need not come again.
+        self.logger.error("A message was given up; the sweeper takes it up again", metadata: metadata)
+        await subscription.acknowledge([delivery])
     }
 }

@@ -52,7 +52,8 @@ package struct DeadLetterKeeper: Service {
             prefetch: 8,
             gate: WeightedGate(places: 4),
             logger: self.logger,
-            handle: { delivery, subscription in try await self.keep(delivery, subscription) }
+            handle: { delivery, subscription in try await self.keep(delivery, subscription) },
+            keepsFailures: true
         )
         try await consumer.run()
     }

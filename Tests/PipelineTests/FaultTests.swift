@@ -1,6 +1,7 @@
 import Broker
 import Hub
 import HubEmbedded
+import Logging
 import NIOConcurrencyHelpers
 import PushModel
 import PushServices
@@ -122,6 +123,27 @@ import Testing
             #expect(plant.simulator.received().count == 300)
         }
     }
+
+    @Test func aDeadMessageThatTheStoreRefusesStaysInItsQueue() async throws {
+        let broker = InMemoryBroker()
+        try await broker.declare(.pushline)
+        let store = RefusingStore()
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let properties = MessageProperties(
+            type: "deliver",
+            messageID: "m",
+            contentType: "application/octet-stream",
+            headers: [:]
+        )
+        let message = OutgoingMessage(routingKey: QueueName.dead, properties: properties, body: [1])
+        #expect(await broker.publish([message], deadline: .seconds(10)) == [.published])
+        for round in 1...2 {
+            try await beside(DeadLetterKeeper(store: store, broker: broker, logger: logger).run) {
+                while store.refusals < round { try await Task.sleep(for: .milliseconds(5)) }
+            }
+            #expect(broker.ready(in: QueueName.dead) == 1)
+        }
+    }
 }
 
 /// Runs a service beside `body`, and ends it with it.
@@ -152,7 +174,7 @@ extension Plant {
             logger: self.logger
         )
         var claim = try #require(try await self.store.claim(id, lease: .seconds(60)))
-        let spec = try Plant.spec(for: self.simulator)
+        let spec = try self.simulator.appSpec
         while case .more(let next, _) = try await planner.advance(claim, spec: spec, budget: .seconds(1)) {
             claim = next
         }
@@ -181,5 +203,17 @@ private struct FaultyHub: NotificationHub {
 
     func resume(_ batches: [DueBatch], specs: [AppID: AppSpec]) async throws {
         throw StoreError(.corrupt, "a row makes no sense")
+    }
+}
+
+/// A store that cannot make sense of a dead message's batch.
+private final class RefusingStore: DeadStore {
+    private let count = NIOLockedValueBox(0)
+
+    var refusals: Int { self.count.withLockedValue { $0 } }
+
+    func bury(_ message: DeadMessage) async throws {
+        self.count.withLockedValue { $0 += 1 }
+        throw StoreError(.corrupt, "a list that cannot be read")
     }
 }
