@@ -44,6 +44,7 @@ let nioConcurrency = Target.Dependency.product(name: "NIOConcurrencyHelpers", pa
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioFoundation = Target.Dependency.product(name: "NIOFoundationCompat", package: "swift-nio")
 let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+let nioHTTPTypes = Target.Dependency.product(name: "NIOHTTPTypes", package: "swift-nio-extras")
 let nioHTTP2 = Target.Dependency.product(name: "NIOHTTP2", package: "swift-nio-http2")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
@@ -78,6 +79,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.0"),
         .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
@@ -112,14 +114,14 @@ let package = Package(
         .target(
             name: "PushlineSimulator",
             dependencies: [
-                collections, crypto, cryptoExtras, httpTypes, hummingbird, jwtKit, lifecycle, logging, nioConcurrency,
-                nioCore, nioFoundation, nioHTTP1, nioHTTP2, nioPosix, nioSSL, nioTLS, swiftASN1, x509,
+                "PushModel", collections, crypto, cryptoExtras, httpTypes, hummingbird, jwtKit, lifecycle, logging,
+                nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioHTTP2, nioPosix, nioSSL, nioTLS, swiftASN1, x509,
             ]
         ),
 
         // Contracts.
         .target(name: "Hub", dependencies: ["PushModel", "Store"]),
-        .target(name: "Store", dependencies: ["PushModel"]),
+        .target(name: "Store", dependencies: ["PushModel", collections, nioConcurrency]),
         .target(name: "Broker", dependencies: ["PushModel", collections, lifecycle, nioConcurrency]),
 
         // Drivers.
@@ -150,7 +152,7 @@ let package = Package(
             name: "HTTPAPI",
             dependencies: [
                 "Store", "Broker", "Payloads", "PushModel", collections, crypto, cryptoExtras, httpTypes, hummingbird,
-                lifecycle, logging, metrics, nioConcurrency, nioCore, nioFoundation, tracing,
+                lifecycle, logging, metrics, nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioHTTPTypes, tracing,
             ],
             resources: [.embedInCode("openapi.yaml")]
         ),
@@ -225,9 +227,8 @@ let package = Package(
         .testTarget(
             name: "HTTPAPITests",
             dependencies: [
-                "HTTPAPI", "Store", "StoreSQLite", "Broker", "PushModel", hummingbird, hummingbirdTesting, httpTypes,
-                logging,
-                nioConcurrency, nioCore, yams,
+                "HTTPAPI", "Store", "StoreSQLite", "Broker", "PushModel", httpTypes, hummingbird, hummingbirdCore,
+                hummingbirdTesting, logging, nioConcurrency, nioCore, nioPosix, yams,
             ]
         ),
         .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient"]),

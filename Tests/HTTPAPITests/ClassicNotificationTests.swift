@@ -54,18 +54,46 @@ import Testing
         Body(#""\ud83d\ude00""#, "\u{1F600}"),
         Body(#""""#, ""),
         Body("", nil),
-        Body("\"", nil),
-        Body("hello", nil),
         Body("{}", nil),
-        Body("42", nil),
+        Body(#"{"more":1}"#, nil),
+        Body(#"{"message":null}"#, nil),
+        Body(#"{"MESSAGE":"x","richType":"img"}"#, "x"),
     ])
-    func theMessageIsReadAsAppsWriteIt(body: Body) {
-        let read = try? ClassicText(body: body.bytes).text
-        #expect(read == body.text)
+    func theMessageIsReadAsAppsWriteIt(body: Body) throws {
+        #expect(try ClassicBody(body.bytes).message == body.text)
+    }
+
+    @Test(arguments: ["\"", "hello", "42", "null", "[]", "true", " ", #"{"message":1}"#, #"{"message":"x"#])
+    func aBodyThatIsNoTextIsRefused(body: String) {
+        #expect(throws: Problem.self) { try ClassicBody(Array(body.utf8)) }
     }
 
     @Test func bytesThatAreNoTextAreRefused() {
-        #expect(throws: Problem.self) { try ClassicText(body: [0x22, 0xFF, 0x22]) }
+        #expect(throws: Problem.self) { try ClassicBody([0x22, 0xFF, 0x22]) }
+    }
+
+    @Test(arguments: [("", ""), ("{}", ""), (#"{"message":"m","richType":"url"}"#, "m")])
+    func aTextMayStandInAnObjectOrBeLeftOut(body: String, text: String) async throws {
+        try await Harness.run { api async throws in
+            let answer = try await api.call(.post, "/api/notifications?pns=apns&to_tag=bob", body: body)
+            #expect(answer.status == 200)
+            #expect(try await Self.job(answer, api).content == .classic(sender: try UserName("alice"), text: text))
+        }
+    }
+
+    @Test(arguments: [(#""hi""#, "hi"), (#""say "hi"""#, #"say "hi""#), (#"{"message":"a\u0000b"}"#, "a\u{FFFD}b")])
+    func aRichNotificationMayBeATextAlone(body: String, message: String) async throws {
+        try await Harness.run { api async throws in
+            let answer = try await api.call(.post, "/api/notifications", body: body)
+            #expect(answer.status == 200)
+            guard case .rich(let rich) = try await Self.job(answer, api).content else {
+                Issue.record("not rich")
+                return
+            }
+            #expect(rich.message == message)
+            #expect(rich.richType == "img")
+            #expect(try await api.store.richNotification(rich.id, app: .default)?.message == message)
+        }
     }
 
     @Test(arguments: [
@@ -197,8 +225,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (#"{"message":1}"#, "message"), (#"{"secure":"yes"}"#, "secure"), (#"{"message":"\u0000"}"#, "message"),
-        ("\"text\"", ""),
+        (#"{"message":1}"#, "message"), (#"{"secure":"yes"}"#, "secure"), (#"{"content":"\u0000"}"#, "content"),
+        (#"{"richType":"\u0000"}"#, "richType"), ("7", ""),
     ])
     func richBodiesAreChecked(body: String, member: String) async throws {
         try await Harness.run { api async throws in

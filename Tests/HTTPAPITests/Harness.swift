@@ -2,6 +2,7 @@ import Broker
 import Foundation
 import HTTPTypes
 import Hummingbird
+import HummingbirdCore
 import HummingbirdTesting
 import Logging
 import NIOCore
@@ -69,6 +70,7 @@ struct Harness: Sendable {
         try await api.prepare()
         let application = Application(
             responder: api.responder,
+            server: .http1(configuration: Self.server),
             configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
             services: api.services + [FakeHub(store: store, broker: broker, habit: options.hub)],
             logger: logger
@@ -83,6 +85,18 @@ struct Harness: Sendable {
             )
             try await body(harness)
         }
+    }
+
+    /// As the program configures it, but for smaller headers.
+    private static var server: HTTP1Channel.Configuration {
+        HTTP1Channel.Configuration(
+            additionalChannelHandlers: [ParserProblems(headerSize: 1000)],
+            httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
+                maxHeaderFieldSize: 1000,
+                maxHeaderListSize: 1000,
+                maxHeaderFieldCount: ParserProblems.headerCount
+            )
+        )
     }
 
     private static func populate(_ store: SQLiteStore, spec: AppSpec) async throws {

@@ -21,8 +21,8 @@ struct ClassicNotificationRoutes: Sendable {
         let pns = request.query.tolerant("pns")
         let recipient = request.query.tolerant("to_tag")
         if pns == nil, recipient == nil { return try await self.rich(request) }
-        guard let pns = pns?.value else { throw Problem.invalid("pns", "is needed") }
-        guard let recipient = recipient?.value else { throw Problem.invalid("to_tag", "is needed") }
+        guard let pns = pns?.value else { throw Problem.invalid("pns", "is needed beside to_tag") }
+        guard let recipient = recipient?.value else { throw Problem.invalid("to_tag", "is needed beside pns") }
         return try await self.send(request, platform: pns, to: recipient)
     }
 
@@ -36,7 +36,8 @@ struct ClassicNotificationRoutes: Sendable {
         do { user = try UserName(recipient) } catch { throw Problem.invalid([error.named("to_tag")]) }
         let from: Tag
         do { from = try Tag("from:\(sender.name)") } catch { throw Problem.invalid([error]) }
-        let content = Content.classic(sender: sender, text: try ClassicText(body: request.body).text)
+        // Nothing said is an empty text, as at the classic backend.
+        let content = Content.classic(sender: sender, text: try ClassicBody(request.body).message ?? "")
         try SendJobs.check(content, for: [pns], spec: request.spec)
         let answer = try await self.take(
             SendRequest(audience: .any([.tag(Tag(user: user)), .tag(from)]), platforms: [pns], content: content),
@@ -142,33 +143,7 @@ struct ClassicNotificationRoutes: Sendable {
     }
 }
 
-/// The message of a classic send: one JSON string, or what stands between two quotes.
-struct ClassicText: Equatable {
-    let text: String
-
-    /// - Throws: ``Problem`` 400 when the body is neither.
-    init(body: [UInt8]) throws {
-        let space: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
-        let start = body.drop(while: space.contains)
-        let trimmed = start.reversed().drop(while: space.contains).reversed()
-        let parsed = Result { () throws(JSONSyntaxError) in try JSONReader.read(body) }
-        switch parsed {
-        case .success(.string(let text)):
-            self.text = text
-        case .success(let value):
-            throw Problem.invalid([InvalidValue("the body must be one JSON string, not \(value.kind)")])
-        case .failure(let error):
-            // Existing apps paste raw text between two quotes.
-            let bytes = Array(trimmed)
-            guard bytes.count >= 2, bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\""),
-                let text = String(validating: bytes.dropFirst().dropLast(), as: UTF8.self)
-            else { throw Problem.invalid(error) }
-            self.text = text
-        }
-    }
-}
-
-/// What a rich notification is to say: the app's default without a body, else what the body names.
+/// What a rich notification is to say: the app's default wherever the body says nothing.
 private struct RichWish {
     let message: String
     let richType: String
@@ -177,31 +152,16 @@ private struct RichWish {
 
     init(_ request: APIRequest) throws {
         let standard = request.spec.richDefault
-        guard !request.body.isEmpty else {
-            self.message = standard.message
-            self.richType = standard.richType
-            self.content = standard.content
-            self.isSecure = false
-            return
-        }
-        let members = try TolerantMembers(request.anyJSON())
-        self.message = try Self.text(members, "message") ?? standard.message
-        self.richType = try Self.text(members, "richType") ?? standard.richType
-        self.content = try Self.text(members, "content") ?? standard.content
-        switch members["secure"] {
-        case nil: self.isSecure = false
-        case .bool(let value): self.isSecure = value
-        case let other?: throw Problem.invalid("secure", "must be true or false, not \(other.kind)")
-        }
+        let body = try ClassicBody(request.body)
+        // The store's texts end at a U+0000.
+        let message = body.message.map { $0.unicodeScalars.map { $0 == "\0" ? "\u{FFFD}" : $0 } }
+        self.message = message.map { String(String.UnicodeScalarView($0)) } ?? standard.message
+        self.richType = body.richType ?? standard.richType
+        self.content = body.content ?? standard.content
+        self.isSecure = body.isSecure
     }
 
     func push(id: Int32) -> Content.RichPush {
         Content.RichPush(id: id, message: self.message, richType: self.richType, isSecure: self.isSecure)
-    }
-
-    private static func text(_ members: TolerantMembers, _ name: String) throws -> String? {
-        guard let text = try members.string(name) else { return nil }
-        guard !text.utf8.contains(0) else { throw Problem.invalid(name, "must not hold U+0000") }
-        return text
     }
 }

@@ -75,23 +75,28 @@ struct Problem: Error, Sendable, Equatable {
     }
 
     func response() -> Response {
+        var headers = self.headers
+        headers[.contentType] = Self.mediaType
+        return Response(
+            status: self.status,
+            headers: headers,
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: self.json.bytes))
+        )
+    }
+
+    static let mediaType = "application/problem+json"
+
+    var json: JSONValue {
         let errors: JSONValue? =
             self.errors.isEmpty
             ? nil
             : .array(self.errors.map { .members(["member": .string($0.member), "reason": .string($0.reason)]) })
-        let body = JSONValue.members([
+        return .members([
             "type": .string(self.type.map { "urn:pushline:problem:\($0)" } ?? "about:blank"),
             "title": .string(self.status.reasonPhrase),
             "status": .integer(self.status.code),
             "detail": .string(self.detail),
             "errors": errors,
         ])
-        var headers = self.headers
-        headers[.contentType] = "application/problem+json"
-        return Response(
-            status: self.status,
-            headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: body.bytes))
-        )
     }
 }

@@ -109,11 +109,14 @@ struct APIServer {
     private func server() throws -> HTTPServerBuilder {
         let settings = self.configuration.api
         let idle = TimeAmount.nanoseconds(Int64(settings.requestTime.inSeconds * 1e9))
-        var http1 = HTTP1Channel.Configuration(idleTimeout: idle)
-        http1.httpDecoder = HTTP1Channel.Configuration.DecoderConfiguration(
-            maxHeaderFieldSize: settings.headerSize,
-            maxHeaderListSize: settings.headerSize,
-            maxHeaderFieldCount: 100
+        let http1 = HTTP1Channel.Configuration(
+            additionalChannelHandlers: [ParserProblems(headerSize: settings.headerSize)],
+            idleTimeout: idle,
+            httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
+                maxHeaderFieldSize: settings.headerSize,
+                maxHeaderListSize: settings.headerSize,
+                maxHeaderFieldCount: ParserProblems.headerCount
+            )
         )
         guard let certificate = settings.certificateFile, let key = settings.keyFile else {
             return .http1(configuration: http1)
