@@ -21,6 +21,8 @@ package final class HTTP2Client: @unchecked Sendable {
     private var liveRuns = 0
     private var pacer: ConnectPacer
     private var isPumping = false
+    /// Its buffers serve all requests.
+    private var head = HTTP2RequestHead()
     private var tick: (task: Scheduled<Void>, isSlow: Bool)?
     /// Whether the last look came late and left deadlines alone.
     private var wasLate = false
@@ -168,11 +170,14 @@ package final class HTTP2Client: @unchecked Sendable {
         self.isPumping = true
         defer { self.isPumping = false }
         let now = NIODeadline.now()
+        var head = self.head
+        self.head = HTTP2RequestHead()
+        defer { self.head = head }
         for connection in self.connections {
             var room = connection.capacity
             guard room > 0 else { continue }
             while room > 0, let (run, index) = self.next(now: now) {
-                switch connection.submit(run, index, now: now) {
+                switch connection.submit(run, index, &head, now: now) {
                 case nil: room -= 1
                 case .invalid: self.finished(run, index, .notProcessed(.invalid))
                 case .elsewhere(let reason):

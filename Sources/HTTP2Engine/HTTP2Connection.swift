@@ -24,43 +24,23 @@ final class HTTP2Connection: @unchecked Sendable {
 
     var context: ChannelHandlerContext?
     var session: HTTP2Session?
-    private var slots: [Slot] = []
-    private var free: [Int] = []
-    private var head = HTTP2RequestHead()
+    private let slots: StreamSlots
     private var peerLimit = 1
     private var readyBy: NIODeadline
     var lastRead: NIODeadline
     private var lastUsed: NIODeadline
     private var pingSent: NIODeadline?
 
-    /// A stream's place, whose buffers are used again by later streams.
-    private struct Slot {
-        var stream: Int32 = 0
-        /// nil once the request has its outcome.
-        var run: HTTP2Run?
-        /// Held until the stream has closed, for the session points into its headers.
-        var held: HTTP2Run?
-        var index = 0
-        var expires = NIODeadline.distantFuture
-        var status = 0
-        var isComplete = false
-        var isBodySent = false
-        var headerBytes = 0
-        var headers: [HTTP2Field] = []
-        var body: [UInt8] = []
-        var requestBody: [UInt8] = []
-        var bodyOffset = 0
-    }
-
     init(client: HTTP2Client, now: NIODeadline) {
         self.client = client
+        self.slots = StreamSlots(capacity: client.configuration.maximumStreams)
         self.readyBy = now + TimeAmount(rounding: client.configuration.connectTimeout)
         self.lastRead = now
         self.lastUsed = now
     }
 
     /// How many streams are open.
-    var active: Int { self.slots.count - self.free.count }
+    var active: Int { self.slots.taken }
 
     /// How many more requests it takes now.
     var capacity: Int {
@@ -70,13 +50,18 @@ final class HTTP2Connection: @unchecked Sendable {
 
     /// Opens a stream for a request.
     ///
+    /// - Parameters:
+    ///   - run: The batch that the request belongs to.
+    ///   - index: Which of its requests.
+    ///   - head: Takes down what is the request's own; its buffers serve all requests.
+    ///   - now: The present.
     /// - Returns: nil when it is on its way, else its outcome or the wish to try elsewhere.
-    func submit(_ run: HTTP2Run, _ index: Int, now: NIODeadline) -> Refusal? {
+    func submit(_ run: HTTP2Run, _ index: Int, _ head: inout HTTP2RequestHead, now: NIODeadline) -> Refusal? {
         guard let session = self.session else { return .elsewhere("the connection is closed") }
-        self.head.reset()
-        run.batch.describe(index, &self.head)
-        guard self.head.isValid, self.head.pathLength > 0 else { return .invalid }
-        let slot = self.takeSlot()
+        head.reset()
+        run.batch.describe(index, &head)
+        guard head.isValid, head.pathLength > 0 else { return .invalid }
+        guard let slot = self.slots.take() else { return .elsewhere("the connection has no room") }
         let hasBody: Bool
         switch run.batch.body {
         case .shared(let bytes): hasBody = !bytes.isEmpty
@@ -84,8 +69,8 @@ final class HTTP2Connection: @unchecked Sendable {
             write(index, &self.slots[slot].requestBody)
             hasBody = !self.slots[slot].requestBody.isEmpty
         }
-        guard let stream = session.submit(run.batch.headers, self.head, hasBody: hasBody, slot: slot) else {
-            self.release(slot)
+        guard let stream = session.submit(run.batch.headers, head, hasBody: hasBody, slot: slot) else {
+            self.slots.release(slot)
             self.drain()
             return .elsewhere("no stream ids are left")
         }
@@ -147,30 +132,6 @@ final class HTTP2Connection: @unchecked Sendable {
         let stream = self.slots[slot].stream
         self.withSession { session throws(HTTP2SessionFault) in try session.reset(stream) }
         self.client.finished(run, self.slots[slot].index, .unanswered(.timeout))
-    }
-
-    // MARK: Slots
-
-    private func takeSlot() -> Int {
-        if let slot = self.free.popLast() { return slot }
-        self.slots.append(Slot())
-        return self.slots.count - 1
-    }
-
-    private func release(_ slot: Int) {
-        self.slots[slot].stream = 0
-        self.slots[slot].run = nil
-        self.slots[slot].held = nil
-        self.slots[slot].expires = .distantFuture
-        self.slots[slot].status = 0
-        self.slots[slot].isComplete = false
-        self.slots[slot].isBodySent = false
-        self.slots[slot].headerBytes = 0
-        self.slots[slot].bodyOffset = 0
-        self.slots[slot].requestBody.removeAll(keepingCapacity: true)
-        if !self.slots[slot].headers.isEmpty { self.slots[slot].headers = [] }
-        if !self.slots[slot].body.isEmpty { self.slots[slot].body = [] }
-        self.free.append(slot)
     }
 
     // MARK: The end
@@ -281,7 +242,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         let run = self.slots[slot].run
         let isComplete = self.slots[slot].isComplete && self.slots[slot].status >= 200
         let response = isComplete ? self.response(slot) : nil
-        self.release(slot)
+        self.slots.release(slot)
         guard let run else { return }
         if let response {
             self.answered += 1
@@ -294,10 +255,10 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     }
 
     func requestNotSent(stream: Int32, isRefused: Bool) {
-        guard let slot = self.slots.firstIndex(where: { $0.stream == stream }) else { return }
+        guard let slot = self.slots.indices.first(where: { self.slots[$0].stream == stream }) else { return }
         let index = self.slots[slot].index
         let run = self.slots[slot].run
-        self.release(slot)
+        self.slots.release(slot)
         guard let run else { return }
         if isRefused {
             self.client.refused(run, index, reason: self.goAway ?? "the connection takes no more streams")

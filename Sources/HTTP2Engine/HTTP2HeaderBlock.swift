@@ -27,6 +27,8 @@ package struct HTTP2Field: Sendable, Equatable {
     let entries: UnsafeMutableBufferPointer<nghttp2_nv>
     /// How many of ``entries`` are pseudo-headers.
     static let pseudoCount = 3
+    /// The most headers of a request, `:path` and own ones included.
+    static let maximumFields = 64
 
     /// - Parameters:
     ///   - method: Such as `POST`.

@@ -37,12 +37,13 @@ struct HTTP2SessionFault: Error {
 
     private let raw: OpaquePointer
     private let box: DelegateBox
-    private var entries: [nghttp2_nv] = unsafe []
+    /// Where the headers of a request are laid out; nghttp2 copies what it needs.
+    private let entries = UnsafeMutablePointer<nghttp2_nv>.allocate(capacity: HTTP2HeaderBlock.maximumFields)
 
-    /// What the C callbacks are handed.
+    /// What the C callbacks are handed; the connection owns its session, so it is there whenever one is called.
     private final class DelegateBox {
-        unowned let delegate: any HTTP2SessionDelegate
-        init(_ delegate: any HTTP2SessionDelegate) { self.delegate = delegate }
+        unowned(unsafe) let delegate: any HTTP2SessionDelegate
+        init(_ delegate: any HTTP2SessionDelegate) { unsafe self.delegate = delegate }
     }
 
     /// - Parameters:
@@ -78,7 +79,10 @@ struct HTTP2SessionFault: Error {
         )
     }
 
-    deinit { unsafe nghttp2_session_del(self.raw) }
+    deinit {
+        unsafe nghttp2_session_del(self.raw)
+        unsafe self.entries.deallocate()
+    }
 
     /// Takes in what came from the peer.
     func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTP2SessionFault) {
@@ -110,37 +114,41 @@ struct HTTP2SessionFault: Error {
         let id = unsafe head.bytes.withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress else { return Int32(-1) }
             let start = unsafe UnsafeMutablePointer(mutating: base)
-            unsafe self.entries.removeAll(keepingCapacity: true)
+            let shared = unsafe headers.entries.count
+            let count = shared + 1 + head.own.count
+            guard count <= HTTP2HeaderBlock.maximumFields, let first = unsafe headers.entries.baseAddress else {
+                return Int32(-1)
+            }
             let pseudo = HTTP2HeaderBlock.pseudoCount
-            unsafe self.entries.append(contentsOf: headers.entries[..<pseudo])
+            unsafe self.entries.update(from: first, count: pseudo)
             // Paths hold device tokens and own headers change with each request: neither belongs into the table.
-            unsafe self.append(":path", start, head.pathLength)
-            unsafe self.entries.append(contentsOf: headers.entries[pseudo...])
-            for field in head.own {
-                unsafe self.append(field.name, start + field.start, field.end - field.start)
+            unsafe self.entries[pseudo] = HTTP2Session.entry(":path", start, head.pathLength)
+            unsafe (self.entries + pseudo + 1).update(from: first + pseudo, count: shared - pseudo)
+            for (index, field) in head.own.enumerated() {
+                let value = unsafe start + field.start
+                unsafe self.entries[shared + 1 + index] =
+                    HTTP2Session.entry(field.name, value, field.end - field.start)
             }
             let user = unsafe UnsafeMutableRawPointer(bitPattern: slot + 1)
             guard hasBody else {
-                return unsafe nghttp2_submit_request(self.raw, nil, self.entries, self.entries.count, nil, user)
+                return unsafe nghttp2_submit_request(self.raw, nil, self.entries, count, nil, user)
             }
             var provider = unsafe nghttp2_data_provider(
                 source: nghttp2_data_source(fd: Int32(slot)),
                 read_callback: HTTP2Session.readBody
             )
-            return unsafe nghttp2_submit_request(self.raw, nil, self.entries, self.entries.count, &provider, user)
+            return unsafe nghttp2_submit_request(self.raw, nil, self.entries, count, &provider, user)
         }
         return id > 0 ? id : nil
     }
 
-    private func append(_ name: StaticString, _ value: UnsafeMutablePointer<UInt8>, _ count: Int) {
-        unsafe self.entries.append(
-            nghttp2_nv(
-                name: UnsafeMutablePointer(mutating: name.utf8Start),
-                value: value,
-                namelen: name.utf8CodeUnitCount,
-                valuelen: count,
-                flags: UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue | NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue)
-            )
+    private static func entry(_ name: StaticString, _ value: UnsafeMutablePointer<UInt8>, _ count: Int) -> nghttp2_nv {
+        unsafe nghttp2_nv(
+            name: UnsafeMutablePointer(mutating: name.utf8Start),
+            value: value,
+            namelen: name.utf8CodeUnitCount,
+            valuelen: count,
+            flags: UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue | NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue)
         )
     }
 
@@ -169,7 +177,7 @@ struct HTTP2SessionFault: Error {
 
     private static func delegate(_ user: UnsafeMutableRawPointer?) -> (any HTTP2SessionDelegate)? {
         guard let user = unsafe user else { return nil }
-        return unsafe Unmanaged<DelegateBox>.fromOpaque(user).takeUnretainedValue().delegate
+        return unsafe Unmanaged<DelegateBox>.fromOpaque(user)._withUnsafeGuaranteedRef { unsafe $0.delegate }
     }
 
     private static func slot(_ session: OpaquePointer?, _ stream: Int32) -> Int? {
