@@ -1,7 +1,6 @@
-"""The measurements. Each gives the figures of one run, with the limit that they are compared with measured in the same run."""
+"""The measurements: each gives the figures of one run, beside limits that are measured in the same run."""
 
 import json
-import os
 import subprocess
 import time
 
@@ -42,10 +41,10 @@ class Figures:
         if totals["targets"] != devices or totals["accepted"] != devices or counts[platform] != devices:
             raise Failure(f"{devices} devices were meant; the job says {totals}, the receiver {counts[platform]}")
         cpu = {name: after[name] - before[name] for name in before}
-        costs = ", ".join(f"{name} {used:.2f} s = {used / devices * 1e6:.2f} us" for name, used in cpu.items())
+        costs = ", ".join(f"{name} {used / devices * 1e6:.2f}" for name, used in cpu.items())
         self.say(
-            f"  {devices} devices in {seconds:.2f} s = {devices / seconds:,.0f}/s over {counts['connections']} connections; "
-            f"CPU a device: {sum(cpu.values()) / devices * 1e6:.2f} us ({costs})"
+            f"  {devices} devices in {seconds:.2f} s = {devices / seconds:,.0f}/s, "
+            f"{counts['connections']} connections; CPU a device {sum(cpu.values()) / devices * 1e6:.2f} us: {costs}"
         )
         return devices / seconds
 
@@ -117,7 +116,8 @@ class Figures:
         if accepted != messages or received != messages:
             raise Failure(f"{messages} messages were sent; the outcomes say {accepted}, the receiver {received}")
         costs = ", ".join(f"{name} {(after[name] - before[name]) / messages * 1e6:.1f} us" for name in before)
-        self.say(f"  {messages} messages: taken in {taken:.2f} s, done in {seconds:.2f} s; limit {limit:,.0f}/s; {costs}")
+        self.say(f"  {messages} messages: taken in {taken:.2f} s, done in {seconds:.2f} s; limit {limit:,.0f}/s")
+        self.say(f"  CPU a message: {costs}")
         return {"targeted_per_s": messages / seconds, "targeted_ratio": messages / seconds / limit}
 
     def _line(self, number):
@@ -143,7 +143,8 @@ class Figures:
         body.write_text(json.dumps({"to": {"user": registrations.user(1)}, **MESSAGE}))
         url = f"http://127.0.0.1:{plant.api.port}/api/sends"
         rate = load.http1(url, 64, self.options.seconds, plant.api.key, body)
-        self.say(f"  accepted {rate:,.0f}/s, /healthz {idle:,.0f}/s; waiting for {plant.unfinished_jobs()} sends to end")
+        unfinished = plant.unfinished_jobs()
+        self.say(f"  accepted {rate:,.0f}/s, /healthz {idle:,.0f}/s; waiting for {unfinished} sends to end")
         self._wait_for_all(600)
         return {"accept_ratio": rate / idle, "accept_per_s": rate}
 
@@ -203,9 +204,8 @@ class Figures:
     # ---- Limits ----
 
     def _limits(self, *arguments):
-        result = subprocess.run(
-            [self.plant.folder / "limits", *map(str, arguments)], capture_output=True, text=True, timeout=300, env=os.environ
-        )
+        command = [self.plant.folder / "limits", *map(str, arguments)]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if result.returncode != 0:
             raise Failure(f"the limit cannot be measured: {result.stderr.strip()}")
         return json.loads(result.stdout)

@@ -41,9 +41,9 @@ def http1(url, connections, seconds, key=None, body=None):
 
 
 def http2(receiver, paths, requests, connections, streams, headers, body, folder):
-    """Requests a second, as the receiver counts them, and what h2load took for one (reading its paths included), in seconds.
+    """Requests a second, as the receiver counts them, and the seconds of CPU that h2load took for one.
 
-    All have the same headers and body; the paths come from the file.
+    All have the same headers and body; the paths come from the file, and reading it is in h2load's time.
     """
     data = pathlib.Path(folder) / "body"
     data.write_text(body)

@@ -68,7 +68,8 @@ def fill(store, devices):
             if len(registrations) == 10_000:
                 _insert(database, registrations, links)
         _insert(database, registrations, links)
-        database.executemany("INSERT INTO tag(number, app, name) VALUES (?, ?, ?)", [(n, app, t) for t, n in tags.items()])
+        rows = [(number, app, name) for name, number in tags.items()]
+        database.executemany("INSERT INTO tag(number, app, name) VALUES (?, ?, ?)", rows)
         database.execute("COMMIT")
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 

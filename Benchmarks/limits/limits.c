@@ -34,7 +34,7 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Prints the result of a measurement that began at `start`; `times` holds when each was begun and then how long it took. */
+/* Prints the result of a measurement that began at `start`; `times` holds how long each took. */
 static void report(int64_t start, int64_t *times, size_t count) {
     const double seconds = (double)(now_ns() - start) / 1e9;
     qsort(times, count, sizeof *times, compare);
@@ -102,7 +102,8 @@ static void publish(char **argv) {
     while (confirmed < count) {
         while (sent < count && sent - confirmed < window) {
             times[sent++] = now_ns();
-            int status = amqp_basic_publish(connection, 1, amqp_empty_bytes, amqp_cstring_bytes(QUEUE), 0, 0, &properties, bytes);
+            const amqp_bytes_t queue = amqp_cstring_bytes(QUEUE);
+            int status = amqp_basic_publish(connection, 1, amqp_empty_bytes, queue, 0, 0, &properties, bytes);
             if (status != AMQP_STATUS_OK) fail("publish", amqp_error_string2(status));
         }
         const uint64_t tag = await_confirm(connection);

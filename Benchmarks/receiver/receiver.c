@@ -1,7 +1,7 @@
-/* Stands in for APNs and FCM in measurements: HTTP/2 over TLS, and every request is answered 200 as soon as it has ended.
+/* Stands in for APNs and FCM in measurements: HTTP/2 over TLS, and every request is answered 200 when it has ended.
  *
- * It must cost less than any sender, so that what is measured is the sender: one thread, one epoll, libnghttp2 and OpenSSL, no
- * memory taken or given back for a request. It judges nothing; `pushline-simulator` is the one that does.
+ * It must cost less than any sender, so that what is measured is the sender: one thread, one epoll, libnghttp2 and
+ * OpenSSL. It judges nothing; `pushline-simulator` is the one that does.
  *
  *   receiver PORT CERTIFICATE KEY        port 0 = any free one
  *
@@ -9,9 +9,11 @@
  *   counts   what was received since the last reset, and when (nanoseconds of CLOCK_MONOTONIC)
  *   sample   headers and body of the first request since the last reset
  *   reset    begins to count anew
- * A request to an APNs token that begins with TRACE says so by itself: {"arrived": number, "at": nanoseconds}, where the
- * number is the 16 hexadecimal digits behind TRACE. It ends with the end of its input, or by a signal. */
+ * A request to an APNs token that begins with TRACE says so by itself: {"arrived": number, "at": nanoseconds}, where
+ * the number is the 16 hexadecimal digits behind TRACE. It ends with the end of its input, or by a signal. */
 #define _GNU_SOURCE
+#include "counters.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -26,7 +28,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char TRACE[] = "bbbbbbbb";
@@ -35,69 +36,8 @@ enum {
     MAXIMUM_STREAMS = 1000,
     READ_SIZE = 256 * 1024,
     WRITE_SIZE = 64 * 1024,
-    RECORDS_A_WRITE = 8,
-    SAMPLE_SIZE = 16 * 1024
+    RECORDS_A_WRITE = 8
 };
-
-/* ---- What is counted ---- */
-
-/* connections are those that brought a request. */
-static struct {
-    uint64_t apns, fcm, body_bytes, connections;
-    int64_t first, last;
-} counts;
-/* How often it was begun anew. */
-static uint64_t round_number = 1;
-
-/* The first request since the last reset, as text for people and programs: "name: value" lines, and the body. */
-static struct {
-    bool is_taken;
-    int32_t stream;
-    nghttp2_session *session;
-    char headers[SAMPLE_SIZE], body[SAMPLE_SIZE];
-    size_t headers_length, body_length;
-} sample;
-
-static char cipher[64] = "";
-
-static int64_t now_ns(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
-static void json_text(const char *bytes, size_t length) {
-    putchar('"');
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)bytes[i];
-        if (c == '"' || c == '\\') printf("\\%c", c);
-        else if (c < 0x20) printf("\\u%04x", c);
-        else putchar(c);
-    }
-    putchar('"');
-}
-
-static void command(const char *word) {
-    if (!strcmp(word, "counts")) {
-        printf("{\"apns\": %" PRIu64 ", \"fcm\": %" PRIu64 ", \"body_bytes\": %" PRIu64 ", \"connections\": %" PRIu64
-               ", \"first\": %" PRId64 ", \"last\": %" PRId64 ", \"cipher\": \"%s\"}\n",
-               counts.apns, counts.fcm, counts.body_bytes, counts.connections, counts.first, counts.last, cipher);
-    } else if (!strcmp(word, "sample")) {
-        printf("{\"headers\": ");
-        json_text(sample.headers, sample.headers_length);
-        printf(", \"body\": ");
-        json_text(sample.body, sample.body_length);
-        printf("}\n");
-    } else if (!strcmp(word, "reset")) {
-        memset(&counts, 0, sizeof counts);
-        memset(&sample, 0, sizeof sample);
-        round_number++;
-        printf("{}\n");
-    } else {
-        printf("{\"error\": \"unknown word\"}\n");
-    }
-    fflush(stdout);
-}
 
 /* ---- Streams: taken from a list, and put back ---- */
 
@@ -105,7 +45,7 @@ struct stream {
     struct stream *next;
     uint8_t id[64];
     size_t id_length;
-    bool is_fcm, is_traced;
+    bool is_fcm, is_traced, is_sample;
     uint64_t number;
 };
 
@@ -143,19 +83,10 @@ static void give_stream(struct stream *stream) {
 static int on_begin(nghttp2_session *session, const nghttp2_frame *frame, void *user) {
     (void)user;
     if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-    nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, take_stream());
-    if (!sample.is_taken) {
-        sample.is_taken = true;
-        sample.session = session;
-        sample.stream = frame->hd.stream_id;
-    }
+    struct stream *stream = take_stream();
+    stream->is_sample = sample_wanted();
+    nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, stream);
     return 0;
-}
-
-static void keep(char *buffer, size_t *length, const void *bytes, size_t count) {
-    if (*length + count > SAMPLE_SIZE) return;
-    memcpy(buffer + *length, bytes, count);
-    *length += count;
 }
 
 static int digit(uint8_t c) { return c <= '9' ? c - '0' : (c | 32) - 'a' + 10; }
@@ -166,12 +97,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     (void)user;
     struct stream *stream = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     if (!stream) return 0;
-    if (sample.session == session && sample.stream == frame->hd.stream_id) {
-        keep(sample.headers, &sample.headers_length, name, name_length);
-        keep(sample.headers, &sample.headers_length, ": ", 2);
-        keep(sample.headers, &sample.headers_length, value, value_length);
-        keep(sample.headers, &sample.headers_length, "\n", 1);
-    }
+    if (stream->is_sample) sample_header(name, name_length, value, value_length);
     if (name_length == 7 && !memcmp(name, "apns-id", 7) && value_length <= sizeof stream->id) {
         memcpy(stream->id, value, value_length);
         stream->id_length = value_length;
@@ -182,17 +108,22 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
             stream->is_fcm = true;
         } else if (value_length >= start + TRACE_LENGTH + 16 && !memcmp(value + start, TRACE, TRACE_LENGTH)) {
             stream->is_traced = true;
-            for (size_t i = 0; i < 16; i++) stream->number = stream->number << 4 | (uint64_t)digit(value[start + TRACE_LENGTH + i]);
+            const uint8_t *digits = value + start + TRACE_LENGTH;
+            for (size_t i = 0; i < 16; i++) stream->number = stream->number << 4 | (uint64_t)digit(digits[i]);
         }
     }
     return 0;
 }
 
-static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data, size_t length, void *user) {
+static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data, size_t length,
+                   void *user) {
     (void)flags;
     (void)user;
     counts.body_bytes += length;
-    if (sample.session == session && sample.stream == id) keep(sample.body, &sample.body_length, data, length);
+    /* The sample is the first request. */
+    if (counts.apns + counts.fcm > 0) return 0;
+    const struct stream *stream = nghttp2_session_get_stream_user_data(session, id);
+    if (stream && stream->is_sample) sample_body(data, length);
     return 0;
 }
 
@@ -249,7 +180,6 @@ static nghttp2_session_callbacks *callbacks;
 static nghttp2_option *options;
 
 static void drop(struct connection *connection) {
-    if (sample.session == connection->session) sample.session = NULL;
     nghttp2_session_del(connection->session);
     SSL_free(connection->tls);
     close(connection->descriptor);
@@ -269,7 +199,8 @@ static bool flush_output(struct connection *connection) {
             connection->length += (size_t)count;
         }
         if (connection->offset == connection->length) return true;
-        int written = SSL_write(connection->tls, connection->output + connection->offset, (int)(connection->length - connection->offset));
+        const size_t rest = connection->length - connection->offset;
+        int written = SSL_write(connection->tls, connection->output + connection->offset, (int)rest);
         if (written <= 0) {
             int error = SSL_get_error(connection->tls, written);
             return error == SSL_ERROR_WANT_WRITE || error == SSL_ERROR_WANT_READ;
@@ -321,8 +252,8 @@ static int choose_protocol(SSL *tls, const unsigned char **out, unsigned char *o
                            unsigned int in_length, void *user) {
     (void)tls;
     (void)user;
-    return nghttp2_select_next_protocol((unsigned char **)out, out_length, in, in_length) == 1 ? SSL_TLSEXT_ERR_OK
-                                                                                                : SSL_TLSEXT_ERR_ALERT_FATAL;
+    const bool is_http2 = nghttp2_select_next_protocol((unsigned char **)out, out_length, in, in_length) == 1;
+    return is_http2 ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 static void accept_all(int listener, int epoll, SSL_CTX *tls) {
@@ -386,24 +317,6 @@ static void make_session_parts(void) {
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
     nghttp2_option_set_no_closed_streams(options, 1);
-}
-
-/* Reads commands; false at the end of the input. */
-static bool read_commands(void) {
-    static char line[256];
-    static size_t length;
-    ssize_t count = read(STDIN_FILENO, line + length, sizeof line - 1 - length);
-    if (count <= 0) return false;
-    length += (size_t)count;
-    char *end;
-    while ((end = memchr(line, '\n', length))) {
-        *end = 0;
-        command(line);
-        length -= (size_t)(end + 1 - line);
-        memmove(line, end + 1, length);
-    }
-    if (length == sizeof line - 1) length = 0;
-    return true;
 }
 
 int main(int argc, char **argv) {
