@@ -26,6 +26,8 @@ package protocol NotificationHub: Sendable {
 package enum Advance: Sendable {
     /// More is to be done, from this claim on, after a pause.
     case more(PlannerClaim, after: Duration)
+    /// There is no room for more: the windows of these services are full, or their rates used up (rule 12).
+    case full(PlannerClaim, of: [PNS], after: Duration)
     /// The hub has the whole send.
     case done
     /// Another planner has the job, or it was stopped.

@@ -11,8 +11,6 @@ package struct EmbeddedHub: NotificationHub {
 
     /// The pace of planning.
     package struct Configuration: Sendable {
-        /// The most batches that are open at once for an app, service and priority (rule 12).
-        package var window = 16
         /// How long a batch may be with the broker and a worker before it is published again (rule 1).
         package var batchLease: Duration = .seconds(45 * 60)
         /// How long a planner may be silent before another takes its job over.
@@ -74,9 +72,11 @@ package struct EmbeddedHub: NotificationHub {
         var claim = claim
         while true {
             var isBlocked = true
+            /// When there is room in the first of the lanes.
+            var room: Duration?
             for index in claim.lanes.indices where !claim.lanes[index].isDone {
                 switch try await self.planLane(index, of: claim, spec: spec) {
-                case .windowIsFull: continue
+                case .full(let wait): room = min(room ?? wait, wait)
                 case .lost: return .lost
                 case .planned: return .done
                 case .wrote(let next, let wasPublished):
@@ -85,7 +85,9 @@ package struct EmbeddedHub: NotificationHub {
                     if !wasPublished { return .more(claim, after: self.configuration.brokerPause) }
                 }
             }
-            if isBlocked { return .more(claim, after: self.configuration.windowPause) }
+            if isBlocked, let room {
+                return .full(claim, of: claim.lanes.filter { !$0.isDone }.map(\.pns), after: room)
+            }
             if ContinuousClock.now >= end { return .more(claim, after: .zero) }
         }
     }
@@ -105,13 +107,14 @@ package struct EmbeddedHub: NotificationHub {
                 messages.append((message, batch.key))
             }
         }
-        _ = try await self.publish(messages)
+        _ = try await self.publish(messages, isRepeat: true)
     }
 
     // MARK: Planning
 
     private enum LaneStep {
-        case windowIsFull
+        /// No room in the lane's window; look again after that time.
+        case full(Duration)
         case lost
         case planned
         case wrote(PlannerClaim, wasPublished: Bool)
@@ -121,11 +124,11 @@ package struct EmbeddedHub: NotificationHub {
     private func planLane(_ index: Int, of claim: PlannerClaim, spec: AppSpec) async throws -> LaneStep {
         var lane = claim.lanes[index]
         let job = claim.job
-        let open = try await self.store.openBatches(app: job.app, pns: lane.pns, priority: job.priority)
-        let room = self.configuration.window - open
-        guard room > 0 else { return .windowIsFull }
+        let kind: FeedKind = lane.nextPage == 0 ? .first : .page
+        let room = try await self.store.room(for: kind, app: job.app, pns: lane.pns, priority: job.priority)
+        guard room.devices > 0 else { return .full(max(room.wait ?? .zero, self.configuration.windowPause)) }
 
-        let limit = room * DeliverBatch.maximumDevices
+        let limit = room.devices
         let audience = try await self.store.audience(
             of: claim.request.audience,
             app: job.app,
@@ -146,7 +149,11 @@ package struct EmbeddedHub: NotificationHub {
             lease: self.configuration.plannerLease,
             grace: self.configuration.grace
         )
-        guard result != .lost else { return .lost }
+        switch result {
+        case .lost: return .lost
+        case .noRoom: return .full(self.configuration.windowPause)
+        case .more, .planned: break
+        }
 
         var messages: [(message: OutgoingMessage, key: BatchKey)] = []
         for page in pages.pages {
@@ -161,7 +168,7 @@ package struct EmbeddedHub: NotificationHub {
                 messages.append((message, key))
             }
         }
-        let wasPublished = try await self.publish(messages)
+        let wasPublished = try await self.publish(messages, isRepeat: false)
         if result == .planned { return .planned }
         var lanes = claim.lanes
         lanes[index] = lane
@@ -205,8 +212,15 @@ package struct EmbeddedHub: NotificationHub {
 
     /// Publishes batches and says in the store which are at the broker; the sweeper sees to the others.
     ///
+    /// - Parameters:
+    ///   - batches: The batches.
+    ///   - isRepeat: Their devices were not counted for the rate limit when they were planned, or are sent to again.
     /// - Returns: Whether all are.
-    private func publish(_ batches: [(message: OutgoingMessage, key: BatchKey)]) async throws -> Bool {
+    /// - Throws: `StoreError`.
+    private func publish(
+        _ batches: [(message: OutgoingMessage, key: BatchKey)],
+        isRepeat: Bool
+    ) async throws -> Bool {
         guard !batches.isEmpty else { return true }
         let results = await self.broker.publish(batches.map(\.message), deadline: self.configuration.publishDeadline)
         let published = zip(batches, results).filter { $0.1.isPublished }.map(\.0.key)
@@ -217,7 +231,11 @@ package struct EmbeddedHub: NotificationHub {
             )
         }
         if !published.isEmpty {
-            try await self.store.markPublished(batches: published, lease: self.configuration.batchLease)
+            try await self.store.markPublished(
+                batches: published,
+                lease: self.configuration.batchLease,
+                isRepeat: isRepeat
+            )
         }
         return published.count == batches.count
     }
@@ -277,7 +295,14 @@ struct Undeliverable: Error, Equatable {
 
 extension PlannerClaim {
     fileprivate func with(lanes: [PlanLane]) -> PlannerClaim {
-        PlannerClaim(job: self.job, request: self.request, epoch: self.epoch, lanes: lanes, waiter: self.waiter)
+        PlannerClaim(
+            job: self.job,
+            request: self.request,
+            epoch: self.epoch,
+            lanes: lanes,
+            waiter: self.waiter,
+            claims: self.claims
+        )
     }
 }
 

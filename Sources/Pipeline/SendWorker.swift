@@ -20,16 +20,16 @@ package struct SendWorker: Service {
     /// Bounds the jobs that are claimed and not yet planned: they wait in memory between their slices.
     private let claims: WeightedGate
     private let inWork = JobsInWork()
+    private let waiting: WaitingPlanners
 
     /// How long a slice may take.
     private static let slice = Duration.milliseconds(200)
     /// How long a planner may be silent (rule 1).
     private static let lease = Duration.seconds(60)
-    /// A job whose planning was begun more often than any run of restarts explains, and never came to a first page, kills its
-    /// planners.
-    private static let epochLimit = 50
-    /// How seldom a job is looked at that cannot go on.
-    private static let longestPause = Duration.seconds(1)
+    /// A job whose planning was begun more often than any run of restarts explains, and came nowhere, kills its planners.
+    private static let claimLimit = 50
+    /// The longest that a job which was given back rests before it is looked at again.
+    private static let longestRest = Duration.seconds(5)
 
     /// - Parameters:
     ///   - hub: Where sends go.
@@ -53,6 +53,7 @@ package struct SendWorker: Service {
         self.concurrency = concurrency
         self.logger = logger
         self.claims = WeightedGate(places: concurrency * 64)
+        self.waiting = WaitingPlanners(places: concurrency * 8)
     }
 
     package func run() async throws {
@@ -117,16 +118,17 @@ package struct SendWorker: Service {
         // From here on the claim's lease brings the job back if this process dies (rule 1).
         await subscription.acknowledge([delivery])
         guard let claim else { return }
-        if claim.epoch > Self.epochLimit, claim.lanes.allSatisfy({ $0.nextPage == 0 && !$0.isDone }) {
-            let reason = "its planning was begun \(claim.epoch) times without an end"
+        if claim.claims > Self.claimLimit {
+            let reason = "its planning was begun \(claim.claims) times without an end"
             let waiter = try await patience.run { try await self.store.abandon(claim, reason: reason) }
             return await EventSender(broker: self.broker).notify(waiter, of: id)
         }
-        let isRepeat = delivery.deliveryCount > 0 || claim.epoch > PoisonLimit.starts
+        let isRepeat = delivery.deliveryCount > 0 || claim.claims > PoisonLimit.starts
         try await self.plan(claim, isRepeat: isRepeat, slices: slices, patience: patience, logger: logger)
     }
 
-    /// Advances a claimed job until the hub has it, slice by slice, so that no job holds a place for long.
+    /// Advances a claimed job until the hub has it, slice by slice, so that no job holds a place for long; one that cannot go on
+    /// is given back.
     private func plan(
         _ claim: PlannerClaim,
         isRepeat: Bool,
@@ -136,32 +138,37 @@ package struct SendWorker: Service {
     ) async throws {
         var claim = claim
         var extended = ContinuousClock.now
+        var stay = self.waiting.stay(app: claim.job.app, priority: claim.job.priority)
+        defer { stay.end() }
         let events = EventSender(broker: self.broker)
         var waiter = claim.waiter
         var isAlone = isRepeat
-        /// Grows while the job cannot go on, so that many that wait for room cost little.
-        var idle = Duration.zero
         while true {
             if Task.isShuttingDownGracefully {
                 // Due at once: another planner takes over without waiting for the lease.
-                let current = claim
-                _ = try await patience.run { try await self.store.extend(current, lease: .zero) }
-                return
+                return try await self.release(claim, waitingFor: [], pause: .zero, patience: patience)
             }
-            let pause: Duration
+            var pause = Duration.zero
+            /// What the job waits for where it came no further.
+            var obstacles: [PNS]?
             do {
                 let advance = try await self.slice(of: claim, alone: isAlone, in: slices)
                 isAlone = false
                 // The hub's answer stands in the row now: whoever waits may look.
                 await events.notify(waiter, of: claim.job.id)
                 waiter = nil
+                let next: PlannerClaim
                 switch advance {
                 case .done, .lost: return
-                case .more(let next, let after):
-                    idle = next.lanes == claim.lanes ? min(max(idle * 2, after), Self.longestPause) : .zero
-                    pause = max(after, idle)
-                    claim = next
+                case .more(let after, let wait): (next, pause) = (after, wait)
+                case .full(let after, let services, let wait): (next, pause, obstacles) = (after, wait, services)
                 }
+                if next.lanes != claim.lanes {
+                    stay.end()
+                } else if pause > .zero, obstacles == nil {
+                    obstacles = []
+                }
+                claim = next
             } catch let error as HubError where error.code == .refused {
                 logger.warning("The hub took nothing", metadata: ["error": "\(error)"])
                 let current = claim
@@ -169,7 +176,7 @@ package struct SendWorker: Service {
                 return await events.notify(waiting, of: claim.job.id)
             } catch let error as HubError {
                 logger.warning("The hub cannot answer; planning waits", metadata: ["error": "\(error)"])
-                pause = error.retryAfter ?? .seconds(2)
+                (pause, obstacles) = (error.retryAfter ?? .seconds(2), [])
             } catch let error as StoreError where error.code == .unavailable {
                 logger.warning("The store takes nothing; planning waits", metadata: ["error": "\(error)"])
                 try await Task.sleep(for: .seconds(1))
@@ -179,7 +186,12 @@ package struct SendWorker: Service {
                     return
                 }
                 claim = fresh
-                pause = .zero
+            }
+            if let obstacles {
+                guard let longer = stay.prolong(pause) else {
+                    return try await self.release(claim, waitingFor: obstacles, pause: pause, patience: patience)
+                }
+                pause = longer
             }
             if pause > .zero { try await Task.sleep(for: pause) }
             if extended.duration(to: .now) > Self.lease / 4 {
@@ -189,6 +201,20 @@ package struct SendWorker: Service {
                 }
                 extended = .now
             }
+        }
+    }
+
+    /// Gives a job back, and forgets it.
+    private func release(
+        _ claim: PlannerClaim,
+        waitingFor services: [PNS],
+        pause: Duration,
+        patience: StorePatience
+    ) async throws {
+        // Room in a window is noticed when it comes; for all else the pause is kept.
+        let pause = services.isEmpty ? min(pause, Self.longestRest) : .zero
+        _ = try await patience.run {
+            try await self.store.release(claim, waitingFor: services, pause: pause)
         }
     }
 

@@ -129,9 +129,9 @@ package struct Sweeper: Service {
             )
         }
         let results = await self.broker.publish(messages, deadline: .seconds(10))
-        let published = zip(jobs, results).filter { $0.1.isPublished }.map(\.0.id)
+        let published = zip(jobs, results).filter { $0.1.isPublished }.map(\.0)
         if !published.isEmpty {
-            try await self.store.markPublished(jobs: published, lease: self.configuration.jobLease)
+            try await self.store.markPublished(due: published, lease: self.configuration.jobLease)
         }
         Counter(label: "pushline.sweeper.published", dimensions: [("what", "job")]).increment(by: published.count)
         // A broker that does not take all is not asked again at once.

@@ -64,6 +64,16 @@ package struct AppSpec: Codable, Sendable, Equatable {
         self.registrationLifetimeDays = registrationLifetimeDays
     }
 
+    /// The most devices to send to in a second through that service, over all jobs and workers; nil = as fast as it goes.
+    package func devicesPerSecond(for pns: PNS) -> Int? {
+        switch pns {
+        case .apns: self.apns?.devicesPerSecond
+        case .fcm: self.fcm?.devicesPerSecond
+        case .wns: self.wns?.devicesPerSecond
+        case .mpns: nil
+        }
+    }
+
     /// Token-based credentials for APNs.
     package struct APNs: Codable, Sendable, Equatable {
         /// The `.p8` file: an EC P-256 private key, PKCS#8 PEM.
@@ -76,6 +86,8 @@ package struct AppSpec: Codable, Sendable, Equatable {
         package var endpoint: String
         /// Certificates to trust instead of the system's, PEM; for simulators.
         package var trustFile: String?
+        /// The most devices to send to in a second; nil = as fast as it goes.
+        package var devicesPerSecond: Int?
 
         package static let production = "https://api.push.apple.com"
         package static let sandbox = "https://api.sandbox.push.apple.com"
@@ -86,7 +98,8 @@ package struct AppSpec: Codable, Sendable, Equatable {
             teamID: String,
             topic: String,
             endpoint: String = APNs.production,
-            trustFile: String? = nil
+            trustFile: String? = nil,
+            devicesPerSecond: Int? = nil
         ) {
             self.keyFile = keyFile
             self.keyID = keyID
@@ -94,6 +107,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
             self.topic = topic
             self.endpoint = endpoint
             self.trustFile = trustFile
+            self.devicesPerSecond = devicesPerSecond
         }
     }
 
@@ -103,13 +117,21 @@ package struct AppSpec: Codable, Sendable, Equatable {
         package var serviceAccountFile: String
         package var endpoint: String
         package var trustFile: String?
+        /// The most devices to send to in a second; nil = as fast as it goes.
+        package var devicesPerSecond: Int?
 
         package static let production = "https://fcm.googleapis.com"
 
-        package init(serviceAccountFile: String, endpoint: String = FCM.production, trustFile: String? = nil) {
+        package init(
+            serviceAccountFile: String,
+            endpoint: String = FCM.production,
+            trustFile: String? = nil,
+            devicesPerSecond: Int? = nil
+        ) {
             self.serviceAccountFile = serviceAccountFile
             self.endpoint = endpoint
             self.trustFile = trustFile
+            self.devicesPerSecond = devicesPerSecond
         }
     }
 
@@ -125,6 +147,8 @@ package struct AppSpec: Codable, Sendable, Equatable {
         /// Beginnings of channel URIs that are taken besides `https` hosts under `notify.windows.com`; for simulators.
         package var channelPrefixes: [String]
         package var trustFile: String?
+        /// The most devices to send to in a second; nil = as fast as it goes.
+        package var devicesPerSecond: Int?
 
         package static let scope = "https://wns.windows.com/.default"
 
@@ -134,7 +158,8 @@ package struct AppSpec: Codable, Sendable, Equatable {
             tokenURL: String,
             scope: String = WNS.scope,
             channelPrefixes: [String] = [],
-            trustFile: String? = nil
+            trustFile: String? = nil,
+            devicesPerSecond: Int? = nil
         ) {
             self.clientID = clientID
             self.clientSecretFile = clientSecretFile
@@ -142,6 +167,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
             self.scope = scope
             self.channelPrefixes = channelPrefixes
             self.trustFile = trustFile
+            self.devicesPerSecond = devicesPerSecond
         }
     }
 

@@ -21,18 +21,23 @@ package protocol JobStore: Sendable {
 
     /// Says that messages for these jobs are at the broker: they are due again when the lease lapses (rule 1).
     ///
-    /// A job that has moved on since is left as it is.
+    /// A job that a planner has taken since is left as it is.
     func markPublished(jobs: [JobID], lease: Duration) async throws
+
+    /// Says the same of jobs that were due, unless a planner has taken them since.
+    func markPublished(due jobs: [DueJob], lease: Duration) async throws
 
     /// Has a job that is to be worked on later wait: whatever lease it has, it is due after `pause`.
     func postpone(_ job: JobID, by pause: Duration) async throws
 
-    /// Unfinished jobs that nobody seems to be at, most urgent first, then the longest due (rule 12).
+    /// Unfinished jobs that nobody seems to be at: most urgent first, of each app its share, the longest due first (rule 12).
+    ///
+    /// Of jobs that were given back because their windows are full, as many as there is room for now.
     ///
     /// - Parameters:
-    ///   - overdue: How long past its due time a job must be.
+    ///   - overdue: How long past its due time a job must be that was not given back.
     ///   - limit: The most to return.
-    /// - Returns: At most that many jobs.
+    /// - Returns: At most about that many jobs.
     /// - Throws: ``StoreError``.
     func dueJobs(overdue: Duration, limit: Int) async throws -> [DueJob]
 
@@ -243,8 +248,11 @@ package struct DueJob: Sendable, Equatable {
     package let kind: JobKind
     package let priority: Priority
     package let traceparent: String?
+    /// How often a planner has taken it.
+    package let epoch: Int
 
-    package init(id: JobID, app: AppID, kind: JobKind, priority: Priority, traceparent: String?) {
+    package init(id: JobID, app: AppID, kind: JobKind, priority: Priority, traceparent: String?, epoch: Int = 0) {
+        self.epoch = epoch
         self.id = id
         self.app = app
         self.kind = kind

@@ -13,6 +13,16 @@ package protocol PlanStore: Sendable {
     /// - Returns: false when the claim is no longer the latest.
     func extend(_ claim: PlannerClaim, lease: Duration) async throws -> Bool
 
+    /// Gives a job back that cannot go on: another planner may take it when it is due (rule 12).
+    ///
+    /// - Parameters:
+    ///   - claim: The job.
+    ///   - services: Those whose windows are in its way: it is due when there is room in one of them.
+    ///   - pause: How long it is not due at all.
+    /// - Returns: false when the claim is no longer the latest.
+    /// - Throws: ``StoreError``.
+    func release(_ claim: PlannerClaim, waitingFor services: [PNS], pause: Duration) async throws -> Bool
+
     /// The registrations of the audience with rows in `(after, through]`, in row order, at most `limit`.
     ///
     /// A page may end before its limit and before `through`, even without a row: an audience that is thin in a wide range is
@@ -39,6 +49,8 @@ package protocol PlanStore: Sendable {
     /// lanes are done the job is planned, and final when nothing is open. Batches are due after `grace` until they are
     /// marked published. Sets the job's hub state: Enqueued with the first batch, NoTargetFound when it is planned without
     /// any.
+    ///
+    /// The devices count for the rate limit with the commit.
     func commit(_ step: PlanStep, of claim: PlannerClaim, lease: Duration, grace: Duration) async throws -> PlanResult
 
     /// Ends a job of which the hub took nothing.
@@ -47,12 +59,19 @@ package protocol PlanStore: Sendable {
     func abandon(_ claim: PlannerClaim, reason: String) async throws -> String?
 
     /// Says that messages for these batches are at the broker.
-    func markPublished(batches: [BatchKey], lease: Duration) async throws
+    ///
+    /// - Parameters:
+    ///   - batches: The batches.
+    ///   - lease: When they are due again.
+    ///   - isRepeat: They were published before, or carried: their devices count for the rate limit once more.
+    /// - Throws: ``StoreError``.
+    func markPublished(batches: [BatchKey], lease: Duration, isRepeat: Bool) async throws
 
-    /// How many batches of that app, service and priority are open and published: what the planner's window counts.
-    func openBatches(app: AppID, pns: PNS, priority: Priority) async throws -> Int
+    /// What may be fed now to a service, for an app and priority (rule 12).
+    func room(for kind: FeedKind, app: AppID, pns: PNS, priority: Priority) async throws -> FeedRoom
 
-    /// Open batches that should be at the broker and seem not to be, most urgent first, then the longest due.
+    /// Open batches that should be at the broker and seem not to be: most urgent first, and of each app and service as many as
+    /// its window has room for, the longest due first.
     func dueBatches(limit: Int) async throws -> [DueBatch]
 }
 
@@ -65,13 +84,16 @@ package struct PlannerClaim: Sendable {
     package let lanes: [PlanLane]
     /// The routing key of the process that waits for the hub's answer.
     package let waiter: String?
+    /// How often it was claimed, this time included, since its planning last came anywhere.
+    package let claims: Int
 
-    package init(job: Job, request: SendRequest, epoch: Int, lanes: [PlanLane], waiter: String?) {
+    package init(job: Job, request: SendRequest, epoch: Int, lanes: [PlanLane], waiter: String?, claims: Int) {
         self.job = job
         self.request = request
         self.epoch = epoch
         self.lanes = lanes
         self.waiter = waiter
+        self.claims = claims
     }
 }
 
@@ -145,6 +167,8 @@ package enum PlanResult: Sendable, Equatable {
     case more
     /// Written; that was the last.
     case planned
+    /// Another planner was faster and has used up the rate limit: nothing was written.
+    case noRoom
     /// Someone else has claimed the job, or it was stopped: nothing was written.
     case lost
 }

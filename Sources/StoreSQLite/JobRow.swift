@@ -8,7 +8,7 @@ struct JobRow {
     static let columns = """
         job.sequence, job.id, app.name, job.user, job.key, job.priority, job.work, job.state, job.hub_state, job.result,
         job.reason, job.accepted, job.started, job.finished, job.expires, job.due, job.planned, job.traceparent, job.waiter,
-        job.planner_epoch
+        job.planner_epoch, job.claims
         """
     static let source = "job JOIN app ON app.number = job.app"
 
@@ -32,6 +32,7 @@ struct JobRow {
     let traceparent: String?
     let waiter: String?
     let epoch: Int
+    let claims: Int
 
     init(_ row: Row) throws {
         self.sequence = row[0]
@@ -54,6 +55,7 @@ struct JobRow {
         self.traceparent = row[17]
         self.waiter = row[18]
         self.epoch = row[19]
+        self.claims = row[20]
     }
 
     /// The job as it is shown.

@@ -7,13 +7,15 @@ extension SQLiteStore: AppStore {
     package func apply(_ spec: AppSpec, to app: AppID) async throws -> Bool {
         let text = try StoredJSON.text(spec)
         return try await self.write { context in
-            try context.database.change(
+            let changes = try context.database.change(
                 """
                 INSERT INTO app(name, spec) VALUES (?, ?)
                 ON CONFLICT (name) DO UPDATE SET spec = excluded.spec WHERE spec IS NOT excluded.spec
                 """,
                 [app.name, text]
-            ) > 0
+            )
+            if changes > 0 { try context.setLimits(spec, app: context.database.ensureNumber(of: app)) }
+            return changes > 0
         }
     }
 

@@ -50,13 +50,21 @@ extension SQLiteStore: JobStore {
     }
 
     package func markPublished(jobs: [JobID], lease: Duration) async throws {
+        try await self.markPublished(jobs.map { ($0, 0) }, lease: lease)
+    }
+
+    package func markPublished(due jobs: [DueJob], lease: Duration) async throws {
+        try await self.markPublished(jobs.map { ($0.id, $0.epoch) }, lease: lease)
+    }
+
+    private func markPublished(_ jobs: [(id: JobID, epoch: Int)], lease: Duration) async throws {
         guard !jobs.isEmpty else { return }
         try await self.write { context in
             for job in jobs {
-                // A planner may have taken it already: its longer lease stays.
+                // A planner that took it meanwhile has given it a lease, or has given it back: that stays.
                 try context.database.run(
-                    "UPDATE job SET due = max(due, ?) WHERE id = ? AND due IS NOT NULL",
-                    [context.now + lease.milliseconds, job.blob]
+                    "UPDATE job SET due = max(due, ?) WHERE id = ? AND planner_epoch = ? AND due IS NOT NULL",
+                    [context.now + lease.milliseconds, job.id.blob, job.epoch]
                 )
             }
         }
@@ -68,31 +76,6 @@ extension SQLiteStore: JobStore {
                 "UPDATE job SET due = ? WHERE id = ? AND due IS NOT NULL",
                 [context.now + pause.milliseconds, job.blob]
             )
-        }
-    }
-
-    package func dueJobs(overdue: Duration, limit: Int) async throws -> [DueJob] {
-        let before = self.clock.now - overdue.milliseconds
-        return try await self.read { database in
-            var found: [DueJob] = []
-            for priority in Priority.allCases.sorted() where found.count < limit {
-                found += try database.all(
-                    """
-                    SELECT job.id, app.name, job.kind, job.traceparent FROM job JOIN app ON app.number = job.app
-                    WHERE job.priority = ? AND job.due <= ? ORDER BY job.due LIMIT ?
-                    """,
-                    [priority.rank, before, limit - found.count]
-                ) { row in
-                    DueJob(
-                        id: try JobID(blob: row[0]),
-                        app: try AppID(stored: row[1]),
-                        kind: try JobKind(number: row[2]),
-                        priority: priority,
-                        traceparent: row[3]
-                    )
-                }
-            }
-            return found
         }
     }
 

@@ -1,6 +1,4 @@
-import Foundation
 import GRDB
-import Logging
 package import PushModel
 package import Store
 
@@ -10,7 +8,8 @@ extension SQLiteStore: PlanStore {
             let database = context.database
             let claimed = try database.change(
                 """
-                UPDATE job SET planner_epoch = planner_epoch + 1, state = 2, started = coalesce(started, ?1), due = ?2
+                UPDATE job SET planner_epoch = planner_epoch + 1, claims = claims + 1, waits = 0, state = 2,
+                    started = coalesce(started, ?1), due = ?2
                 WHERE id = ?3 AND kind = ?4 AND planned = 0 AND state IN (1, 2)
                 """,
                 [
@@ -27,13 +26,29 @@ extension SQLiteStore: PlanStore {
                 request: request,
                 epoch: row.epoch,
                 lanes: lanes,
-                waiter: row.waiter
+                waiter: row.waiter,
+                claims: row.claims
             )
         }
     }
 
     package func extend(_ claim: PlannerClaim, lease: Duration) async throws -> Bool {
         try await self.write { try $0.hold(claim, lease: lease) }
+    }
+
+    package func release(_ claim: PlannerClaim, waitingFor services: [PNS], pause: Duration) async throws -> Bool {
+        try await self.write { context in
+            try context.database.change(
+                """
+                UPDATE job SET due = ?, waits = ?, claims = 0
+                WHERE sequence = ? AND planner_epoch = ? AND planned = 0 AND state = 2
+                """,
+                [
+                    context.now + pause.milliseconds, context.waits(of: claim, for: services), claim.job.sequence,
+                    claim.epoch,
+                ]
+            ) > 0
+        }
     }
 
     package func commit(
@@ -44,7 +59,13 @@ extension SQLiteStore: PlanStore {
     ) async throws -> PlanResult {
         try await self.write { context in
             guard try context.hold(claim, lease: lease) else { return .lost }
-            try context.insert(step, of: claim, due: context.now + grace.milliseconds)
+            let app = try context.database.ensureNumber(of: claim.job.app)
+            let devices = step.batches.reduce(0) { $0 + $1.size }
+            let (pns, priority) = (step.lane.pns, claim.job.priority)
+            guard try context.feed(devices, app: app, pns: pns, priority: priority, isOwed: false) else {
+                return .noRoom
+            }
+            try context.insert(step, of: claim, app: app, due: context.now + grace.milliseconds)
             let job = claim.job.sequence
             guard try !context.database.exists("SELECT 1 FROM lane WHERE job = ? AND done = 0", [job]) else {
                 return .more
@@ -67,56 +88,28 @@ extension SQLiteStore: PlanStore {
         }
     }
 
-    package func markPublished(batches: [BatchKey], lease: Duration) async throws {
+    package func markPublished(batches: [BatchKey], lease: Duration, isRepeat: Bool) async throws {
         guard !batches.isEmpty else { return }
         try await self.write { context in
             for key in batches {
                 guard let job = try context.database.sequence(of: key.job) else { continue }
-                try context.database.run(
+                let batch = try context.database.first(
                     """
                     UPDATE batch SET published = 1, due = ?
                     WHERE job = ? AND pns = ? AND page = ? AND attempt = ? AND open = 1 AND due IS NOT NULL
+                    RETURNING app, priority, size
                     """,
                     [context.now + lease.milliseconds, job, key.pns.number, key.page, key.attempt]
+                ) { (app: $0[0] as Int64, priority: try Priority(number: $0[1]), size: $0[2] as Int) }
+                guard isRepeat, let batch else { continue }
+                _ = try context.feed(
+                    batch.size,
+                    app: batch.app,
+                    pns: key.pns,
+                    priority: batch.priority,
+                    isOwed: true
                 )
             }
-        }
-    }
-
-    package func openBatches(app: AppID, pns: PNS, priority: Priority) async throws -> Int {
-        try await self.read { database in
-            guard let number = try database.number(of: app) else { return 0 }
-            return try database.first(
-                "SELECT count(*) FROM batch WHERE app = ? AND pns = ? AND priority = ? AND open = 1 AND published = 1",
-                [number, pns.number, priority.rank]
-            ) { $0[0] as Int } ?? 0
-        }
-    }
-
-    package func dueBatches(limit: Int) async throws -> [DueBatch] {
-        let clock = self.clock
-        let logger = self.logger
-        let now = clock.now
-        return try await self.read { database in
-            var jobs: [Int64: (job: Job, request: SendRequest)] = [:]
-            var found: [DueBatch] = []
-            for priority in Priority.allCases.sorted() where found.count < limit {
-                for row in try database.dueBatchRows(priority: priority, before: now, limit: limit - found.count) {
-                    do {
-                        if jobs[row.job] == nil, let job = try database.jobRow(sequence: row.job),
-                            case .send(let request) = job.work
-                        {
-                            jobs[row.job] = (try job.job(in: database, clock: clock), request)
-                        }
-                        guard let (job, request) = jobs[row.job] else { continue }
-                        found.append(try row.batch(job: job, request: request, now: now))
-                    } catch let error as StoreError {
-                        // As another release wrote it, perhaps. Its job ends with its expiry; the others go on.
-                        logger.debug("A due batch cannot be read", metadata: ["store.error": "\(error)"])
-                    }
-                }
-            }
-            return found
         }
     }
 }
@@ -143,9 +136,8 @@ extension WriteContext {
         ) > 0
     }
 
-    fileprivate func insert(_ step: PlanStep, of claim: PlannerClaim, due: Int64) throws {
+    fileprivate func insert(_ step: PlanStep, of claim: PlannerClaim, app: Int64, due: Int64) throws {
         let job = claim.job.sequence
-        let app = try self.database.ensureNumber(of: claim.job.app)
         let lane = step.lane
         for batch in step.batches {
             try self.database.run(
@@ -160,9 +152,12 @@ extension WriteContext {
             )
         }
         try self.database.run(
-            "UPDATE lane SET after = ?, next_page = ?, done = ? WHERE job = ? AND pns = ?",
-            [lane.after, lane.nextPage, lane.isDone, job, lane.pns.number]
+            "UPDATE lane SET after = ?, next_page = ?, done = ?, devices = devices + ? WHERE job = ? AND pns = ?",
+            [
+                lane.after, lane.nextPage, lane.isDone, step.batches.reduce(0) { $0 + $1.size }, job, lane.pns.number,
+            ]
         )
+        try self.database.run("UPDATE job SET claims = 0 WHERE sequence = ?", [job])
         if !step.batches.isEmpty {
             try self.database.run(
                 "UPDATE job SET hub_state = 'Enqueued' WHERE sequence = ? AND hub_state IS NULL",
@@ -210,52 +205,5 @@ extension Database {
                 isDone: row[4]
             )
         }
-    }
-
-    fileprivate func dueBatchRows(priority: Priority, before: Int64, limit: Int) throws -> [DueBatchRow] {
-        try self.all(
-            """
-            SELECT job, pns, page, attempt, from_id, to_id, due, carried FROM batch
-            WHERE priority = ? AND open = 1 AND due <= ? ORDER BY due LIMIT ?
-            """,
-            [priority.rank, before, limit],
-            read: DueBatchRow.init
-        )
-    }
-}
-
-/// A row of the table `batch` that is to be published.
-private struct DueBatchRow {
-    let job: Int64
-    let pns: PNS
-    let page: Int
-    let attempt: Int
-    let from: Int64
-    let to: Int64
-    let due: Int64
-    let carried: Data?
-
-    init(_ row: Row) throws {
-        self.job = row[0]
-        self.pns = try PNS(number: row[1])
-        self.page = row[2]
-        self.attempt = row[3]
-        self.from = row[4]
-        self.to = row[5]
-        self.due = row[6]
-        self.carried = row[7]
-    }
-
-    func batch(job: Job, request: SendRequest, now: Int64) throws -> DueBatch {
-        DueBatch(
-            key: BatchKey(job: job.id, pns: self.pns, page: self.page, attempt: self.attempt),
-            app: job.app,
-            job: job,
-            request: request,
-            from: self.from,
-            to: self.to,
-            carried: try self.carried.map(CarriedList.decode) ?? [],
-            overdue: .milliseconds(now - self.due)
-        )
     }
 }

@@ -4,7 +4,7 @@ import GRDB
 package import Logging
 import NIOConcurrencyHelpers
 import PushModel
-import Store
+package import Store
 
 /// The store in a SQLite file on a local disk of one host, for any number of processes of that host (rule 8).
 ///
@@ -18,6 +18,8 @@ package final class SQLiteStore: Sendable {
         package var path: String
         /// So many unfinished jobs are taken; nil = any number.
         package var maximumBacklog: Int?
+        /// How much of an app may be under way to a push service at each priority.
+        package var window = FeedWindow()
         /// Connections for reading.
         package var readers: Int
         /// How long a write waits for other processes before it is given up.

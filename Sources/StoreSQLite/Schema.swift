@@ -11,6 +11,7 @@ enum Schema {
         migrator.registerMigration("3 jobs") { try $0.execute(sql: self.jobs) }
         migrator.registerMigration("4 batches and outcomes") { try $0.execute(sql: self.batches) }
         migrator.registerMigration("5 contents") { try $0.execute(sql: self.contents) }
+        migrator.registerMigration("7 feeding and schedule") { try $0.execute(sql: self.feeding) }
         return migrator
     }
 
@@ -258,5 +259,45 @@ enum Schema {
             read INTEGER,
             PRIMARY KEY (app, id)
         ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let feeding = """
+        -- What a planner waits for that gave the job back: bits of services, and 1 where it has planned before; 0 = nothing.
+        ALTER TABLE job ADD COLUMN waits INTEGER NOT NULL DEFAULT 0;
+        -- How often it was claimed since its planning last came anywhere.
+        ALTER TABLE job ADD COLUMN claims INTEGER NOT NULL DEFAULT 0;
+        -- Of a job that is to start later: when, by the wall clock.
+        ALTER TABLE job ADD COLUMN starts_at INTEGER;
+        DROP INDEX job_due;
+        CREATE INDEX job_due ON job(priority, app, waits, due) WHERE due IS NOT NULL;
+        CREATE INDEX job_starts ON job(starts_at) WHERE state = 0;
+
+        -- published: 0 = not at the broker, 1 = at the broker, -1 = a worker gave it back until it is due.
+        DROP INDEX batch_window;
+        CREATE INDEX batch_window ON batch(app, pns, priority, open, published, size)
+            WHERE open = 1 AND published IN (-1, 1);
+        DROP INDEX batch_due;
+        CREATE INDEX batch_due ON batch(priority, app, pns, published, due) WHERE open = 1 AND due IS NOT NULL;
+        -- How many devices the lane's batches had when they were planned.
+        ALTER TABLE lane ADD COLUMN devices INTEGER NOT NULL DEFAULT 0;
+
+        -- Rate limits: devices a second, and up to when they are used up, in nanoseconds of the store's clock.
+        CREATE TABLE pace(
+            app INTEGER NOT NULL REFERENCES app,
+            pns INTEGER NOT NULL,
+            rate INTEGER NOT NULL,
+            used INTEGER NOT NULL,
+            PRIMARY KEY (app, pns)
+        ) STRICT, WITHOUT ROWID;
+
+        -- A job counts as unfinished from its start on; those that wait for theirs have a limit of their own.
+        ALTER TABLE backlog ADD COLUMN scheduled INTEGER NOT NULL DEFAULT 0;
+        DROP TRIGGER job_accepted;
+        CREATE TRIGGER job_accepted AFTER INSERT ON job BEGIN
+            UPDATE backlog SET unfinished = unfinished + (new.state <> 0), scheduled = scheduled + (new.state = 0);
+        END;
+        CREATE TRIGGER job_started AFTER UPDATE OF state ON job WHEN old.state = 0 AND new.state <> 0 BEGIN
+            UPDATE backlog SET unfinished = unfinished + 1, scheduled = scheduled - 1;
+        END;
         """
 }

@@ -40,22 +40,25 @@ struct Plant: Sendable {
     /// Runs `body` beside the workers, and ends them with it.
     static func with(
         _ workers: Workers = .all,
+        window: FeedWindow = FeedWindow(),
         _ body: @Sendable @escaping (Plant) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-plant-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try await withSimulator { simulator in
-            let plant = try await Plant(folder: folder, simulator: simulator)
+            let plant = try await Plant(folder: folder, simulator: simulator, window: window)
             try await plant.run(workers) { try await body(plant) }
         }
     }
 
-    private init(folder: String, simulator: Simulator) async throws {
+    private init(folder: String, simulator: Simulator, window: FeedWindow) async throws {
         self.folder = folder
         self.logger = Logger(label: "plant") { _ in SwiftLogNoOpLogHandler() }
         self.simulator = simulator
-        self.store = try await SQLiteStore.open(SQLiteStore.Configuration(path: folder + "/store.sqlite"))
+        var configuration = SQLiteStore.Configuration(path: folder + "/store.sqlite")
+        configuration.window = window
+        self.store = try await SQLiteStore.open(configuration)
         self.broker = InMemoryBroker()
         try await self.broker.declare(.pushline)
         self.apps = AppDirectory(store: self.store, lifetime: .zero)
@@ -166,7 +169,13 @@ struct Plant: Sendable {
 
     /// Registers a device as the register worker would.
     @discardableResult
-    func register(_ user: String, _ pns: PNS, _ handle: String, tags: [String] = []) async throws -> RegistrationID {
+    func register(
+        _ user: String,
+        _ pns: PNS,
+        _ handle: String,
+        tags: [String] = [],
+        app: AppID = .default
+    ) async throws -> RegistrationID {
         let name = try UserName(user)
         let id = RegistrationID.random()
         let requests: [RegisterRequest] = [
@@ -180,7 +189,7 @@ struct Plant: Sendable {
             }
             let result = try await self.store.change(
                 request,
-                app: .default,
+                app: app,
                 user: name,
                 sequence: sequence,
                 expires: nil
@@ -202,10 +211,12 @@ struct Plant: Sendable {
 
     func accept(
         _ work: Job.Work,
+        app: AppID = .default,
         user: UserName? = nil,
+        priority: Priority = .normal,
         expires: Duration = .seconds(3600)
     ) async throws -> Job {
-        let new = NewJob(app: .default, user: user, work: work, expires: .now.advanced(by: expires))
+        let new = NewJob(app: app, user: user, priority: priority, work: work, expires: .now.advanced(by: expires))
         guard case .accepted(let job) = try await self.store.accept(new) else {
             throw PlantError("a new job was not accepted")
         }
@@ -245,8 +256,8 @@ struct Plant: Sendable {
         }
     }
 
-    func job(_ id: JobID) async throws -> Job {
-        guard let job = try await self.store.job(id, app: .default) else { throw PlantError("the job is gone") }
+    func job(_ id: JobID, app: AppID = .default) async throws -> Job {
+        guard let job = try await self.store.job(id, app: app) else { throw PlantError("the job is gone") }
         return job
     }
 
@@ -254,12 +265,13 @@ struct Plant: Sendable {
     @discardableResult
     func wait(
         for id: JobID,
+        app: AppID = .default,
         within limit: Duration = .seconds(20),
         until isWanted: @Sendable (Job) -> Bool = { $0.state.isFinal }
     ) async throws -> Job {
         let end = ContinuousClock.now.advanced(by: limit)
         while true {
-            let job = try await self.job(id)
+            let job = try await self.job(id, app: app)
             if isWanted(job) { return job }
             guard ContinuousClock.now < end else { throw PlantError("the job stayed \(job.state): \(job.tallies)") }
             try await Task.sleep(for: .milliseconds(10))

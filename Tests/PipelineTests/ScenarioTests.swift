@@ -132,7 +132,7 @@ import Testing
             var isDone = false
             while !isDone {
                 switch try await planner.advance(claim, spec: spec, budget: .seconds(1)) {
-                case .more(let next, _): claim = next
+                case .more(let next, _), .full(let next, _, _): claim = next
                 case .done, .lost: isDone = true
                 }
             }

@@ -48,7 +48,8 @@ private struct Life {
         switch Int.random(in: 0..<20, using: &random) {
         case 0..<5: try await self.plan(job, random: &random)
         case 5..<15: try await self.record(random: &random)
-        case 15: try await self.store.markPublished(batches: Array(self.batches.keys), lease: .seconds(60))
+        case 15:
+            try await self.store.markPublished(batches: Array(self.batches.keys), lease: .seconds(60), isRepeat: false)
         case 16: if Int.random(in: 0..<3, using: &random) == 0 { _ = try await self.store.cancel(job, app: .default) }
         case 17:
             self.scenario.time.advance(.seconds(Int64.random(in: 1...40, using: &random)))
@@ -67,7 +68,7 @@ private struct Life {
         default:
             for batch in try await self.store.dueBatches(limit: 3) {
                 #expect(batch.key.attempt == 0 || self.batches[batch.key] == batch.carried.count)
-                try await self.store.markPublished(batches: [batch.key], lease: .seconds(60))
+                try await self.store.markPublished(batches: [batch.key], lease: .seconds(60), isRepeat: false)
             }
         }
     }

@@ -35,18 +35,39 @@ struct QueryPlanTests {
             plan: ["SEARCH registration_tag USING PRIMARY KEY (tag=? AND pns=? AND row=?)"]
         ),
         Pinned(
-            sql: "SELECT count(*) FROM batch WHERE app = ? AND pns = ? AND priority = ? AND open = 1 AND published = 1",
+            sql: """
+                SELECT count(*), sum(size) FROM batch
+                WHERE app = ? AND pns = ? AND priority = ? AND open = 1 AND published IN (-1, 1)
+                """,
             plan: [
                 "SEARCH batch USING COVERING INDEX batch_window (app=? AND pns=? AND priority=? AND open=? AND published=?)"
             ]
         ),
         Pinned(
-            sql: "SELECT job, carried FROM batch WHERE priority = ? AND open = 1 AND due <= ? ORDER BY due LIMIT ?",
-            plan: ["SEARCH batch USING INDEX batch_due (priority=? AND due<?)"]
+            sql: """
+                SELECT job, carried FROM batch WHERE priority = ? AND app = ? AND pns = ? AND published = ? AND open = 1
+                    AND due <= ? ORDER BY due LIMIT ?
+                """,
+            plan: ["SEARCH batch USING INDEX batch_due (priority=? AND app=? AND pns=? AND published=? AND due<?)"]
         ),
         Pinned(
-            sql: "SELECT id FROM job WHERE job.priority = ? AND job.due <= ? ORDER BY job.due LIMIT ?",
-            plan: ["SEARCH job USING INDEX job_due (priority=? AND due<?)"]
+            sql: """
+                SELECT app, pns, published FROM batch
+                WHERE priority = ? AND open = 1 AND due IS NOT NULL AND (app, pns, published) > (?, ?, ?)
+                ORDER BY app, pns, published LIMIT 1
+                """,
+            plan: ["SEARCH batch USING INDEX batch_due (priority=? AND (app,pns,published)>(?,?,?))"]
+        ),
+        Pinned(
+            sql: "SELECT id FROM job WHERE priority = ? AND app = ? AND waits = ? AND due <= ? ORDER BY due LIMIT ?",
+            plan: ["SEARCH job USING INDEX job_due (priority=? AND app=? AND waits=? AND due<?)"]
+        ),
+        Pinned(
+            sql: """
+                SELECT app, waits FROM job WHERE priority = ? AND due IS NOT NULL AND (app, waits) > (?, ?)
+                ORDER BY app, waits LIMIT 1
+                """,
+            plan: ["SEARCH job USING COVERING INDEX job_due (priority=? AND (app,waits)>(?,?))"]
         ),
         Pinned(
             sql: "SELECT 1 FROM batch WHERE batch.job = ? AND batch.open = 1",
@@ -121,7 +142,7 @@ struct QueryPlanTests {
         try await store.markPublished(jobs: [job.id], lease: .zero)
         _ = try await store.dueJobs(overdue: .zero, limit: 5)
         let key = try #require(try await scenario.plan(job).first)
-        _ = try await store.openBatches(app: .default, pns: .apns, priority: .normal)
+        _ = try await store.room(for: .page, app: .default, pns: .apns, priority: .normal)
         _ = try await store.standing(of: [key])
         _ = try await store.raiseStarts(batch: key)
         _ = try await store.raiseStarts(job: job.id)

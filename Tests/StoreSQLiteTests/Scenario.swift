@@ -15,19 +15,19 @@ final class TemporaryStore: Sendable {
     init(
         maximumBacklog: Int? = nil,
         patience: Duration = .seconds(5),
+        window: FeedWindow = FeedWindow(),
         time: TestTime = TestTime()
     ) throws {
         self.folder = FileManager.default.temporaryDirectory.appendingPathComponent("pushline-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
         self.time = time
-        self.store = try SQLiteStore(
-            configuration: .init(
-                path: self.folder.appendingPathComponent("store.sqlite").path,
-                maximumBacklog: maximumBacklog,
-                patience: patience
-            ),
-            source: time
+        var configuration = SQLiteStore.Configuration(
+            path: self.folder.appendingPathComponent("store.sqlite").path,
+            maximumBacklog: maximumBacklog,
+            patience: patience
         )
+        configuration.window = window
+        self.store = try SQLiteStore(configuration: configuration, source: time)
     }
 
     /// Another store on the same file, as another process would have it.
@@ -204,7 +204,7 @@ struct Scenario {
                 )
             }
         }
-        if publish { try await self.store.markPublished(batches: keys, lease: Self.batchLease) }
+        if publish { try await self.store.markPublished(batches: keys, lease: Self.batchLease, isRepeat: false) }
         return keys
     }
 

@@ -35,7 +35,7 @@ extension AppSpec {
 }
 
 extension AppSpec.APNs {
-    static let keys = ["key_file", "key_id", "team_id", "topic", "endpoint", "trust_file"]
+    static let keys = ["key_file", "key_id", "team_id", "topic", "endpoint", "trust_file", "devices_per_second"]
 
     init(_ section: YAMLSection, folder: URL) throws {
         self.init(
@@ -44,25 +44,29 @@ extension AppSpec.APNs {
             teamID: try section.requiredText("team_id"),
             topic: try section.requiredText("topic"),
             endpoint: try section.address("endpoint") ?? Self.production,
-            trustFile: try section.file("trust_file", in: folder)
+            trustFile: try section.file("trust_file", in: folder),
+            devicesPerSecond: try section.devicesPerSecond()
         )
     }
 }
 
 extension AppSpec.FCM {
-    static let keys = ["service_account_file", "endpoint", "trust_file"]
+    static let keys = ["service_account_file", "endpoint", "trust_file", "devices_per_second"]
 
     init(_ section: YAMLSection, folder: URL) throws {
         self.init(
             serviceAccountFile: try section.requiredFile("service_account_file", in: folder),
             endpoint: try section.address("endpoint") ?? Self.production,
-            trustFile: try section.file("trust_file", in: folder)
+            trustFile: try section.file("trust_file", in: folder),
+            devicesPerSecond: try section.devicesPerSecond()
         )
     }
 }
 
 extension AppSpec.WNS {
-    static let keys = ["client_id", "client_secret_file", "token_url", "scope", "channel_prefixes", "trust_file"]
+    static let keys = [
+        "client_id", "client_secret_file", "token_url", "scope", "channel_prefixes", "trust_file", "devices_per_second",
+    ]
 
     init(_ section: YAMLSection, folder: URL) throws {
         guard let tokenURL = try section.address("token_url") else { throw section.fault("token_url", "is missing") }
@@ -76,7 +80,8 @@ extension AppSpec.WNS {
             tokenURL: tokenURL,
             scope: try section.text("scope") ?? Self.scope,
             channelPrefixes: prefixes,
-            trustFile: try section.file("trust_file", in: folder)
+            trustFile: try section.file("trust_file", in: folder),
+            devicesPerSecond: try section.devicesPerSecond()
         )
     }
 }
@@ -93,6 +98,10 @@ extension AppSpec.RichDefault {
 }
 
 extension YAMLSection {
+    fileprivate func devicesPerSecond() throws -> Int? {
+        try self.integer("devices_per_second", in: 1...1_000_000)
+    }
+
     /// The absolute path of the file that is named under that key.
     fileprivate func file(_ key: String, in folder: URL) throws -> String? {
         guard let path = try self.text(key) else { return nil }

@@ -75,6 +75,7 @@ extension AppSpec.APNs {
             "topic": .text(self.topic),
             "endpoint": .text(self.endpoint),
             "trust_file": self.trustFile.map(SpecValue.text),
+            "devices_per_second": self.devicesPerSecond.map(SpecValue.number),
         ])
     }
 }
@@ -85,6 +86,7 @@ extension AppSpec.FCM {
             "service_account_file": .text(self.serviceAccountFile),
             "endpoint": .text(self.endpoint),
             "trust_file": self.trustFile.map(SpecValue.text),
+            "devices_per_second": self.devicesPerSecond.map(SpecValue.number),
         ])
     }
 }
@@ -98,6 +100,7 @@ extension AppSpec.WNS {
             "scope": .text(self.scope),
             "channel_prefixes": .list(self.channelPrefixes),
             "trust_file": self.trustFile.map(SpecValue.text),
+            "devices_per_second": self.devicesPerSecond.map(SpecValue.number),
         ])
     }
 }

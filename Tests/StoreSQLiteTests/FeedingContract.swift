@@ -1,0 +1,244 @@
+import PushModel
+import Store
+import Testing
+
+@testable import StoreSQLite
+
+/// What any store must do so that no app's traffic stands in another's way (rule 12).
+struct FeedingContract {
+    let keep: TemporaryStore
+    let scenario: Scenario
+    var store: any ResultStore { self.scenario.store }
+    var time: TestTime { self.keep.time }
+
+    init() throws {
+        self.keep = try TemporaryStore(window: FeedWindow(devices: 4000, batches: 4))
+        self.scenario = Scenario(store: self.keep.store, time: self.keep.time)
+    }
+
+    private func accept(app: AppID = .default, priority: Priority = .normal) async throws -> Job {
+        try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t"))), app: app, priority: priority)
+    }
+
+    private func claim(_ job: Job) async throws -> PlannerClaim {
+        try #require(try await self.store.claim(job.id, lease: Scenario.lease))
+    }
+
+    /// Writes a page of `size` devices that the store needs not have.
+    private func feed(_ size: Int, _ claim: PlannerClaim, page: Int = 0) async throws -> PlanResult {
+        var lane = try #require(claim.lanes.first { $0.pns == .apns })
+        lane.nextPage = page + 1
+        return try await self.store.commit(
+            PlanStep(batches: [PlannedBatch(page: page, from: 0, to: 1, size: size)], lane: lane),
+            of: claim,
+            lease: Scenario.lease,
+            grace: .seconds(2)
+        )
+    }
+
+    private func key(_ claim: PlannerClaim, page: Int = 0) -> BatchKey {
+        BatchKey(job: claim.job.id, pns: .apns, page: page, attempt: 0)
+    }
+
+    /// Fills the window of an app.
+    private func fill(app: AppID = .default, batches: Int = 5) async throws -> PlannerClaim {
+        let claim = try await self.claim(try await self.accept(app: app))
+        for page in 0..<batches { _ = try await self.feed(1, claim, page: page) }
+        try await self.store.markPublished(
+            batches: (0..<batches).map { self.key(claim, page: $0) },
+            lease: Scenario.batchLease,
+            isRepeat: false
+        )
+        return claim
+    }
+
+    @Test func aJobThatWasGivenBackIsDueWhenThereIsRoom() async throws {
+        let full = try await self.fill()
+        let job = try await self.accept()
+        let claim = try await self.claim(job)
+        #expect(try await self.store.release(claim, waitingFor: [.apns], pause: .zero))
+        self.time.advance(.seconds(300))
+        #expect(try await self.store.dueJobs(overdue: .zero, limit: 10).map(\.id) == [full.job.id])
+        for page in 0..<5 {
+            _ = try await self.store.record(
+                BatchOutcome(key: self.key(full, page: page), accepted: 1, at: self.time.wall)
+            )
+        }
+        let due = try await self.store.dueJobs(overdue: .zero, limit: 10)
+        #expect(Set(due.map(\.id)) == [full.job.id, job.id])
+        let again = try await self.claim(job)
+        #expect(again.epoch == claim.epoch + 1)
+        #expect(again.claims == 1)
+    }
+
+    @Test func aJobThatWaitsForNothingRestsAsLongAsItWasSaid() async throws {
+        let job = try await self.accept()
+        let claim = try await self.claim(job)
+        #expect(try await self.store.release(claim, waitingFor: [], pause: .seconds(3)))
+        self.time.advance(.seconds(2))
+        #expect(try await self.store.dueJobs(overdue: .zero, limit: 10).isEmpty)
+        self.time.advance(.seconds(1))
+        #expect(try await self.store.dueJobs(overdue: .zero, limit: 10).map(\.id) == [job.id])
+    }
+
+    @Test func onlyTheLatestClaimGivesAJobBack() async throws {
+        let job = try await self.accept()
+        let old = try await self.claim(job)
+        let new = try await self.claim(job)
+        #expect(new.claims == 2)
+        #expect(try await !self.store.release(old, waitingFor: [.apns], pause: .zero))
+        #expect(try await self.store.dueJobs(overdue: .zero, limit: 10).isEmpty)
+        #expect(try await self.store.extend(new, lease: Scenario.lease))
+    }
+
+    @Test func aMessageThatComesLateDoesNotPutAJobToSleep() async throws {
+        let job = try await self.accept()
+        self.time.advance(.seconds(61))
+        let due = try await self.store.dueJobs(overdue: .zero, limit: 10)
+        // A planner takes it and gives it back before the sweeper says that it has published it.
+        let claim = try await self.claim(job)
+        #expect(try await self.store.release(claim, waitingFor: [.apns], pause: .zero))
+        try await self.store.markPublished(due: due, lease: .seconds(60))
+        try await self.store.markPublished(jobs: [job.id], lease: .seconds(60))
+        #expect(try await self.store.dueJobs(overdue: .zero, limit: 10).map(\.id) == [job.id])
+    }
+
+    @Test func manyJobsOfAFullAppHideNobody() async throws {
+        _ = try await self.fill()
+        for _ in 0..<50 {
+            let claim = try await self.claim(try await self.accept())
+            #expect(try await self.store.release(claim, waitingFor: [.apns], pause: .zero))
+        }
+        let other = try await self.accept(app: try AppID("other"))
+        self.time.advance(.seconds(2))
+        #expect(try await self.store.dueJobs(overdue: .seconds(1), limit: 5).map(\.id) == [other.id])
+    }
+
+    @Test func ofEachAppWithMuchThatIsDueSomethingComes() async throws {
+        for _ in 0..<20 { _ = try await self.accept() }
+        let other = try await self.accept(app: try AppID("other"))
+        self.time.advance(.seconds(2))
+        let due = try await self.store.dueJobs(overdue: .seconds(1), limit: 4)
+        #expect(due.count == 3)
+        #expect(due.contains { $0.id == other.id })
+    }
+
+    @Test func dueBatchesComeAsTheirWindowsHaveRoom() async throws {
+        // Retries may fill the window once more: 8 batches.
+        let sick = try await self.claim(try await self.accept())
+        for page in 0..<20 { _ = try await self.feed(1, sick, page: page) }
+        let urgent = try await self.claim(try await self.accept(priority: .high))
+        _ = try await self.feed(1, urgent)
+        let other = try await self.claim(try await self.accept(app: try AppID("other")))
+        _ = try await self.feed(1, other)
+        self.time.advance(.seconds(2))
+        let due = try await self.store.dueBatches(limit: 30)
+        #expect(due.first?.key.job == urgent.job.id)
+        #expect(due.contains { $0.key.job == other.job.id })
+        try await self.store.markPublished(
+            batches: due.filter { $0.key.job == sick.job.id }.map(\.key).prefix(8).map { $0 },
+            lease: Scenario.batchLease,
+            isRepeat: true
+        )
+        let rest = try await self.store.dueBatches(limit: 30)
+        #expect(Set(rest.map(\.key.job)) == [urgent.job.id, other.job.id])
+    }
+
+    @Test func theFirstPagesOfSendsPassACampaign() async throws {
+        _ = try await self.fill(batches: 4)
+        func room(_ kind: FeedKind, _ priority: Priority = .normal) async throws -> Int {
+            try await self.store.room(for: kind, app: .default, pns: .apns, priority: priority).devices
+        }
+        #expect(try await room(.page) == 0)
+        #expect(try await room(.first) == 1000)
+        #expect(try await room(.retry) > 0)
+        #expect(try await room(.page, .high) == 4000)
+        #expect(try await self.store.room(for: .page, app: .default, pns: .fcm, priority: .normal).devices == 4000)
+    }
+
+    // MARK: Rate limits
+
+    private func limit(_ rate: Int?) async throws {
+        let apns = AppSpec.APNs(keyFile: "k", keyID: "k", teamID: "t", topic: "t", devicesPerSecond: rate)
+        _ = try await self.store.apply(AppSpec(apns: apns), to: .default)
+    }
+
+    private func room(_ priority: Priority = .normal) async throws -> FeedRoom {
+        try await self.store.room(for: .page, app: .default, pns: .apns, priority: priority)
+    }
+
+    @Test func aRateLimitIsKeptOverPlannersAndRestarts() async throws {
+        try await self.limit(1000)
+        self.time.advance(.seconds(10))
+        #expect(try await self.room().devices == 200)
+        let first = try await self.claim(try await self.accept())
+        let second = try await self.claim(try await self.accept())
+        #expect(try await self.feed(200, first) == .more)
+        // Both had seen the room.
+        #expect(try await self.feed(200, second) == .noRoom)
+        let wait = try #require(try await self.room().wait)
+        #expect(wait == .milliseconds(100))
+        // The planner's process dies, another begins: the store remembers.
+        let other = try self.keep.another()
+        #expect(try await other.room(for: .page, app: .default, pns: .apns, priority: .normal).devices == 0)
+        self.time.advance(wait)
+        #expect(try await self.room().devices == 100)
+        #expect(try await self.feed(100, second) == .more)
+        try await self.limit(nil)
+        #expect(try await self.room().devices == 4000)
+    }
+
+    @Test func urgentDevicesDoNotWaitForARate() async throws {
+        try await self.limit(10)
+        let claim = try await self.claim(try await self.accept())
+        self.time.advance(.seconds(1))
+        #expect(try await self.feed(2, claim) == .more)
+        #expect(try await self.room().devices == 0)
+        #expect(try await self.room(.high).devices == 2)
+    }
+
+    @Test func retriesCountForTheRate() async throws {
+        try await self.limit(1000)
+        // What was not used before the limit was set does not count.
+        #expect(try await self.room().devices == 0)
+        self.time.advance(.seconds(1))
+        let claim = try await self.fill(batches: 1)
+        self.time.advance(.seconds(1))
+        #expect(try await self.room().devices == 200)
+        try await self.store.markPublished(batches: [self.key(claim)], lease: .seconds(1), isRepeat: true)
+        #expect(try await self.room().devices == 199)
+    }
+
+    @Test(arguments: [1, 3, 10, 333, 1000, 100_000, 1_000_000])
+    func aBucketLetsThroughItsRate(rate: Int) {
+        let start: Int64 = 1_800_000_000_000 * 1_000_000
+        var bucket = RateBucket(rate: rate, used: start, now: start)
+        var now = start
+        var count = 0
+        var greatest = 0
+        while now < start + 20_000_000_000 {
+            let devices = bucket.devices(at: now, isUrgent: false)
+            if devices > 0 {
+                bucket.take(devices, at: now)
+                count += devices
+                greatest = max(greatest, devices)
+            } else {
+                #expect(bucket.wait(at: now, isUrgent: false) > 0)
+            }
+            // A planner that looks again a little late.
+            now += bucket.wait(at: now, isUrgent: false) + 7_000_000
+        }
+        #expect(count <= rate * 20 + 1)
+        #expect(Double(count) >= Double(rate * 20) * 0.95 - 1)
+        #expect(greatest <= max(1, rate / 5))
+    }
+
+    @Test func theDebtOfASlowRateIsForgottenWithIt() {
+        let now: Int64 = 1_800_000_000_000 * 1_000_000
+        var slow = RateBucket(rate: 1, used: now, now: now)
+        slow.take(1000, at: now)
+        #expect(slow.wait(at: now, isUrgent: false) >= 999_000_000_000)
+        let fast = RateBucket(rate: 100_000, used: slow.used, now: now)
+        #expect(fast.wait(at: now, isUrgent: false) <= 1_000_000_000)
+    }
+}
