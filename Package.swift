@@ -251,6 +251,25 @@ let package = Package(
     ]
 )
 
+// The micro-benchmarks of `deploy/bench --micro`: ordinary builds do not pay for their packages.
+if Context.environment["PUSHLINE_BENCHMARKS"] == "1" {
+    package.dependencies.append(.package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []))
+    package.targets += [
+        .target(
+            name: "HotPaths",
+            dependencies: ["PushModel", "HTTP2Engine", "PushServices"],
+            path: "Benchmarks/HotPaths"
+        ),
+        .executableTarget(name: "CountedPaths", dependencies: ["HotPaths"], path: "Benchmarks/CountedPaths"),
+        .executableTarget(
+            name: "TimedPaths",
+            dependencies: ["HotPaths", .product(name: "Benchmark", package: "benchmark")],
+            path: "Benchmarks/TimedPaths",
+            plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
+        ),
+    ]
+}
+
 for target in package.targets where target.type != .system {
     target.swiftSettings = (target.swiftSettings ?? []) + swiftSettings
 }

@@ -12,6 +12,11 @@ package struct HTTP2RequestHead {
     /// False once something was written that cannot be sent.
     private(set) var isValid = true
 
+    /// How much was written, path and values together.
+    package var byteCount: Int { self.bytes.count }
+
+    package init() {}
+
     /// Appends to the path.
     package mutating func appendPath(_ text: StaticString) {
         for index in 0..<text.utf8CodeUnitCount { self.bytes.append(unsafe text.utf8Start[index]) }
@@ -40,7 +45,7 @@ package struct HTTP2RequestHead {
         self.own.append(Own(name: name, start: start, end: self.bytes.count))
     }
 
-    mutating func reset() {
+    package mutating func reset() {
         self.bytes.removeAll(keepingCapacity: true)
         self.own.removeAll(keepingCapacity: true)
         self.pathLength = 0

@@ -1,5 +1,5 @@
 /// How an answer of a push service is to be taken; the same words for every service.
-enum AnswerClass: String, Sendable, CaseIterable {
+package enum AnswerClass: String, Sendable, CaseIterable {
     /// The service took it.
     case accepted
     /// Retry later, the whole sender.
@@ -67,8 +67,8 @@ struct AnswerTable: Sendable {
 }
 
 /// An answer, as far as it matters.
-struct Answer: Sendable {
-    var answer: AnswerClass
+package struct Answer: Sendable {
+    package var answer: AnswerClass
     var status: Int
     /// The service's word, or one of ours: short, without secrets.
     var reason: String

@@ -1,4 +1,4 @@
-import HTTP2Engine
+package import HTTP2Engine
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 /// What APNs' answers mean.
-enum APNsAnswers {
+package enum APNsAnswers {
     static let rules: [AnswerRule] = [
         AnswerRule(400, "BadCollapseId", .permanent),
         // Or of the other environment: a burst of these is for the caller's breaker.
@@ -61,7 +61,7 @@ enum APNsAnswers {
         let timestamp: Int64?
     }
 
-    static func answer(_ response: HTTP2Response) -> Answer {
+    package static func answer(_ response: HTTP2Response) -> Answer {
         guard response.status != 200 else { return Answer(.accepted, status: 200, reason: "") }
         // A body that is no JSON says nothing; the status decides then.
         let body = try? JSONDecoder().decode(Body.self, from: Data(response.body))

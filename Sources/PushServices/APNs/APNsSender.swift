@@ -1,6 +1,6 @@
-import HTTP2Engine
+package import HTTP2Engine
 import NIOCore
-import PushModel
+package import PushModel
 
 /// Delivers to Apple's devices: one POST a device over HTTP/2, with a provider token.
 final class APNsSender: PushSender {
@@ -75,12 +75,7 @@ final class APNsSender: PushSender {
                 requestTimeout: window.requestTimeout,
                 isStopped: batch.isStopped
             ) { index, head in
-                let device = batch.indexes[positions[index]]
-                head.appendPath("/3/device/")
-                head.appendPath(batch.devices.handles[device])
-                head.addField("apns-id") { bytes in
-                    batch.job.notificationID(row: batch.devices.rows[device]).appendText(to: &bytes)
-                }
+                head.describe(batch.indexes[positions[index]], of: batch.devices, job: batch.job)
             }
         )
         round.take(outcomes, at: positions, APNsAnswers.answer)
@@ -101,6 +96,15 @@ final class APNsSender: PushSender {
         if let collapse = batch.collapse { fields.append(HTTP2Field("apns-collapse-id", collapse)) }
         fields.append(HTTP2Field("content-type", "application/json"))
         return fields
+    }
+}
+
+extension HTTP2RequestHead {
+    /// Writes what differs between the devices of a batch at APNs: the path, and the notification's id.
+    package mutating func describe(_ index: Int, of devices: DeliverBatch.Devices, job: JobID) {
+        self.appendPath("/3/device/")
+        self.appendPath(devices.handles[index])
+        self.addField("apns-id") { job.notificationID(row: devices.rows[index]).appendText(to: &$0) }
     }
 }
 

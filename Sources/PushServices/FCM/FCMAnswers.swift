@@ -1,4 +1,4 @@
-import HTTP2Engine
+package import HTTP2Engine
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -9,7 +9,7 @@ import Foundation
 /// What FCM's answers mean.
 ///
 /// Google's human message can be the same for different faults: the details decide.
-enum FCMAnswers {
+package enum FCMAnswers {
     /// Our word for INVALID_ARGUMENT that is about the target.
     static let invalidTarget = "INVALID_ARGUMENT (token)"
     /// Our word for a quota of the device, not of the project.
@@ -66,7 +66,7 @@ enum FCMAnswers {
         let error: Fault?
     }
 
-    static func answer(_ response: HTTP2Response) -> Answer {
+    package static func answer(_ response: HTTP2Response) -> Answer {
         guard response.status != 200 else { return Answer(.accepted, status: 200, reason: "") }
         let fault = (try? JSONDecoder().decode(Body.self, from: Data(response.body)))?.error
         let reason = fault.flatMap { FCMAnswers.word($0, status: response.status) }
