@@ -41,11 +41,12 @@ package protocol RegistrationStore: Sendable {
     /// but when the registrations were updated.
     ///
     /// - Parameters:
-    ///   - rows: The registrations; every 4,000 are one transaction.
+    ///   - rows: The registrations. They are written in transactions of 4,000, in the order of handles: many at once are
+    ///     cheaper than the same in several calls.
     ///   - app: The app.
     ///   - sequence: What ``beginImport()`` gave.
     /// - Returns: What came of each, in the order of `rows`.
-    /// - Throws: ``StoreError``; then the transactions before the failed one are done.
+    /// - Throws: ``StoreError``; then some may be done, and repeating it is harmless.
     func importRegistrations(_ rows: [ImportedRegistration], app: AppID, sequence: Int64) async throws -> [ImportResult]
 
     func registration(_ id: RegistrationID, app: AppID) async throws -> Registration?

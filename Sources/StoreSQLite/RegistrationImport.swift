@@ -21,10 +21,11 @@ struct RegistrationImport {
         try self.statements.bind(app: self.app, sequence: sequence, wall: wall)
     }
 
-    /// The order in which rows are best written: by handle, so that the pages of its index are taken one after the other.
+    /// The order in which rows are best written: by handle, so that the pages of its index are taken one after the other and
+    /// each is written by few transactions.
     ///
     /// Rows of the same handle stay in their order. Where an id comes twice a new stretch begins, for its last row counts.
-    static func order(_ rows: ArraySlice<ImportedRegistration>) -> [Int] {
+    static func order(_ rows: [ImportedRegistration]) -> [Int] {
         var order: [Int] = []
         order.reserveCapacity(rows.count)
         var stretch: [Int] = []

@@ -25,17 +25,15 @@ extension SQLiteStore {
         app: AppID,
         sequence: Int64
     ) async throws -> [ImportResult] {
-        var results: [ImportResult] = []
-        results.reserveCapacity(rows.count)
-        for start in stride(from: 0, to: rows.count, by: Self.importGroup) {
-            let group = rows[start..<min(start + Self.importGroup, rows.count)]
-            let order = RegistrationImport.order(group)
-            results += try await self.writer.write(isBulk: true) { context in
+        var results = [ImportResult](repeating: .superseded, count: rows.count)
+        let order = RegistrationImport.order(rows)
+        for start in stride(from: 0, to: order.count, by: Self.importGroup) {
+            let group = order[start..<min(start + Self.importGroup, order.count)]
+            let written = try await self.writer.write(isBulk: true) { context in
                 var importing = try RegistrationImport(context: context, app: app, sequence: sequence)
-                var results = [ImportResult](repeating: .superseded, count: group.count)
-                for index in order { results[index - start] = try importing.write(group[index]) }
-                return results
+                return try group.map { try importing.write(rows[$0]) }
             }
+            for (index, result) in zip(group, written) { results[index] = result }
         }
         return results
     }
