@@ -94,6 +94,7 @@ package struct API: Sendable {
             + ClassicNotificationRoutes(context: context).routes
             + SendRoutes(context: context).routes
             + JobRoutes(context: context).routes
+            + BulkRoutes(context: context).routes
             + RegistrationRoutes(context: context).routes
             + ContentRoutes(context: context).routes
             + AccountRoutes(context: context).routes

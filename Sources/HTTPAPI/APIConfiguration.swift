@@ -6,6 +6,10 @@ package struct APIConfiguration: Sendable {
     package var maximumContentSize = 5 << 20
     /// How long a client may take to send a body.
     package var requestTime = Duration.seconds(30)
+    /// The longest that an import or export may take.
+    package var bulkTime = Duration.seconds(3600)
+    /// Imports and exports under way at a time; more are answered 503.
+    package var bulkRequests = 3
     /// Requests worked on at a time; more are answered 503.
     package var requestsInFlight = 1024
     /// Requests a second and account, where the app does not say; nil = no limit.

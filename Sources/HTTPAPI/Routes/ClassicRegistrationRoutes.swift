@@ -47,7 +47,7 @@ struct ClassicRegistrationRoutes: Sendable {
         } catch {
             throw Problem.invalid([error.named("Handle")])
         }
-        let tags = try Self.tags(members["Tags"])
+        let tags = try RegistrationTags.read(members["Tags"], member: "Tags")
         try TagPolicy(reserved: request.spec.reservedTags).check(tags, claimedBy: user)
         // Tags come before ownership: only now may the id matter.
         guard let id = request.parameters["id"].flatMap(RegistrationID.init) else {
@@ -116,28 +116,36 @@ struct ClassicRegistrationRoutes: Sendable {
         for form in Handle.lookupForms(of: parameter.raw) where !forms.contains(form) { forms.append(form) }
         return forms.filter { $0.text.utf8.count <= Handle.maximumLength }
     }
+}
 
-    /// At most this many tags a registration.
-    static let maximumTags = 60
+/// The tags that a registration is to have, as JSON has them.
+enum RegistrationTags {
+    /// At most this many a registration.
+    static let maximum = 60
 
-    private static func tags(_ value: JSONValue?) throws -> [Tag] {
+    /// - Parameters:
+    ///   - value: The array; nil = no tags.
+    ///   - member: What the array is called.
+    /// - Returns: The tags in their order, each once.
+    /// - Throws: ``Problem`` that names the element.
+    static func read(_ value: JSONValue?, member: String) throws -> [Tag] {
         guard let value else { return [] }
         guard case .array(let values) = value else {
-            throw Problem.invalid("Tags", "must be an array, not \(value.kind)")
+            throw Problem.invalid(member, "must be an array, not \(value.kind)")
         }
-        guard values.count <= Self.maximumTags else {
-            throw Problem.invalid("Tags", "a registration has at most \(Self.maximumTags) tags")
+        guard values.count <= Self.maximum else {
+            throw Problem.invalid(member, "a registration has at most \(Self.maximum) tags")
         }
         var tags: [Tag] = []
         for (index, value) in values.enumerated() {
             guard case .string(let text) = value else {
-                throw Problem.invalid("Tags[\(index)]", "must be a string, not \(value.kind)")
+                throw Problem.invalid("\(member)[\(index)]", "must be a string, not \(value.kind)")
             }
             do {
                 let tag = try Tag(text)
                 if !tags.contains(tag) { tags.append(tag) }
             } catch {
-                throw Problem.invalid([error.named("Tags[\(index)]")])
+                throw Problem.invalid([error.named("\(member)[\(index)]")])
             }
         }
         return tags

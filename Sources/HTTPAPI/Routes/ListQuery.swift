@@ -3,12 +3,15 @@ import PushModel
 /// The parameters of a list, each checked and refused by name.
 struct ListQuery {
     private let values: [String: String]
+    private let maximum: Int
 
     /// - Parameters:
     ///   - request: The request.
     ///   - filters: The parameters besides `cursor` and `limit`.
+    ///   - maximum: The greatest `limit`.
     /// - Throws: ``Problem`` 400 that names what is not known or is there twice.
-    init(_ request: APIRequest, filters: Set<String>) throws {
+    init(_ request: APIRequest, filters: Set<String>, maximum: Int = 1000) throws {
+        self.maximum = maximum
         self.values = try request.query.strict(known: filters.union(["cursor", "limit"]))
     }
 
@@ -27,8 +30,8 @@ struct ListQuery {
     var limit: Int {
         get throws {
             guard let text = self.values["limit"] else { return 100 }
-            guard let limit = Int(text), (1...1000).contains(limit), String(limit) == text else {
-                throw Problem.invalid("limit", "must be a whole number from 1 to 1000")
+            guard let limit = Int(text), (1...self.maximum).contains(limit), String(limit) == text else {
+                throw Problem.invalid("limit", "must be a whole number from 1 to \(self.maximum)")
             }
             return limit
         }

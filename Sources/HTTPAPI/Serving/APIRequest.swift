@@ -14,6 +14,8 @@ struct APIRequest: Sendable {
     let parameters: [String: String]
     let query: QueryParameters
     let body: [UInt8]
+    /// The body as it comes, where the route reads none of it beforehand.
+    let stream: RequestBody
     let app: AppID
     let spec: AppSpec
     /// nil on open routes alone.
@@ -67,6 +69,21 @@ struct APIRequest: Sendable {
         do { return try JSONReader.read(self.body) } catch { throw Problem.invalid(error) }
     }
 
+    /// Checks that the body is said to be lines of JSON, or nothing is said.
+    ///
+    /// - Throws: ``Problem`` 415.
+    func requireLines() throws {
+        guard let type = self.head.headerFields[.contentType] else { return }
+        let essence = type.prefix { $0 != ";" }.trimming().lowercased()
+        guard ["application/x-ndjson", "application/ndjson", "application/jsonl"].contains(essence) else {
+            throw Problem(
+                .unsupportedMediaType,
+                "the body must be application/x-ndjson: one JSON object a line",
+                headers: [HTTPField.Name.acceptPost: "application/x-ndjson"]
+            )
+        }
+    }
+
     /// What makes this request and its repeat the same (rule 17); nil when the caller did not ask for it.
     func idempotency(route: String) throws -> (key: String, hash: [UInt8], route: String)? {
         guard let key = self.head.headerFields[HTTPField.Name.idempotencyKey] else { return nil }
@@ -84,6 +101,7 @@ struct APIRequest: Sendable {
 
 extension HTTPField.Name {
     static let acceptPost = HTTPField.Name.known("Accept-Post")
+    static let cursor = HTTPField.Name.known("Pushline-Cursor")
     static let idempotencyKey = HTTPField.Name.known("Idempotency-Key")
     static let job = HTTPField.Name.known("Pushline-Job")
     static let prefer = HTTPField.Name.known("Prefer")

@@ -49,7 +49,7 @@ package struct APIResponder: HTTPResponder {
                 ? try await self.answer(request, match: match, trace: trace)
                 : try await self.admit { try await self.answer(request, match: match, trace: trace) }
         } catch {
-            response = self.response(to: error, trace: trace)
+            response = self.problem(of: error, trace: trace).response()
         }
         return self.finish(response, of: request, trace: trace, start: start)
     }
@@ -92,6 +92,7 @@ package struct APIResponder: HTTPResponder {
             parameters: match.parameters,
             query: QueryParameters(request.uri.query),
             body: body,
+            stream: request.body,
             app: app,
             spec: spec,
             identity: caller
@@ -107,12 +108,16 @@ package struct APIResponder: HTTPResponder {
         return (app, spec)
     }
 
-    private func response(to error: any Error, trace: RequestTrace) -> Response {
+    private func problem(of error: any Error, trace: RequestTrace) -> Problem {
         switch error {
         case let problem as Problem:
-            return problem.response()
+            return problem
         case let invalid as InvalidValue:
-            return Problem.invalid([invalid]).response()
+            return Problem.invalid([invalid])
+        case let partly as PartlyDone:
+            var problem = self.problem(of: partly.cause, trace: trace)
+            problem.done = partly.done
+            return problem
         case let fault as StoreError:
             let problem = Problem(fault)
             // A name that is taken or a made-up cursor is the caller's affair, not the operator's.
@@ -121,9 +126,9 @@ package struct APIResponder: HTTPResponder {
                 "The store failed a request",
                 metadata: ["request.id": "\(trace.id)", "error": "\(fault)"]
             )
-            return problem.response()
+            return problem
         case is CancellationError:
-            return Problem.later(.serviceUnavailable, "the server is going down", seconds: 1).response()
+            return Problem.later(.serviceUnavailable, "the server is going down", seconds: 1)
         default:
             self.logger.error(
                 "A request failed",
@@ -132,7 +137,7 @@ package struct APIResponder: HTTPResponder {
                     "error.type": "\(type(of: error))",
                 ]
             )
-            return Problem(.internalServerError, "an internal error; the log knows more").response()
+            return Problem(.internalServerError, "an internal error; the log knows more")
         }
     }
 

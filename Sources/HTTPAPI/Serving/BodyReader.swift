@@ -12,7 +12,7 @@ struct BodyReader: Sendable {
     func read(_ request: Request, kind: Route.Body) async throws -> [UInt8] {
         let limit: Int
         switch kind {
-        case .none: return []
+        case .none, .stream: return []
         case .limited: limit = self.configuration.maximumBodySize
         case .upload: limit = self.configuration.maximumContentSize
         }
@@ -40,13 +40,15 @@ struct BodyReader: Sendable {
             throw CancellationError()
         } catch {
             // Chunks that are none, another length than was said: whatever stops the reading, the connection is of no more use.
-            throw Problem(
-                .badRequest,
-                "the body breaks off, or is not sent as HTTP has it",
-                headers: [.connection: "close"]
-            )
+            throw Self.brokenOff
         }
     }
+
+    static let brokenOff = Problem(
+        .badRequest,
+        "the body breaks off, or is not sent as HTTP has it",
+        headers: [.connection: "close"]
+    )
 
     private static func tooLarge(_ limit: Int) -> Problem {
         Problem(.contentTooLarge, "the body has more than \(limit) bytes, the most that is taken here")

@@ -13,6 +13,8 @@ struct Problem: Error, Sendable, Equatable {
     var headers: HTTPFields = [:]
     /// The last part of the problem's type; nil = the status says it all.
     var type: String?
+    /// What was done all the same, where the request is one of many parts.
+    var done: JSONValue?
 
     init(
         _ status: HTTPResponse.Status,
@@ -97,6 +99,14 @@ struct Problem: Error, Sendable, Equatable {
             "status": .integer(self.status.code),
             "detail": .string(self.detail),
             "errors": errors,
+            "done": self.done,
         ])
     }
+}
+
+/// A failure in the middle of a request of which a part is done and stays done.
+struct PartlyDone: Error {
+    let cause: any Error
+    /// The member `done` of the problem response.
+    let done: JSONValue
 }

@@ -17,6 +17,8 @@ struct Route: Sendable {
         case limited
         /// Up to the limit for uploads.
         case upload
+        /// Nothing is read: the handler takes it as it comes, and bounds it.
+        case stream
     }
 
     let method: HTTPRequest.Method

@@ -6,8 +6,8 @@ import PushlineClient
 struct RegistrationsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "registrations",
-        abstract: "List or delete registrations of devices.",
-        subcommands: [List.self, Delete.self]
+        abstract: "List, delete, import or export registrations of devices.",
+        subcommands: [List.self, Delete.self, Import.self, Export.self]
     )
 
     struct List: AsyncParsableCommand {

@@ -1,0 +1,107 @@
+import PushModel
+import Store
+
+/// A registration as a line of NDJSON has it, for import and export alike.
+struct ImportLine {
+    static let members: Set<String> = ["id", "pns", "handle", "user", "tags", "expires"]
+
+    let spec: AppSpec
+    let now: Timestamp
+
+    /// Reads a line.
+    ///
+    /// - Throws: ``InvalidValue`` that names the member; never holds a handle.
+    func registration(_ bytes: [UInt8]) throws(InvalidValue) -> ImportedRegistration {
+        do {
+            return try self.read(StrictMembers(JSONReader.read(bytes), known: Self.members))
+        } catch let error as JSONSyntaxError {
+            throw InvalidValue("not JSON: column \(error.column): \(error.reason)")
+        } catch let problem as Problem {
+            throw problem.errors.first ?? InvalidValue(problem.detail)
+        } catch let error as InvalidValue {
+            throw error
+        } catch {
+            throw InvalidValue("cannot be read")
+        }
+    }
+
+    private func read(_ members: StrictMembers) throws -> ImportedRegistration {
+        let platform = try members.requiredString("pns")
+        guard let pns = PNS(platformName: platform) else {
+            throw InvalidValue(member: "pns", "is none of apns, fcm, gcm, wns and mpns")
+        }
+        let prefixes = self.spec.wns?.channelPrefixes ?? []
+        let handle = try Self.named("handle") {
+            try Handle(try members.requiredString("handle"), pns: pns, channelPrefixes: prefixes)
+        }
+        let id = try members.string("id").map { text in
+            guard let id = RegistrationID(text) else {
+                throw InvalidValue(member: "id", "has 1 to 128 letters, digits and - _ . ~")
+            }
+            return id
+        }
+        let given = try members.string("user").map { name in try Self.named("user") { try UserName(name) } }
+        let all = try RegistrationTags.read(members["tags"], member: "tags")
+        let (user, tags) = try Self.split(all, user: given)
+        return ImportedRegistration(
+            id: id,
+            pns: pns,
+            handle: handle,
+            user: user,
+            tags: tags,
+            expires: try self.expires(members)
+        )
+    }
+
+    /// Takes the user's own tag from the tags; where the line has no user, that tag names them, as on other hubs.
+    private static func split(_ all: [Tag], user: UserName?) throws -> (UserName?, [Tag]) {
+        var user = user
+        var tags: [Tag] = []
+        for (index, tag) in all.enumerated() {
+            guard tag.name.lowercased().hasPrefix(Tag.userPrefix) else {
+                tags.append(tag)
+                continue
+            }
+            if user == nil, tag.name.hasPrefix(Tag.userPrefix) {
+                user = try Self.named("tags[\(index)]") {
+                    try UserName(String(tag.name.dropFirst(Tag.userPrefix.count)))
+                }
+            }
+            guard let user, tag == Tag(user: user) else {
+                throw InvalidValue(member: "tags[\(index)]", "is another user's than this registration's")
+            }
+        }
+        return (user, tags)
+    }
+
+    /// When the line says, else after the app's lifetime of a registration.
+    private func expires(_ members: StrictMembers) throws -> Timestamp? {
+        guard let text = try members.string("expires") else {
+            return self.spec.registrationLifetimeDays.map { self.now.advanced(by: .seconds($0 * 86_400)) }
+        }
+        guard let time = Timestamp(rfc3339: text) else {
+            throw InvalidValue(member: "expires", "must be a time as in 2026-11-21T08:30:00Z")
+        }
+        guard time > self.now else { throw InvalidValue(member: "expires", "is over already") }
+        return time
+    }
+
+    private static func named<Value>(_ member: String, _ make: () throws -> Value) throws -> Value {
+        do { return try make() } catch let error as InvalidValue { throw error.named(member) }
+    }
+
+    /// The line that an import takes for this registration; nil where it is in no state to be imported.
+    static func text(_ registration: Registration) -> [UInt8]? {
+        guard let pns = registration.pns, let handle = registration.handle else { return nil }
+        let own = registration.user.map { Tag(user: $0) }
+        let line = JSONValue.members([
+            "id": .string(registration.id.text),
+            "pns": .string(pns.rawValue),
+            "handle": .string(handle.text),
+            "user": registration.user.map { .string($0.name) },
+            "tags": .strings(registration.tags.filter { $0 != own }.map(\.name)),
+            "expires": registration.expires.map { .string($0.iso8601) },
+        ])
+        return line.bytes + [UInt8(ascii: "\n")]
+    }
+}

@@ -1,0 +1,98 @@
+import PushModel
+import Store
+
+/// How far an import is, and what came of its lines.
+struct ImportReport: Sendable {
+    /// A line that was not taken.
+    struct Fault: Sendable {
+        let line: Int
+        let fault: InvalidValue
+    }
+
+    /// The most faults that are listed; all are counted.
+    static let maximumFaults = 100
+
+    /// So many lines from the beginning are done: every one of them is counted below, but for blank ones.
+    private(set) var lines = 0
+    private(set) var created = 0
+    private(set) var updated = 0
+    private(set) var superseded = 0
+    private(set) var failed = 0
+    private(set) var faults: [Fault] = []
+
+    /// Adds a group of lines.
+    ///
+    /// - Parameters:
+    ///   - group: The lines.
+    ///   - results: What the store made of its registrations.
+    mutating func add(_ group: ImportGroup, results: [ImportResult]) {
+        var faults = group.faults
+        for (line, result) in zip(group.numbers, results) {
+            switch result {
+            case .created: self.created += 1
+            case .updated: self.updated += 1
+            case .superseded: self.superseded += 1
+            case .gone:
+                faults.append(
+                    Fault(
+                        line: line,
+                        fault: InvalidValue(member: "id", "was deleted on purpose: it is never used again")
+                    )
+                )
+            }
+        }
+        self.failed += faults.count
+        self.lines = group.end
+        let room = Self.maximumFaults - self.faults.count
+        if room > 0 { self.faults += faults.sorted { $0.line < $1.line }.prefix(room) }
+    }
+
+    var text: JSONValue {
+        .members([
+            "lines": .integer(self.lines),
+            "created": .integer(self.created),
+            "updated": .integer(self.updated),
+            "superseded": .integer(self.superseded),
+            "failed": .integer(self.failed),
+            "errors": .array(
+                self.faults.map {
+                    .members([
+                        "line": .integer($0.line),
+                        "member": .string($0.fault.member),
+                        "reason": .string($0.fault.reason),
+                    ])
+                }
+            ),
+        ])
+    }
+}
+
+/// Lines that are written together.
+struct ImportGroup: Sendable {
+    private(set) var rows: [ImportedRegistration] = []
+    /// The line of each row.
+    private(set) var numbers: [Int] = []
+    private(set) var faults: [ImportReport.Fault] = []
+    /// The last line.
+    private(set) var end: Int
+    private var size = 0
+
+    /// - Parameter start: The last line before the group.
+    init(after start: Int) { self.end = start }
+
+    /// Large enough that writing it in the order of handles pays, and small enough to hold a few of them in memory.
+    var isFull: Bool { self.rows.count + self.faults.count >= 32_768 || self.size >= 8 << 20 }
+
+    mutating func add(_ line: LineSplitter.Line, limit: Int, reader: ImportLine) {
+        self.end = line.number
+        guard !line.isBlank else { return }
+        self.size += line.bytes?.count ?? 0
+        do throws(InvalidValue) {
+            guard let bytes = line.bytes else { throw InvalidValue("the line has more than \(limit) bytes") }
+            self.rows.append(try reader.registration(bytes))
+            self.numbers.append(line.number)
+        } catch {
+            self.faults.append(ImportReport.Fault(line: line.number, fault: error))
+        }
+    }
+}

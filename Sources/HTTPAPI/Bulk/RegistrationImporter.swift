@@ -1,0 +1,95 @@
+import Hummingbird
+import NIOConcurrencyHelpers
+import NIOCore
+import PushModel
+import Store
+
+/// Takes a body of registrations, line by line, and writes them in groups while the next lines come in.
+struct RegistrationImporter: Sendable {
+    /// The most bytes of a line: sixty tags and a handle, all of it escaped, and some blanks.
+    static let lineLimit = 64 << 10
+
+    let store: any RegistrationStore
+    let configuration: APIConfiguration
+    let app: AppID
+    let spec: AppSpec
+
+    /// - Returns: What came of all lines.
+    /// - Throws: ``PartlyDone`` when the body broke off, came too slowly, or the store failed; what it says is done, is.
+    func take(_ body: RequestBody) async throws -> ImportReport {
+        let report = NIOLockedValueBox(ImportReport())
+        let watch = StallWatch(idle: self.configuration.requestTime, total: self.configuration.bulkTime)
+        do {
+            let sequence = try await self.store.beginImport()
+            try await watch.run { try await self.read(body, sequence: sequence, watch: watch, report: report) }
+        } catch {
+            throw PartlyDone(cause: self.cause(error), done: report.withLockedValue { $0.text })
+        }
+        return report.withLockedValue { $0 }
+    }
+
+    private func read(
+        _ body: RequestBody,
+        sequence: Int64,
+        watch: StallWatch,
+        report: NIOLockedValueBox<ImportReport>
+    ) async throws {
+        let reader = ImportLine(spec: self.spec, now: .now)
+        try await withThrowingTaskGroup(of: Void.self) { writes in
+            var splitter = LineSplitter(limit: Self.lineLimit)
+            var group = ImportGroup(after: 0)
+            // One group is written while the next is read: the client is held up when both are full.
+            func write() async throws {
+                try await writes.next()
+                let full = group
+                group = ImportGroup(after: full.end)
+                writes.addTask { try await self.write(full, sequence: sequence, report: report) }
+            }
+            var pieces = body.makeAsyncIterator()
+            while let piece = try await Self.next(&pieces, watch: watch) {
+                splitter.split(piece) { group.add($0, limit: Self.lineLimit, reader: reader) }
+                if group.isFull { try await write() }
+            }
+            // A cancelled body ends as if it were whole.
+            try Task.checkCancellation()
+            if let last = splitter.last() { group.add(last, limit: Self.lineLimit, reader: reader) }
+            try await write()
+            try await writes.waitForAll()
+        }
+    }
+
+    private static func next(
+        _ pieces: inout RequestBody.AsyncIterator,
+        watch: StallWatch
+    ) async throws -> ByteBuffer? {
+        do {
+            return try await watch.waiting { try await pieces.next(isolation: #isolation) }
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            throw BodyReader.brokenOff
+        }
+    }
+
+    private func write(
+        _ group: ImportGroup,
+        sequence: Int64,
+        report: NIOLockedValueBox<ImportReport>
+    ) async throws {
+        let results =
+            group.rows.isEmpty
+            ? []
+            : try await self.store.importRegistrations(group.rows, app: self.app, sequence: sequence)
+        report.withLockedValue { $0.add(group, results: results) }
+    }
+
+    private func cause(_ error: any Error) -> any Error {
+        guard error is StallWatch.Stalled else { return error }
+        let (idle, total) = (self.configuration.requestTime.inSeconds, self.configuration.bulkTime.inSeconds)
+        return Problem(
+            .requestTimeout,
+            "nothing came for \(idle) s, or not all within \(total) s",
+            headers: [.connection: "close"]
+        )
+    }
+}

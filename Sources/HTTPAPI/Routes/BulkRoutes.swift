@@ -1,0 +1,140 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PushModel
+import Store
+
+/// Registrations in bulk, in and out, for operators: handles are given in full.
+struct BulkRoutes: Sendable {
+    let context: RouteContext
+    private let places: Places
+
+    init(context: RouteContext) {
+        self.context = context
+        self.places = Places(context.configuration.bulkRequests)
+    }
+
+    var routes: [Route] {
+        [
+            Route(.post, "/api/registrations/import", body: .stream, handler: self.bring),
+            Route(.get, "/api/registrations/export", handler: self.export),
+        ]
+    }
+
+    private func bring(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
+        _ = try request.query.strict(known: [])
+        try request.requireLines()
+        let place = try self.place()
+        defer { withExtendedLifetime(place) {} }
+        let importer = RegistrationImporter(
+            store: self.context.store,
+            configuration: self.context.configuration,
+            app: request.app,
+            spec: request.spec
+        )
+        return .json(try await importer.take(request.stream).text)
+    }
+
+    private func export(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
+        let list = try ListQuery(request, filters: ["user", "tag", "pns"], maximum: Self.maximumPiece)
+        let query = RegistrationQuery(
+            app: request.app,
+            user: try list.user,
+            tag: try list.value("tag", Tag.init),
+            pns: try list.pns,
+            state: .live,
+            cursor: try list.cursor,
+            limit: Self.page
+        )
+        let export = RegistrationExport(store: self.context.store, query: query, place: try self.place())
+        var headers: HTTPFields = [.contentType: "application/x-ndjson", .cacheControl: "no-store"]
+        guard list["limit"] == nil else {
+            let piece = try await export.piece(try list.limit)
+            headers[.cursor] = piece.cursor
+            return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: piece.lines))
+        }
+        // The first page comes before the status, so that a store that cannot be read is a refusal.
+        let first = try await export.first()
+        let configuration = self.context.configuration
+        let body = ResponseBody { writer in
+            let watch = StallWatch(idle: configuration.requestTime, total: configuration.bulkTime)
+            // The child alone writes, and it has ended when `run` returns.
+            nonisolated(unsafe) var writing = writer
+            try await watch.run {
+                var page = first
+                while true {
+                    let lines = page.lines
+                    try await watch.waiting { try await unsafe writing.write(lines) }
+                    guard let cursor = page.cursor else { return }
+                    page = try await export.page(after: cursor)
+                }
+            }
+            try await writer.finish(nil)
+        }
+        return Response(status: .ok, headers: headers, body: body)
+    }
+
+    /// Registrations read at a time.
+    private static let page = 1000
+    /// The most of them in an answer that is asked for by the piece.
+    private static let maximumPiece = 10_000
+
+    private func place() throws -> Places.Place {
+        guard let place = self.places.take() else {
+            throw Problem.later(.serviceUnavailable, "as many imports and exports are under way as may be", seconds: 5)
+        }
+        return place
+    }
+}
+
+/// Reads live registrations page by page, as lines.
+struct RegistrationExport: Sendable {
+    struct Piece: Sendable {
+        var lines: ByteBuffer
+        /// Where the next one begins; nil at the end.
+        var cursor: String?
+    }
+
+    let store: any RegistrationStore
+    let query: RegistrationQuery
+    /// Taken until the last byte is written.
+    let place: Places.Place
+
+    func first() async throws -> Piece { try await self.page(self.query) }
+
+    func page(after cursor: String) async throws -> Piece {
+        var query = self.query
+        query.cursor = cursor
+        return try await self.page(query)
+    }
+
+    /// The next `limit` registrations.
+    func piece(_ limit: Int) async throws -> Piece {
+        var query = self.query
+        var piece = Piece(lines: ByteBuffer(), cursor: query.cursor)
+        var left = limit
+        repeat {
+            query.limit = min(self.query.limit, left)
+            query.cursor = piece.cursor
+            var page = try await self.page(query)
+            piece.lines.writeBuffer(&page.lines)
+            piece.cursor = page.cursor
+            left -= query.limit
+        } while left > 0 && piece.cursor != nil
+        return piece
+    }
+
+    private func page(_ query: RegistrationQuery) async throws -> Piece {
+        let page = try await self.store.registrations(query)
+        let now = Timestamp.now
+        var lines = ByteBuffer()
+        for registration in page.items {
+            // One whose time is over is live until the sweep ends it, and would not be taken by an import.
+            if let expires = registration.expires, expires <= now { continue }
+            if let line = ImportLine.text(registration) { lines.writeBytes(line) }
+        }
+        return Piece(lines: lines, cursor: page.cursor)
+    }
+}

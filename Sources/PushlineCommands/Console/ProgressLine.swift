@@ -1,0 +1,61 @@
+import Foundation
+
+/// How far something is, on standard error: a live line on a terminal, else a line every few seconds.
+struct ProgressLine {
+    /// Takes the place of standard error in a test.
+    private let write: (String) -> Void
+    private let isLive: Bool
+    private let clock: () -> ContinuousClock.Instant
+    private let start: ContinuousClock.Instant
+    private var shown: ContinuousClock.Instant?
+
+    init() {
+        self.init(isLive: isatty(STDERR_FILENO) == 1, clock: { .now }) { text in
+            FileHandle.standardError.write(Data(text.utf8))
+        }
+    }
+
+    init(isLive: Bool, clock: @escaping () -> ContinuousClock.Instant, write: @escaping (String) -> Void) {
+        self.write = write
+        self.isLive = isLive
+        self.clock = clock
+        self.start = clock()
+    }
+
+    /// Shows a state, unless one was shown just before.
+    ///
+    /// - Parameters:
+    ///   - count: How many are done.
+    ///   - share: The part of all that is done, 0 to 1; nil where all is not known.
+    mutating func show(_ count: Int, share: Double?) {
+        let now = self.clock()
+        let pause: Duration = self.isLive ? .milliseconds(100) : .seconds(5)
+        if let shown = self.shown, now - shown < pause { return }
+        self.shown = now
+        let seconds = (now - self.start) / .seconds(1)
+        let rate = seconds > 0 ? Int(Double(count) / seconds) : 0
+        var text = "\(Self.grouped(count)) lines, \(Self.grouped(rate)) a second"
+        if let share {
+            let part = min(1, max(0, share))
+            let full = Int(part * 30)
+            let bar = String(repeating: "#", count: full) + String(repeating: ".", count: 30 - full)
+            text = "[\(bar)] \(Int(part * 100)) %, " + text
+        }
+        self.write(self.isLive ? "\r\(text)\u{1B}[K" : "\(text)\n")
+    }
+
+    /// Leaves the live line.
+    func end() {
+        if self.isLive, self.shown != nil { self.write("\r\u{1B}[K") }
+    }
+
+    /// A number with its thousands apart: 1,234,567.
+    static func grouped(_ number: Int) -> String {
+        var text = ""
+        for (index, digit) in String(number).reversed().enumerated() {
+            if index > 0, index.isMultiple(of: 3), digit != "-" { text.append(",") }
+            text.append(digit)
+        }
+        return String(text.reversed())
+    }
+}

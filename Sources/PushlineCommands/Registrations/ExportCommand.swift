@@ -1,0 +1,63 @@
+import ArgumentParser
+import Foundation
+import PushlineClient
+
+extension RegistrationsCommand {
+    /// `pushline registrations export`.
+    struct Export: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Write live registrations as NDJSON, which import reads.",
+            discussion:
+                "The addresses of devices are in it: whoever has them and the app's credentials may send to them."
+        )
+
+        @OptionGroup var server: ServerOptions
+
+        @Option(help: "Write to this file, made for its owner alone; it must not exist. Standard output unless given.")
+        var output: String?
+
+        @Option(help: "Those of this user.")
+        var user: String?
+
+        @Option(help: "Those with this tag.")
+        var tag: String?
+
+        @Option(help: "Those of this push service: apns, fcm, wns or mpns.")
+        var platform: String?
+
+        func run() async throws {
+            let client = try self.server.client()
+            let handle = try self.output.map(Self.create) ?? .standardOutput
+            // Lines on a terminal are progress enough.
+            var progress = self.output == nil && Console.isTerminal ? nil : ProgressLine()
+            var lines = 0
+            do {
+                try await client.exportRegistrations(
+                    user: self.user,
+                    tag: self.tag,
+                    platform: self.platform.map(Platform.init(rawValue:))
+                ) { piece in
+                    try handle.write(contentsOf: piece.lines)
+                    lines += piece.lines.count { $0 == UInt8(ascii: "\n") }
+                    progress?.show(lines, share: nil)
+                }
+                progress?.end()
+            } catch {
+                progress?.end()
+                Console.note("the export is not whole: it has \(lines) registrations")
+                throw error
+            }
+            if let output = self.output {
+                try self.server.show(["registrations": lines]) { ["\(lines) registrations in \(output)"] }
+            }
+        }
+
+        private static func create(_ path: String) throws -> FileHandle {
+            let descriptor = unsafe Foundation.open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else {
+                throw CommandFailure.usage("\(path) cannot be made: \(unsafe String(cString: strerror(errno)))")
+            }
+            return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import ArgumentParser
+import Foundation
+import PushlineClient
+
+extension RegistrationsCommand {
+    /// `pushline registrations import`.
+    struct Import: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Create and update registrations from a file of NDJSON.",
+            discussion: """
+                A line is an object with pns and handle and, where wanted, id, user, tags and expires: what export writes. A bad line \
+                is reported by its number and stops nothing. Repeating an import does no harm. It is fastest where many lines \
+                without an id come in the order of their handles.
+                """
+        )
+
+        @OptionGroup var server: ServerOptions
+
+        @Argument(help: "The file; - = standard input.")
+        var file: String
+
+        @Option(help: "Begin with this line, for those before it are done.")
+        var fromLine = 1
+
+        func validate() throws {
+            guard self.fromLine > 0 else { throw ValidationError("--from-line must be at least 1.") }
+        }
+
+        func run() async throws {
+            let client = try self.server.client()
+            let (handle, size) = try Self.open(self.file)
+            var progress = ProgressLine()
+            var read = 0
+            let summary: ImportSummary
+            do {
+                summary = try await client.importRegistrations(
+                    skipping: self.fromLine - 1,
+                    from: {
+                        let text = try handle.read(upToCount: 256 * 1024)
+                        read += text?.count ?? 0
+                        return text
+                    },
+                    progress: { done in progress.show(done.lines, share: size.map { Double(read) / Double($0) }) }
+                )
+                progress.end()
+            } catch let interrupted as ImportInterrupted {
+                progress.end()
+                try self.show(interrupted.done)
+                throw CommandFailure.failed(
+                    "\(Console.safe(interrupted.cause.message))\(Advice.after(interrupted.cause)); go on with --from-line "
+                        + "\(interrupted.done.lines + 1)"
+                )
+            }
+            try self.show(summary)
+            if summary.failed > 0 { throw ExitCode.failure }
+        }
+
+        private func show(_ summary: ImportSummary) throws {
+            for fault in summary.errors {
+                let member = fault.member.isEmpty ? "" : "\(fault.member): "
+                Console.note("line \(fault.line): \(Console.safe(member + fault.reason))")
+            }
+            if summary.failed > summary.errors.count {
+                Console.note("and \(summary.failed - summary.errors.count) more bad lines")
+            }
+            try self.server.show(summary) {
+                [
+                    "\(summary.lines) lines: \(summary.created) created, \(summary.updated) updated, "
+                        + "\(summary.superseded) superseded, \(summary.failed) failed"
+                ]
+            }
+        }
+
+        /// - Returns: The file and its size, where it has one.
+        private static func open(_ path: String) throws -> (FileHandle, Int?) {
+            guard path != "-" else { return (.standardInput, nil) }
+            guard let handle = FileHandle(forReadingAtPath: path) else {
+                throw CommandFailure.usage("\(path) cannot be read")
+            }
+            let size = (try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber)?.intValue
+            return (handle, size.flatMap { $0 > 0 ? $0 : nil })
+        }
+    }
+}

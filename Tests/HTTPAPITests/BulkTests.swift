@@ -1,0 +1,382 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import HummingbirdTesting
+import NIOConcurrencyHelpers
+import NIOCore
+import PushModel
+import Store
+import Testing
+
+@testable import HTTPAPI
+
+@Suite struct BulkTests {
+    private static let path = "/api/registrations/import"
+    private static let token = String(repeating: "ab", count: 32)
+
+    private func bring(_ body: String, to api: Harness, app: String? = nil) async throws -> Harness.Answer {
+        let path = app.map { "/api/apps/\($0)/registrations/import" } ?? Self.path
+        return try await api.call(
+            .post,
+            path,
+            as: app == nil ? .user("root") : .bearer("plk_other"),
+            body: body,
+            headers: ["Content-Type": "application/x-ndjson"]
+        )
+    }
+
+    @Test func onlyOperatorsMay() async throws {
+        try await Harness.run { api async throws in
+            for (caller, status) in [
+                (Harness.As.nobody, 401), (.user("alice"), 403), (.user("desk"), 403),
+                (try await api.key(.sender), 403),
+                (try await api.key(.operator, name: "boss"), 200),
+            ] {
+                #expect(try await api.call(.post, Self.path, as: caller, body: "").status == status)
+                #expect(try await api.call(.get, "/api/registrations/export", as: caller).status == status)
+            }
+        }
+    }
+
+    @Test func linesAreImported() async throws {
+        try await Harness.run { api async throws in
+            let body = """
+                {"pns":"apns","handle":"\(Self.token.uppercased())","user":"alice","tags":["news","vip-gold"],"id":"kept"}\r
+
+                {"handle":"fcm-1","pns":"gcm","tags":["username:bob","a"]}
+                {"pns":"fcm","handle":"fcm-2","expires":"2999-01-01T00:00:00Z"}
+                """
+            let answer = try await self.bring(body, to: api)
+            #expect(answer.status == 200)
+            #expect(
+                answer.text == #"{"lines":4,"created":3,"updated":0,"superseded":0,"failed":0,"errors":[]}"#
+            )
+            let id = try #require(RegistrationID("kept"))
+            let kept = try #require(try await api.store.registration(id, app: .default))
+            #expect(kept.handle?.text == Self.token)
+            #expect(kept.tags.map(\.name) == ["news", "username:alice", "vip-gold"])
+            let all = try await api.store.registrations(RegistrationQuery(app: .default)).items
+            #expect(all.first { $0.handle?.text == "fcm-1" }?.user?.name == "bob")
+            #expect(all.first { $0.handle?.text == "fcm-2" }?.expires?.iso8601 == "2999-01-01T00:00:00.000Z")
+            let again = try await self.bring(body, to: api)
+            #expect(again.json["updated"]?.number == 3)
+            // The app's own way to its registration is as ever.
+            let put = try await api.call(
+                .put,
+                "/api/register/kept",
+                body: #"{"Platform":"apns","Handle":"\#(Self.token)","Tags":[]}"#
+            )
+            #expect(put.status == 200)
+        }
+    }
+
+    @Test(arguments: [
+        ("nonsense", "", "not JSON"), ("[]", "", "must be an object"), (#"{"pns":"apns"}"#, "handle", "is needed"),
+        (#"{"handle":"aa"}"#, "pns", "is needed"), (#"{"pns":"adm","handle":"aa"}"#, "pns", "is none of"),
+        (#"{"pns":"apns","handle":"xyz"}"#, "handle", "hexadecimal"),
+        (#"{"pns":"wns","handle":"https://evil.example/x"}"#, "handle", "notify.windows.com"),
+        (#"{"pns":"fcm","handle":"a b"}"#, "handle", "visible"), (#"{"pns":"fcm","handle":7}"#, "handle", "a string"),
+        (#"{"pns":"fcm","handle":"h","id":"a/b"}"#, "id", "letters"),
+        (#"{"pns":"fcm","handle":"h","user":"a b"}"#, "user", "made of"),
+        (#"{"pns":"fcm","handle":"h","tags":"x"}"#, "tags", "an array"),
+        (#"{"pns":"fcm","handle":"h","tags":["ok","a||b"]}"#, "tags[1]", "made of"),
+        (#"{"pns":"fcm","handle":"h","user":"ann","tags":["username:bob"]}"#, "tags[0]", "another user's"),
+        (#"{"pns":"fcm","handle":"h","tags":["username:a","username:b"]}"#, "tags[1]", "another user's"),
+        (#"{"pns":"fcm","handle":"h","tags":["UserName:a"]}"#, "tags[0]", "another user's"),
+        (#"{"pns":"fcm","handle":"h","expires":"soon"}"#, "expires", "time"),
+        (#"{"pns":"fcm","handle":"h","expires":"2001-01-01T00:00:00Z"}"#, "expires", "over"),
+        (#"{"pns":"fcm","handle":"h","tag":["x"]}"#, "tag", "no such member"),
+        (#"{"pns":"fcm","handle":"h","pns":"apns"}"#, "pns", "there twice"),
+        (#"{"pns":"fcm","handle":"h"} {}"#, "", "nothing may follow"),
+        (String(repeating: " ", count: 70_000) + "{}", "", "more than 65536 bytes"),
+        (String(repeating: "[", count: 60_000), "", "deeper"),
+    ])
+    func aBadLineIsNamedAndStopsNothing(line: String, member: String, reason: String) async throws {
+        try await Harness.run { api async throws in
+            let body = "{\"pns\":\"fcm\",\"handle\":\"one\"}\n\(line)\n{\"pns\":\"fcm\",\"handle\":\"three\"}\n"
+            let answer = try await self.bring(body, to: api)
+            #expect(answer.status == 200)
+            #expect(answer.json["created"]?.number == 2)
+            #expect(answer.json["failed"]?.number == 1)
+            #expect(answer.json["lines"]?.number == 3)
+            let fault = try #require(answer.json["errors"]?.elements.first)
+            #expect(fault["line"]?.number == 2)
+            #expect(fault["member"]?.text == member)
+            #expect(fault["reason"]?.text?.contains(reason) == true, "\(fault["reason"]?.text ?? "")")
+        }
+    }
+
+    @Test func allBadLinesAreCountedAndTheFirstAreListed() async throws {
+        try await Harness.run { api async throws in
+            let id = try await api.register()
+            _ = try await api.call(.delete, "/api/registrations/\(id)", as: .user("root"))
+            let gone = #"{"pns":"fcm","handle":"h","id":"\#(id)"}"#
+            let answer = try await self.bring(gone + String(repeating: "\nx", count: 500), to: api)
+            #expect(answer.json["failed"]?.number == 501)
+            let errors = answer.json["errors"]?.elements ?? []
+            #expect(errors.map { $0["line"]?.number } == (1...100).map(Double.init))
+            #expect(errors.first?["reason"]?.text?.contains("deleted") == true)
+        }
+    }
+
+    @Test func aBodyOfAnotherKindIs415() async throws {
+        try await Harness.run { api async throws in
+            let answer = try await api.call(
+                .post,
+                Self.path,
+                as: .user("root"),
+                body: "[]",
+                headers: ["Content-Type": "application/json"]
+            )
+            #expect(answer.status == 415)
+            #expect(answer.headers[.acceptPost] == "application/x-ndjson")
+        }
+    }
+
+    @Test func asManyAsMayBeUnderWay() async throws {
+        var options = Harness.Options()
+        options.configuration.bulkRequests = 1
+        try await Harness.run(options) { api async throws in
+            // A place is given back: these come one after the other.
+            for _ in 0..<3 {
+                #expect(try await self.bring("", to: api).status == 200)
+                #expect(try await api.call(.get, "/api/registrations/export", as: .user("root")).status == 200)
+                #expect(try await api.call(.head, "/api/registrations/export", as: .user("root")).status == 200)
+            }
+        }
+        options.configuration.bulkRequests = 0
+        try await Harness.run(options) { api async throws in
+            let answer = try await self.bring("", to: api)
+            #expect(answer.status == 503)
+            #expect(answer.headers[.retryAfter] == "5")
+        }
+    }
+
+    /// What export writes, import takes: to the byte, whatever is in it.
+    @Test func exportAndImportAreEachOthersInverse() async throws {
+        try await Harness.run { api async throws in
+            let other = try AppID("other")
+            let secret = try #require(APIKeySecret("plk_other"))
+            try await api.store.add(
+                APIKey(app: other, name: "boss", role: .operator, created: .now, revoked: nil),
+                hash: secret.hash
+            )
+            let rows = [
+                ImportedRegistration(pns: .apns, handle: Handle(stored: Self.token)),
+                ImportedRegistration(
+                    id: RegistrationID("A~b.c_d-1"),
+                    pns: .fcm,
+                    handle: Handle(stored: #"a"b\c{}[],:'<>&%\u0000"#),
+                    user: try UserName("_@#.:-"),
+                    tags: try ["z", "_@#.:-", "username", "usernames:x"].map { try Tag($0) },
+                    expires: Timestamp(milliseconds: 32_503_680_000_123)
+                ),
+                ImportedRegistration(
+                    pns: .wns,
+                    handle: Handle(stored: "https://a.notify.windows.com/?token=%2b&x=1#y"),
+                    user: try UserName(String(repeating: "u", count: 111)),
+                    tags: try (0..<60).map { try Tag("\($0)" + String(repeating: "t", count: 118)) }
+                ),
+                ImportedRegistration(pns: .mpns, handle: Handle(stored: "http://x.notify.live.net/a")),
+            ]
+            let sequence = try await api.store.beginImport()
+            let results = try await api.store.importRegistrations(rows, app: .default, sequence: sequence)
+            #expect(results.allSatisfy { $0 == .created })
+            let first = try await api.call(.get, "/api/registrations/export", as: .user("root"))
+            #expect(first.status == 200)
+            #expect(first.headers[.contentType] == "application/x-ndjson")
+            #expect(first.text.split(separator: "\n").count == 4)
+            let brought = try await self.bring(first.text, to: api, app: "other")
+            #expect(brought.json["created"]?.number == 4, "\(brought.text)")
+            let second = try await api.call(
+                .get,
+                "/api/apps/other/registrations/export",
+                as: .bearer("plk_other")
+            )
+            #expect(
+                Set(second.text.split(separator: "\n")) == Set(first.text.split(separator: "\n"))
+            )
+            let found = try await api.store.registration(#require(RegistrationID("A~b.c_d-1")), app: other)
+            #expect(found?.handle == rows[1].handle)
+            #expect(found?.expires == rows[1].expires)
+        }
+    }
+
+    @Test func exportIsFilteredAndComesInPieces() async throws {
+        try await Harness.run { api async throws in
+            let rows = try (0..<2500).map { number in
+                ImportedRegistration(
+                    pns: number.isMultiple(of: 5) ? .fcm : .apns,
+                    handle: Handle(stored: "h\(number)"),
+                    user: try UserName("u\(number % 2)"),
+                    tags: [try Tag("t\(number % 3)")]
+                )
+            }
+            _ = try await api.store.importRegistrations(rows, app: .default, sequence: api.store.beginImport())
+            func lines(_ query: String) async throws -> (count: Int, cursor: String?) {
+                let answer = try await api.call(.get, "/api/registrations/export\(query)", as: .user("root"))
+                #expect(answer.status == 200)
+                return (answer.text.split(separator: "\n").count, answer.headers[.cursor])
+            }
+            #expect(try await lines("").count == 2500)
+            #expect(try await lines("?pns=fcm").count == 500)
+            #expect(try await lines("?tag=t1").count == 833)
+            #expect(try await lines("?user=u1&pns=apns").count == 1000)
+            #expect(try await lines("?tag=none").count == 0)
+            let first = try await lines("?limit=2001")
+            #expect(first.count == 2001)
+            let rest = try await lines("?limit=2001&cursor=\(try #require(first.cursor))")
+            #expect(rest.count == 499)
+            #expect(rest.cursor == nil)
+            for query in ["?state=live", "?limit=10001", "?limit=0", "?cursor=x", "?pns=x"] {
+                #expect(try await api.call(.get, "/api/registrations/export\(query)", as: .user("root")).status == 400)
+            }
+        }
+    }
+
+    @Test func whatIsNotLiveIsNotExported() async throws {
+        try await Harness.run { api async throws in
+            let id = try await api.register()
+            _ = try await api.register(handle: String(repeating: "cd", count: 32))
+            _ = try await api.call(.delete, "/api/registrations/\(id)", as: .user("root"))
+            let over = ImportedRegistration(
+                pns: .fcm,
+                handle: Handle(stored: "over"),
+                expires: Timestamp.now.advanced(by: .seconds(-1))
+            )
+            _ = try await api.store.importRegistrations([over], app: .default, sequence: api.store.beginImport())
+            let answer = try await api.call(.get, "/api/registrations/export", as: .user("root"))
+            #expect(answer.text.split(separator: "\n").count == 1)
+            #expect(answer.text.contains("cdcd"))
+        }
+    }
+
+    @Test func twentyThousandLinesOverARealConnection() async throws {
+        var options = Harness.Options()
+        options.setup = .live
+        // Other routes' limit does not bind.
+        options.configuration.maximumBodySize = 1000
+        try await Harness.run(options) { api async throws in
+            let body = (0..<20_000).map { #"{"pns":"fcm","handle":"h\#($0)","user":"u\#($0)","tags":["all"]}"# }
+                .joined(separator: "\n")
+            let answer = try await self.bring(body, to: api)
+            #expect(
+                answer.text == #"{"lines":20000,"created":20000,"updated":0,"superseded":0,"failed":0,"errors":[]}"#
+            )
+            let exported = try await api.call(.get, "/api/registrations/export", as: .user("root"))
+            #expect(exported.text.split(separator: "\n").count == 20_000)
+        }
+    }
+
+    // MARK: What goes wrong in the middle
+
+    /// Takes groups until it is to fail, and counts what it took.
+    private final class FailingStore: RegistrationStore {
+        let taken = NIOLockedValueBox<[Int]>([])
+        let groups: Int
+
+        init(groups: Int) { self.groups = groups }
+
+        func beginImport() async throws -> Int64 { 1 }
+
+        func importRegistrations(
+            _ rows: [ImportedRegistration],
+            app: AppID,
+            sequence: Int64
+        ) async throws -> [ImportResult] {
+            guard self.taken.withLockedValue({ $0.count }) < self.groups else {
+                throw StoreError(.unavailable, "SQLite answers 13")
+            }
+            self.taken.withLockedValue { $0.append(rows.count) }
+            return rows.map { _ in .created }
+        }
+
+        func change(
+            _ request: RegisterRequest,
+            app: AppID,
+            user: UserName?,
+            sequence: Int64,
+            expires: Timestamp?
+        ) async throws -> RegisterResult { .gone }
+
+        func registration(_ id: RegistrationID, app: AppID) async throws -> Registration? { nil }
+
+        func registrations(_ query: RegistrationQuery) async throws -> Page<Registration> {
+            Page(items: [], cursor: nil)
+        }
+
+        func prune(limit: Int) async throws -> Int { 0 }
+
+        func expireRegistrations(limit: Int) async throws -> Int { 0 }
+    }
+
+    private func importer(_ store: any RegistrationStore, idle: Duration = .seconds(60)) -> RegistrationImporter {
+        var configuration = APIConfiguration()
+        configuration.requestTime = idle
+        return RegistrationImporter(store: store, configuration: configuration, app: .default, spec: AppSpec())
+    }
+
+    /// Feeds lines as fast as they are taken, and then ends as told.
+    private func take(
+        lines: Int,
+        by importer: RegistrationImporter,
+        end: @escaping @Sendable (RequestBody.Source) async throws -> Void
+    ) async throws -> PartlyDone? {
+        let (body, source) = RequestBody.makeStream()
+        return await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                let piece = ByteBuffer(string: String(repeating: "{\"pns\":\"fcm\",\"handle\":\"h\"}\n", count: 500))
+                for _ in 0..<lines / 500 { await source.yield(piece) }
+                try await end(source)
+            }
+            let failure = await #expect(throws: PartlyDone.self) { _ = try await importer.take(body) }
+            source.finish()
+            group.cancelAll()
+            return failure
+        }
+    }
+
+    @Test func aStoreThatFailsSaysHowFarItCame() async throws {
+        let store = FailingStore(groups: 1)
+        let failure = try await self.take(lines: 90_000, by: self.importer(store)) { $0.finish() }
+        #expect((failure?.cause as? StoreError)?.code == .unavailable)
+        #expect(failure?.done["lines"]?.number == Double(store.taken.withLockedValue { $0.reduce(0, +) }))
+        #expect((failure?.done["created"]?.number ?? 0) >= 32_768)
+        // Bounded groups, however much there is.
+        #expect(store.taken.withLockedValue { $0.allSatisfy { $0 < 40_000 } })
+    }
+
+    @Test func anUploadThatBreaksOffKeepsItsWholeGroups() async throws {
+        struct Broken: Error {}
+        let store = FailingStore(groups: .max)
+        let failure = try await self.take(lines: 40_000, by: self.importer(store)) { $0.finish(Broken()) }
+        #expect((failure?.cause as? Problem)?.status == .badRequest)
+        #expect(failure?.done["lines"]?.number == 33_000)
+        #expect(store.taken.withLockedValue { $0 } == [33_000])
+    }
+
+    @Test func anUploadThatStallsIs408() async throws {
+        let store = FailingStore(groups: .max)
+        let failure = try await self.take(lines: 1000, by: self.importer(store, idle: .milliseconds(200))) { _ in
+            try await Task.sleep(for: .seconds(60))
+        }
+        #expect((failure?.cause as? Problem)?.status == .requestTimeout)
+        #expect(failure?.done["lines"]?.number == 0)
+        #expect(store.taken.withLockedValue { $0.isEmpty })
+    }
+
+    @Test func aSlowStoreIsNotTheClientsFault() async throws {
+        let watch = StallWatch(idle: .milliseconds(50), total: .seconds(60))
+        try await watch.run {
+            try await watch.waiting {}
+            try await Task.sleep(for: .milliseconds(400))
+        }
+        await #expect(throws: StallWatch.Stalled.self) {
+            try await watch.run { try await watch.waiting { try await Task.sleep(for: .seconds(60)) } }
+        }
+        let short = StallWatch(idle: .seconds(60), total: .milliseconds(50))
+        await #expect(throws: StallWatch.Stalled.self) {
+            try await short.run { try await Task.sleep(for: .seconds(60)) }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import Testing
+
+@testable import PushlineCommands
+
+@Suite struct ProgressLineTests {
+    @Test(arguments: [(0, "0"), (7, "7"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567"), (-1000, "-1,000")])
+    func thousandsAreApart(number: Int, text: String) {
+        #expect(ProgressLine.grouped(number) == text)
+    }
+
+    @Test func aTerminalHasALiveBar() {
+        var now = ContinuousClock.now
+        var shown: [String] = []
+        var line = ProgressLine(isLive: true, clock: { now }, write: { shown.append($0) })
+        now = now.advanced(by: .seconds(2))
+        line.show(50_000, share: 0.5)
+        line.show(60_000, share: 0.6)
+        now = now.advanced(by: .seconds(1))
+        line.show(99_000, share: 1.7)
+        line.end()
+        #expect(
+            shown == [
+                "\r[###############...............] 50 %, 50,000 lines, 25,000 a second\u{1B}[K",
+                "\r[##############################] 100 %, 99,000 lines, 33,000 a second\u{1B}[K", "\r\u{1B}[K",
+            ]
+        )
+    }
+
+    @Test func aLogHasALineNowAndThen() {
+        var now = ContinuousClock.now
+        var shown: [String] = []
+        var line = ProgressLine(isLive: false, clock: { now }, write: { shown.append($0) })
+        for second in 1...12 {
+            now = now.advanced(by: .seconds(1))
+            line.show(second * 1000, share: nil)
+        }
+        line.end()
+        #expect(
+            shown == [
+                "1,000 lines, 1,000 a second\n", "6,000 lines, 1,000 a second\n", "11,000 lines, 1,000 a second\n",
+            ]
+        )
+    }
+}
