@@ -15,25 +15,24 @@ struct AudiencePages {
     ///   - lane: Where the pages begin.
     init(_ audience: AudiencePage, lane: PlanLane) {
         var from = lane.after
-        var current = DeliverBatch.Devices()
+        /// Where the page that is being filled begins.
+        var start = 0
         var bytes = 0
-        func close(at end: Int64) {
+        func close(before end: Int, at through: Int64) {
+            var devices = DeliverBatch.Devices()
+            devices.rows = Array(audience.rows[start..<end])
+            devices.handles = audience.handles[start..<end]
             let number = lane.nextPage + self.pages.count
-            let batch = PlannedBatch(page: number, from: from, to: end, size: current.count)
-            self.pages.append(Page(batch: batch, devices: current))
-            from = end
-            current = DeliverBatch.Devices()
-            bytes = 0
+            let batch = PlannedBatch(page: number, from: from, to: through, size: devices.count)
+            self.pages.append(Page(batch: batch, devices: devices))
+            (from, start, bytes) = (through, end, 0)
         }
-        for (index, row) in audience.rows.enumerated() {
-            let handle = audience.handles[index]
-            let size = DeliverBatch.Devices.wireSize(of: handle, pns: lane.pns)
-            let isFull = current.count == DeliverBatch.maximumDevices || bytes + size > DeliverBatch.maximumBytes
-            if isFull, let last = current.rows.last { close(at: last) }
+        for index in audience.rows.indices {
+            let size = DeliverBatch.Devices.wireSize(handleLength: audience.handles.length(at: index), pns: lane.pns)
+            let isFull = index - start == DeliverBatch.maximumDevices || bytes + size > DeliverBatch.maximumBytes
+            if isFull, index > start { close(before: index, at: audience.rows[index - 1]) }
             bytes += size
-            current.rows.append(row)
-            current.handles.append(handle)
         }
-        if current.count > 0 { close(at: audience.scannedThrough) }
+        if start < audience.rows.count { close(before: audience.rows.count, at: audience.scannedThrough) }
     }
 }

@@ -156,6 +156,25 @@ package struct HandleList: Sendable, Equatable {
         self.ends.append(self.bytes.count)
     }
 
+    // The same without a generic in the way, which costs a lookup of types in each call from another module.
+    package mutating func append(_ utf8: UnsafeBufferPointer<UInt8>) {
+        unsafe self.bytes.append(contentsOf: utf8)
+        self.ends.append(self.bytes.count)
+    }
+
+    /// How many bytes one address has.
+    package func length(at index: Int) -> Int { self.ends[index] - (index == 0 ? 0 : self.ends[index - 1]) }
+
+    /// A copy of some of the addresses.
+    package subscript(range: Range<Int>) -> HandleList {
+        guard let last = range.last else { return HandleList() }
+        let start = range.lowerBound == 0 ? 0 : self.ends[range.lowerBound - 1]
+        var copy = HandleList()
+        copy.bytes = Array(self.bytes[start..<self.ends[last]])
+        copy.ends = self.ends[range].map { $0 - start }
+        return copy
+    }
+
     /// The bytes of one address.
     package subscript(index: Int) -> ArraySlice<UInt8> {
         self.bytes[(index == 0 ? 0 : self.ends[index - 1])..<self.ends[index]]
