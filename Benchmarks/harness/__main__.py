@@ -101,10 +101,10 @@ def main():
     # An end in order, also where it is asked for from outside.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
-    plant = Plant(options)
+    plant = Plant(options, say)
     pathlib.Path(options.folder).mkdir(parents=True, exist_ok=True)
     try:
-        say("Making the registrations and starting the API, the send worker and the delivery worker ...")
+        say("Starting the API, the send worker and the delivery worker, and registering the devices ...")
         plant.start()
         values, failures = measure(Figures(plant, options, say), options)
     except Failure as failure:

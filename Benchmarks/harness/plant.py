@@ -10,6 +10,7 @@ import sqlite3
 import ssl
 import subprocess
 import threading
+import time
 import urllib.parse
 
 import registrations
@@ -63,8 +64,9 @@ class TokenEndpoint(http.server.BaseHTTPRequestHandler):
 
 
 class Plant:
-    def __init__(self, options):
+    def __init__(self, options, say):
         self.options = options
+        self.say = say
         self.folder = pathlib.Path(options.folder)
         self.bin = pathlib.Path(options.bin)
         self.store = self.folder / "store.sqlite"
@@ -89,24 +91,35 @@ class Plant:
         }
         self._command("apps", "apply", self.folder / "apps.yaml")
         key = self._command("keys", "create", "bench", "--role", "operator").strip()
-        registrations.fill(self.store, registrations.all_devices(self.options.scale))
         for name in OURS:
             program = self.bin / f"pushline-{name}"
             self.processes.start(name, [program, "--config", self.options.config], self.environment)
         for name in OURS:
             self.processes.wait_until_ready(name, f"http://127.0.0.1:{ports[name]}/readyz")
         self.api = API(ports["api"], key)
+        self._import()
 
     def stop(self):
         self.processes.stop()
 
-    def _command(self, *arguments):
+    def _import(self):
+        file = self.folder / "devices.ndjson"
+        lines = registrations.write(file, self.options.scale)
+        start = time.monotonic()
+        url = f"http://127.0.0.1:{self.api.port}"
+        self._command("registrations", "import", file, PUSHLINE_URL=url, PUSHLINE_KEY=self.api.key)
+        self.say(f"Imported {lines:,} registrations, {lines / (time.monotonic() - start):,.0f} a second.")
+        file.unlink()
+
+    def _command(self, *arguments, **environment):
+        # What reads the store is told by the configuration where it is, what asks the API by variables.
+        config = [] if environment else ["--config", self.options.config]
         result = subprocess.run(
-            [self.bin / "pushline", *map(str, arguments), "--config", self.options.config],
-            env={**os.environ, **self.environment},
+            [self.bin / "pushline", *map(str, arguments), *config],
+            env={**os.environ, **self.environment, **environment},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
         )
         if result.returncode != 0:
             raise Failure(f"pushline {arguments[0]} {arguments[1]} failed: {result.stderr.strip()[-300:]}")
