@@ -1,3 +1,5 @@
+import PushModel
+
 /// A JSON value that remembers the order of its members, and duplicates.
 ///
 /// It is read by ``JSONReader``, which bounds depth, and written without spaces. Numbers stay texts: nothing is lost or rounded.
@@ -47,7 +49,7 @@ indirect enum JSONValue: Sendable, Equatable {
         case .null: output.append(contentsOf: "null".utf8)
         case .bool(let value): output.append(contentsOf: (value ? "true" : "false").utf8)
         case .number(let text): output.append(contentsOf: text.utf8)
-        case .string(let text): Self.quote(text, to: &output)
+        case .string(let text): output.appendJSONString(text)
         case .array(let values):
             output.append(UInt8(ascii: "["))
             for (index, value) in values.enumerated() {
@@ -59,27 +61,11 @@ indirect enum JSONValue: Sendable, Equatable {
             output.append(UInt8(ascii: "{"))
             for (index, member) in members.enumerated() {
                 if index > 0 { output.append(UInt8(ascii: ",")) }
-                Self.quote(member.name, to: &output)
+                output.appendJSONString(member.name)
                 output.append(UInt8(ascii: ":"))
                 member.value.write(to: &output)
             }
             output.append(UInt8(ascii: "}"))
         }
-    }
-
-    private static func quote(_ text: String, to output: inout [UInt8]) {
-        let digits = Array("0123456789abcdef".utf8)
-        output.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"): output.append(contentsOf: [UInt8(ascii: "\\"), byte])
-            case 0x0A: output.append(contentsOf: "\\n".utf8)
-            case 0..<0x20, 0x7F:
-                output.append(contentsOf: "\\u00".utf8)
-                output.append(contentsOf: [digits[Int(byte >> 4)], digits[Int(byte & 15)]])
-            default: output.append(byte)
-            }
-        }
-        output.append(UInt8(ascii: "\""))
     }
 }

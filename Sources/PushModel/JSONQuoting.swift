@@ -1,0 +1,28 @@
+extension [UInt8] {
+    private static let hexadecimal = Array("0123456789abcdef".utf8)
+
+    /// Appends a text as a JSON string, in UTF-8.
+    ///
+    /// RFC 8259, section 7: quote, backslash and U+0000 to U+001F must be escaped, all else may stand as it is.
+    package mutating func appendJSONString(_ text: String) {
+        self.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                self.append(UInt8(ascii: "\\"))
+                self.append(byte)
+            case 0x08: self.append(contentsOf: "\\b".utf8)
+            case 0x09: self.append(contentsOf: "\\t".utf8)
+            case 0x0A: self.append(contentsOf: "\\n".utf8)
+            case 0x0C: self.append(contentsOf: "\\f".utf8)
+            case 0x0D: self.append(contentsOf: "\\r".utf8)
+            case 0..<0x20:
+                self.append(contentsOf: "\\u00".utf8)
+                self.append(Self.hexadecimal[Int(byte >> 4)])
+                self.append(Self.hexadecimal[Int(byte & 15)])
+            default: self.append(byte)
+            }
+        }
+        self.append(UInt8(ascii: "\""))
+    }
+}
