@@ -45,7 +45,8 @@ struct AppOption: ParsableArguments {
 
     /// - Throws: ``CommandFailure`` when the store has no such app.
     func id(in store: any ResultStore) async throws -> AppID {
-        let name = self.app ?? ProcessInfo.processInfo.environment["PUSHLINE_APP"] ?? AppID.default.name
+        let given = [self.app, ProcessInfo.processInfo.environment["PUSHLINE_APP"]].compactMap { $0 }
+        let name = given.first { !$0.isEmpty } ?? AppID.default.name
         let id: AppID
         do { id = try AppID(name) } catch { throw CommandFailure.usage("--app: \(error.reason)") }
         guard try await store.app(id) != nil else {

@@ -10,6 +10,8 @@ struct Settings {
 
     /// The file's section `simulator`; other sections are other programs' own.
     private struct Section {
+        /// As it was given, or found.
+        let file: String
         var texts: [String: String] = [:]
         var numbers: [String: Int] = [:]
 
@@ -17,9 +19,9 @@ struct Settings {
         private static let numberKeys: Set<String> = ["apns_port", "fcm_port", "wns_port", "control_port", "keep"]
 
         init(file: String?) throws {
-            let usual = "Config/pushline.yaml"
-            if file == nil, !FileManager.default.fileExists(atPath: usual) { return }
-            let path = file ?? usual
+            let path = file ?? "Config/pushline.yaml"
+            self.file = path
+            if file == nil, !FileManager.default.fileExists(atPath: path) { return }
             guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
                 throw ValidationError("\(path) cannot be read")
             }
@@ -66,14 +68,19 @@ struct Settings {
     }
 
     private func number(_ option: Int?, _ key: String, within range: ClosedRange<Int>) throws -> Int? {
-        var number = option ?? self.section.numbers[key]
-        if option == nil, let text = self.environment[Self.variable(key)] {
-            guard let value = Int(text) else { throw ValidationError("\(Self.variable(key)) is no number") }
-            number = value
+        let place: String
+        let number: Int?
+        if let option {
+            (place, number) = ("--" + key.replacing("_", with: "-"), option)
+        } else if let text = self.environment[Self.variable(key)] {
+            (place, number) = ("environment: " + Self.variable(key), Int(text))
+        } else if let value = self.section.numbers[key] {
+            (place, number) = ("\(self.section.file): simulator.\(key)", value)
+        } else {
+            return nil
         }
-        guard let number else { return nil }
-        guard range.contains(number) else {
-            throw ValidationError("\(key) is not within \(range.lowerBound) to \(range.upperBound)")
+        guard let number, range.contains(number) else {
+            throw ValidationError("\(place) must be a whole number from \(range.lowerBound) to \(range.upperBound)")
         }
         return number
     }

@@ -28,7 +28,8 @@ import Testing
         ["jobs", "--since", "2h"],
         ["job", "0190"], ["job", "0190", "--deliveries", "--json"], ["registrations", "list", "--user", "ann"],
         ["registrations", "delete", "r"], ["doctor", "--config", "x.yaml"],
-        ["jobs", "--url", "http://h", "--key", "k"],
+        ["jobs", "--url", "http://h", "--key", "k"], ["jobs", "list", "--limit", "3"],
+        ["jobs", "cancel", "0190", "--json"],
     ])
     func understood(arguments: [String]) {
         #expect(self.exitCode(arguments) == nil)
@@ -40,6 +41,7 @@ import Testing
         ["send", "--user", "a", "--data", "k=1", "--data", "k=2"],
         ["send", "--user", "a", "x", "--priority", "urgent"],
         ["send", "--user", "a", "x", "--ttl", "soon"], ["jobs", "--since", "yesterday"], ["jobs", "--limit", "0"],
+        ["jobs", "cancel"],
         ["job"], ["job", "x", "--watch", "--deliveries"], ["accounts", "add", "ann"],
         ["accounts", "add", "ann", "--role", "king"], ["accounts", "add", "a b", "--role", "user"],
         ["accounts", "add", "a:b", "--role", "user"],

@@ -110,18 +110,40 @@ import Testing
         )
         try host.write("apps:\n  default: {fcm: {service_account_file: missing.json}}\n  shop: {}\n", to: "apps.yaml")
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        let found = try await self.doctor(host)
+        #expect(found.count == 5)
+        #expect(found[0].hasPrefix("ok     configuration  \(host.path("pushline.yaml")) "))
+        #expect(found[1].hasPrefix("ok     store"))
+        #expect(found[2].hasPrefix("wrong  broker"))
+        #expect(found[3].hasPrefix("wrong  default fcm") && found[3].contains("missing.json"))
+        #expect(found[4].hasPrefix("wrong  shop") && found[4].contains("declares no push service"))
+    }
+
+    /// What a doctor who finds faults prints.
+    private func doctor(_ host: Host) async throws -> [String] {
         let lines = Lines()
         let command = try PushlineCommand.parseAsRoot(["doctor", "--config", host.path("pushline.yaml")])
         let doctor = try #require(command as? DoctorCommand)
         await #expect(throws: ExitCode.failure) {
             try await Console.$capture.withValue({ lines.add($0) }) { try await doctor.run() }
         }
-        let found = lines.all
-        #expect(found.count == 5)
-        #expect(found[0].hasPrefix("ok     configuration"))
-        #expect(found[1].hasPrefix("ok     store"))
-        #expect(found[2].hasPrefix("wrong  broker"))
-        #expect(found[3].hasPrefix("wrong  default fcm") && found[3].contains("missing.json"))
-        #expect(found[4].hasPrefix("wrong  shop") && found[4].contains("declares no push service"))
+        return lines.all
+    }
+
+    @Test func doctorMakesNoStoreAndDoesNotWaitForABroker() async throws {
+        let host = try Host()
+        // Nobody listens on port 1.
+        try host.write(
+            "store:\n  path: \(host.path("none.sqlite"))\nbroker:\n  url: amqp://127.0.0.1:1/\n",
+            to: "pushline.yaml"
+        )
+        let start = ContinuousClock.now
+        let found = try await self.doctor(host)
+        #expect(start.duration(to: .now) < .seconds(9))
+        let subjects = found.map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
+        #expect(subjects == ["ok configuration", "wrong store", "wrong broker"])
+        #expect(found[1].contains("there is none") && found[1].contains("pushline apps apply"))
+        #expect(found[2].contains("start RabbitMQ"))
+        #expect(!FileManager.default.fileExists(atPath: host.path("none.sqlite")))
     }
 }

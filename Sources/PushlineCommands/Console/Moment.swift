@@ -1,4 +1,5 @@
 import Foundation
+import PushModel
 
 /// A moment as a person writes it.
 enum Moment {
@@ -12,7 +13,6 @@ enum Moment {
         {
             return now.addingTimeInterval(-Double(count) * unit)
         }
-        let fractional = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        return (try? Date.ISO8601FormatStyle().parse(text)) ?? (try? fractional.parse(text))
+        return Timestamp(rfc3339: text).map { Date(timeIntervalSince1970: Double($0.milliseconds) / 1000) }
     }
 }

@@ -1,4 +1,5 @@
 import Broker
+import Foundation
 import Logging
 import PushModel
 import PushServices
@@ -8,8 +9,8 @@ import Store
 
 /// Looks at what a configuration names: store, broker, and the credentials of every app.
 struct Checkup {
-    /// The longest that a check may take.
-    static let patience = Duration.seconds(10)
+    /// The longest that the broker may take to answer.
+    static let patience = Duration.seconds(2)
 
     let configuration: PushlineConfiguration
     let logger: Logger
@@ -21,6 +22,11 @@ struct Checkup {
 
     private func store() async -> (finding: Finding, apps: [AppID: AppSpec]) {
         let path = self.configuration.store.path
+        // Opening would make one: a wrong path would look right.
+        guard FileManager.default.fileExists(atPath: path) else {
+            let advice = "pushline apps apply FILE makes it, or set store.path or PUSHLINE_STORE_PATH"
+            return (.wrong("store", "\(path): there is none; \(advice)"), [:])
+        }
         do {
             let store = try await Composition.openStore(self.configuration, logger: self.logger)
             try await store.check()
@@ -41,7 +47,12 @@ struct Checkup {
     private func broker() async -> Finding {
         let place = "\(self.configuration.broker)"
         do {
-            let broker = try Composition.makeBroker(self.configuration, name: "pushline doctor", logger: self.logger)
+            let broker = try Composition.makeBroker(
+                self.configuration,
+                name: "pushline doctor",
+                patience: Self.patience,
+                logger: self.logger
+            )
             return await withTaskGroup(of: Finding?.self) { group in
                 group.addTask {
                     do { try await broker.run() } catch is CancellationError { return nil } catch {
@@ -60,32 +71,27 @@ struct Checkup {
     }
 
     private static func declare(at broker: any MessageBroker, place: String) async -> Finding {
-        let end = ContinuousClock.now + self.patience
-        var last = "no answer"
-        repeat {
-            do {
-                try await broker.declare(.pushline)
-                if case .blocked(let reason) = await broker.status {
-                    return .wrong("broker", "\(place): accepts no messages: \(reason); free its memory or disk")
-                }
-                return .right("broker", "\(place): connected, all queues are there")
-            } catch let error as BrokerError where error.code == .mismatch {
-                return .wrong(
-                    "broker",
-                    "\(place): \(error.message); remove that queue, or give this installation a virtual host of its own"
-                )
-            } catch {
-                last = (error as? BrokerError)?.message ?? "\(error)"
+        do {
+            // Waits for the first attempt to connect, which has its own limit.
+            try await broker.declare(.pushline)
+            if case .blocked(let reason) = await broker.status {
+                return .wrong("broker", "\(place): accepts no messages: \(reason); free its memory or disk")
             }
-            // Cancelled = the connection ended, which has its own finding.
-            do { try await Task.sleep(for: .milliseconds(200)) } catch { break }
-        } while ContinuousClock.now < end
-        let reason = last.hasSuffix(".") ? String(last.dropLast()) : last
-        let advice =
-            reason.contains("logging in")
-            ? "check user, password and virtual host in broker.url or PUSHLINE_BROKER_URL"
-            : "start RabbitMQ, or set broker.url or PUSHLINE_BROKER_URL"
-        return .wrong("broker", "\(place): \(reason); \(advice)")
+            return .right("broker", "\(place): connected, all queues are there")
+        } catch let error as BrokerError where error.code == .mismatch {
+            return .wrong(
+                "broker",
+                "\(place): \(error.message); remove that queue, or give this installation a virtual host of its own"
+            )
+        } catch {
+            let message = (error as? BrokerError)?.message ?? "\(error)"
+            let reason = message.hasSuffix(".") ? String(message.dropLast()) : message
+            let advice =
+                reason.contains("logging in")
+                ? "check user, password and virtual host in broker.url or PUSHLINE_BROKER_URL"
+                : "start RabbitMQ, or set broker.url or PUSHLINE_BROKER_URL"
+            return .wrong("broker", "\(place): \(reason); \(advice)")
+        }
     }
 
     /// Reads the files that the apps name, as a delivery worker would.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import Runtime
 
 /// `pushline doctor`.
@@ -16,9 +17,7 @@ struct DoctorCommand: AsyncParsableCommand {
         var findings: [Finding] = []
         do {
             let configuration = try await PushlineConfiguration(file: self.host.config)
-            findings.append(
-                .right("configuration", "\(self.host.config ?? "default file, if there is one,") and environment")
-            )
+            findings.append(.right("configuration", Self.place(of: PushlineConfiguration.chosenFile(self.host.config))))
             findings += await Checkup(configuration: configuration, logger: HostOptions.logger).run()
         } catch let error as ConfigurationError {
             findings.append(.wrong("configuration", "\(error)"))
@@ -26,6 +25,14 @@ struct DoctorCommand: AsyncParsableCommand {
         let width = findings.map(\.subject.count).max() ?? 0
         self.host.show(.array(findings.map(\.json))) { findings.map { $0.line(width: width) } }
         if findings.contains(where: { !$0.isRight }) { throw ExitCode.failure }
+    }
+
+    /// Whichever folder the command runs in, it is plain which file was read.
+    private static func place(of file: String?) -> String {
+        guard let file else {
+            return "no file, for there is no \(PushlineConfiguration.defaultFile) here: defaults and environment"
+        }
+        return "\(URL(filePath: file).standardizedFileURL.path(percentEncoded: false)) and environment"
     }
 }
 

@@ -6,8 +6,15 @@ import PushlineClient
 struct JobsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "jobs",
-        abstract: "List jobs, newest first."
+        abstract: "List jobs, or stop one.",
+        subcommands: [ListJobsCommand.self, CancelJobCommand.self],
+        defaultSubcommand: ListJobsCommand.self
     )
+}
+
+/// `pushline jobs`, and `pushline jobs list`.
+struct ListJobsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "list", abstract: "List jobs, newest first.")
 
     @OptionGroup var server: ServerOptions
 
@@ -67,6 +74,28 @@ struct JobsCommand: AsyncParsableCommand {
             }
             return table.lines
         }
+    }
+}
+
+/// `pushline jobs cancel`.
+struct CancelJobCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cancel",
+        abstract: "Stop a send that is still going out.",
+        discussion: """
+            What was not sent yet counts as cancelled. Its state is cancelling while what is out is being counted; \
+            pushline job ID --watch shows how it ends. A job that is final cannot be stopped.
+            """
+    )
+
+    @OptionGroup var server: ServerOptions
+
+    @Argument(help: "The job's id.")
+    var id: String
+
+    func run() async throws {
+        let job = try await self.server.client().cancel(self.id)
+        try self.server.show(job) { ["\(job.id)  \(JobText(job: job).progress)"] }
     }
 }
 

@@ -79,6 +79,11 @@ package struct PushlineConfiguration: Sendable, Equatable {
     /// Where `--config` is looked for when it is not given.
     package static let defaultFile = "Config/pushline.yaml"
 
+    /// The file that is read where `--config` gave that one, or none; nil = no file.
+    package static func chosenFile(_ given: String?) -> String? {
+        given ?? (FileManager.default.fileExists(atPath: Self.defaultFile) ? Self.defaultFile : nil)
+    }
+
     /// Reads file and environment.
     ///
     /// - Parameters:
@@ -89,7 +94,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
         file: String?,
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) async throws {
-        let found = file ?? (FileManager.default.fileExists(atPath: Self.defaultFile) ? Self.defaultFile : nil)
+        let found = Self.chosenFile(file)
         if let found { try ConfigurationFile(path: found).check() }
         let values = try await ConfigurationValues(file: found, environment: environment)
         self.store = Store(path: try values.text(.storePath), backlog: try values.integer(.storeBacklog))

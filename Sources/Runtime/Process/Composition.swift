@@ -38,12 +38,14 @@ package enum Composition {
     /// - Parameters:
     ///   - configuration: Where it is.
     ///   - name: Shown for our connections in the broker's lists.
+    ///   - patience: The longest that connecting, and any one request, may take; nil = as usual.
     ///   - logger: Gets the broker's words.
     /// - Returns: The broker.
     /// - Throws: ``ConfigurationError`` where the address makes no sense.
     package static func makeBroker(
         _ configuration: PushlineConfiguration,
         name: String,
+        patience: Duration? = nil,
         logger: Logger
     ) throws -> any MessageBroker & Service {
         let broker = configuration.broker
@@ -58,6 +60,10 @@ package enum Composition {
             )
             settings.connectionName = name
             settings.heartbeat = broker.heartbeat
+            if let patience {
+                settings.connectTimeout = patience
+                settings.requestTimeout = patience
+            }
             return RabbitMQBroker(settings, logger: logger)
         } catch let error as RabbitMQConfiguration.Invalid {
             throw ConfigurationError("broker.url: \(error.description)")
