@@ -86,10 +86,6 @@ struct RegistrationImporter: Sendable {
     private func cause(_ error: any Error) -> any Error {
         guard error is StallWatch.Stalled else { return error }
         let (idle, total) = (self.configuration.requestTime.inSeconds, self.configuration.bulkTime.inSeconds)
-        return Problem(
-            .requestTimeout,
-            "nothing came for \(idle) s, or not all within \(total) s",
-            headers: [.connection: "close"]
-        )
+        return Problem(.requestTimeout, "nothing came for \(idle) s, or not all within \(total) s")
     }
 }

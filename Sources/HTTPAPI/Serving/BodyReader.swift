@@ -23,11 +23,7 @@ struct BodyReader: Sendable {
                 group.addTask { Array(buffer: try await request.body.collect(upTo: limit)) }
                 group.addTask {
                     try await Task.sleep(for: time)
-                    throw Problem(
-                        .requestTimeout,
-                        "the body did not come within \(time.inSeconds) s",
-                        headers: [.connection: "close"]
-                    )
+                    throw Problem(.requestTimeout, "the body did not come within \(time.inSeconds) s")
                 }
                 defer { group.cancelAll() }
                 return try await group.next() ?? []
@@ -39,16 +35,12 @@ struct BodyReader: Sendable {
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            // Chunks that are none, another length than was said: whatever stops the reading, the connection is of no more use.
+            // Chunks that are none, another length than was said: the end never comes, and ``EarlyAnswers`` closes.
             throw Self.brokenOff
         }
     }
 
-    static let brokenOff = Problem(
-        .badRequest,
-        "the body breaks off, or is not sent as HTTP has it",
-        headers: [.connection: "close"]
-    )
+    static let brokenOff = Problem(.badRequest, "the body breaks off, or is not sent as HTTP has it")
 
     private static func tooLarge(_ limit: Int) -> Problem {
         Problem(.contentTooLarge, "the body has more than \(limit) bytes, the most that is taken here")

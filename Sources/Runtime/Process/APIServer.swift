@@ -110,7 +110,7 @@ struct APIServer {
         let settings = self.configuration.api
         let idle = TimeAmount.nanoseconds(Int64(settings.requestTime.inSeconds * 1e9))
         let http1 = HTTP1Channel.Configuration(
-            additionalChannelHandlers: [ParserProblems(headerSize: settings.headerSize)],
+            additionalChannelHandlers: [ParserProblems(headerSize: settings.headerSize), EarlyAnswers()],
             idleTimeout: idle,
             httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
                 maxHeaderFieldSize: settings.headerSize,

@@ -6,8 +6,8 @@ import Testing
 
 @testable import HTTPAPI
 
-/// What is no HTTP never reaches a route, and is refused like everything else.
-@Suite struct ParserProblemTests {
+/// What is no HTTP never reaches a route and is refused like everything else; and when a connection ends.
+@Suite struct ConnectionTests {
     /// Writes these bytes to the server and reads until it closes.
     private static func exchange(_ bytes: String, port: Int) async throws -> String {
         let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
@@ -65,6 +65,33 @@ import Testing
             #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
             #expect(answer.contains(words))
             #expect(answer.contains("HTTP/1.1 400 ") && answer.contains("no such method"), "\(answer)")
+        }
+    }
+
+    /// Who is refused before the body is there may not go on sending it for ever.
+    @Test(arguments: [
+        ("Content-Length: 100000000", 413), ("Content-Length: 100", 408), ("Transfer-Encoding: chunked", 408),
+    ])
+    func anEarlyAnswerEndsTheConnection(header: String, status: Int) async throws {
+        var options = Harness.Options()
+        options.setup = .live
+        options.configuration.requestTime = .milliseconds(300)
+        try await Harness.run(options) { api async throws in
+            let caller = try #require(Harness.As.user("alice").header)
+            let head = "POST /api/sends HTTP/1.1\r\nHost: a\r\nAuthorization: \(caller)\r\n\(header)\r\n\r\n"
+            let answer = try await Self.exchange(head, port: try #require(api.client.port))
+            #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
+            #expect(answer.lowercased().contains("connection: close"), "\(answer)")
+        }
+    }
+
+    @Test func anAnswerToAWholeRequestLeavesTheConnectionOpen() async throws {
+        var options = Harness.Options()
+        options.setup = .live
+        try await Harness.run(options) { api async throws in
+            let one = "POST /api/sends HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}"
+            let answer = try await Self.exchange(one + one + "NOTHING\r\n\r\n", port: try #require(api.client.port))
+            #expect(answer.split(separator: "HTTP/1.1 ").map { $0.prefix(3) } == ["401", "401", "400"], "\(answer)")
         }
     }
 }
