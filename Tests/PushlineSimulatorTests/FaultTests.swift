@@ -150,7 +150,7 @@ struct FaultTests {
             let url = try client.simulator.urls.apns + Client.rawPath
             let headers = try client.rawHeaders(token)
             await #expect(throws: HTTPClientError.self) {
-                try await client.send("POST", url, headers: headers, body: Client.rawBody, timeout: .milliseconds(300))
+                try await client.send("POST", url, headers: headers, body: Client.rawBody, timeout: .seconds(2))
             }
             let access = try #require(try await client.wnsToken().json["access_token"] as? String)
             let channel = try client.simulator.urls.wnsChannel + "c"
@@ -163,7 +163,7 @@ struct FaultTests {
                         ("Content-Type", "text/xml"),
                     ],
                     body: "<badge/>",
-                    timeout: .milliseconds(300)
+                    timeout: .seconds(2)
                 )
             }
             #expect(client.simulator.received().map(\.status) == [0, 0])

@@ -41,8 +41,7 @@ struct ClassicNotificationRoutes: Sendable {
         try SendJobs.check(content, for: [pns], spec: request.spec)
         let answer = try await self.take(
             SendRequest(audience: .any([.tag(Tag(user: user)), .tag(from)]), platforms: [pns], content: content),
-            request: request,
-            idempotentAs: "POST /api/notifications"
+            request: request
         )
         return Self.response(to: answer, request: request)
     }
@@ -56,18 +55,14 @@ struct ClassicNotificationRoutes: Sendable {
         }
     }
 
-    private func take(
-        _ send: SendRequest,
-        request: APIRequest,
-        idempotentAs route: String? = nil
-    ) async throws -> JobIntake.Answer {
+    private func take(_ send: SendRequest, request: APIRequest) async throws -> JobIntake.Answer {
         let configuration = self.context.configuration
         return try await SendJobs(context: self.context).take(
             send,
             priority: .normal,
             request: request,
             wait: request.preference.limit(most: configuration.maximumWait) ?? configuration.classicWait,
-            idempotentAs: route
+            idempotentAs: "POST /api/notifications"
         )
     }
 
