@@ -25,8 +25,10 @@ package struct HTTP2RequestHead {
 
     /// Appends to the path; only visible ASCII can be sent.
     package mutating func appendPath(_ text: ArraySlice<UInt8>) {
-        for byte in text where byte <= 0x20 || byte >= 0x7F { self.isValid = false }
-        self.bytes.append(contentsOf: text)
+        unsafe text.withUnsafeBufferPointer { text in
+            if unsafe !HTTP2RequestHead.isVisible(text) { self.isValid = false }
+            unsafe self.bytes.append(contentsOf: text)
+        }
         self.pathLength = self.bytes.count
     }
 
@@ -38,11 +40,19 @@ package struct HTTP2RequestHead {
     package mutating func addField(_ name: StaticString, _ write: (inout [UInt8]) -> Void) {
         let start = self.bytes.count
         write(&self.bytes)
-        let isKept = self.bytes.count >= start
-        if !isKept || !self.bytes[min(start, self.bytes.count)...].allSatisfy({ $0 > 0x20 && $0 < 0x7F }) {
-            self.isValid = false
+        let isVisible = unsafe self.bytes.withUnsafeBufferPointer { bytes in
+            // What shrank has lost a part of the path.
+            unsafe bytes.count >= start && HTTP2RequestHead.isVisible(UnsafeBufferPointer(rebasing: bytes[start...]))
         }
+        if !isVisible { self.isValid = false }
         self.own.append(Own(name: name, start: start, end: self.bytes.count))
+    }
+
+    /// Whether all is visible ASCII; without a branch a byte, for each request asks.
+    private static func isVisible(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        var faults: UInt8 = 0
+        for index in 0..<bytes.count { unsafe faults |= bytes[index] &- 0x21 < 0x5E ? 0 : 1 }
+        return faults == 0
     }
 
     package mutating func reset() {

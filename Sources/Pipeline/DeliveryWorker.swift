@@ -13,7 +13,7 @@ package struct DeliveryWorker: Service {
         /// The most devices in work for each push service, and one urgent batch beyond them.
         ///
         /// This bounds the duplicates after a crash (rule 10).
-        package var devices = 4 * DeliverBatch.maximumDevices
+        package var devices = 8 * DeliverBatch.maximumDevices
         /// The most batches in work for each push service, however small they are.
         package var batches = 64
         /// How long a batch may be sent before what is left is carried: nobody holds a delivery for more than 60 s (rule 4).

@@ -25,15 +25,36 @@ final class FileLock: Sendable {
     /// Does something while holding the lock; blocks the thread.
     ///
     /// It polls, for a waiting `flock` cannot be given a deadline.
-    func withLock<T>(within limit: Duration, _ body: () throws -> T) throws -> T {
-        let start = ContinuousClock.now
-        while !self.tryLock() {
-            guard ContinuousClock.now - start < limit else {
-                throw StoreError(.unavailable, "another process has been writing for too long")
+    ///
+    /// - Parameters:
+    ///   - limit: How long to wait for the lock.
+    ///   - waiting: Held, together with all others who wait, for as long as it takes: whoever holds the lock can tell.
+    ///   - body: What is done.
+    /// - Returns: What `body` returns.
+    /// - Throws: ``StoreError`` when the lock was not to be had; what `body` throws.
+    func withLock<T>(within limit: Duration, waiting: FileLock, _ body: () throws -> T) throws -> T {
+        if !self.tryLock() {
+            waiting.lockShared()
+            defer { waiting.unlock() }
+            let start = ContinuousClock.now
+            while !self.tryLock() {
+                guard ContinuousClock.now - start < limit else {
+                    throw StoreError(.unavailable, "another process has been writing for too long")
+                }
+                usleep(500)
             }
-            usleep(500)
         }
         defer { self.unlock() }
         return try body()
+    }
+
+    /// Joins those who hold the lock together; nobody holds it alone for longer than a look.
+    private func lockShared() { _ = flock(self.descriptor, LOCK_SH) }
+
+    /// Whether others hold the lock together.
+    var isShared: Bool {
+        guard self.tryLock() else { return true }
+        self.unlock()
+        return false
     }
 }

@@ -10,10 +10,10 @@ import Store
 /// Writes for all callers of this process: what comes together is committed together (rule 8).
 ///
 /// A change runs in a savepoint of its own, so that its failure undoes nothing but itself. Its caller goes on when the group's
-/// commit is durable. Between two commits lie at least ``pause``, in which other processes get their turn; a change that comes
-/// after that starts at once.
+/// commit is durable. Where other processes wait to write, at least ``pause`` lies between two commits, in which they get their
+/// turn: without it they starve for seconds.
 final class GroupWriter: Sendable {
-    /// Time between two commits of this process.
+    /// Time between two commits of this process while another one waits.
     static let pause = Duration.milliseconds(5)
     /// The most changes in one commit.
     static let maximumGroup = 512
@@ -24,6 +24,8 @@ final class GroupWriter: Sendable {
 
     private let pool: DatabasePool
     private let lock: FileLock
+    /// Held by the processes that wait for ``lock``.
+    private let waiting: FileLock
     private let clock: StoreClock
     private let patience: Duration
     private let logger: Logger
@@ -33,9 +35,10 @@ final class GroupWriter: Sendable {
     private let commitTime = Timer(label: "store.commit.duration")
     private let commitSize = Recorder(label: "store.commit.changes")
 
-    init(pool: DatabasePool, lock: FileLock, clock: StoreClock, patience: Duration, logger: Logger) {
+    init(pool: DatabasePool, lock: FileLock, waiting: FileLock, clock: StoreClock, patience: Duration, logger: Logger) {
         self.pool = pool
         self.lock = lock
+        self.waiting = waiting
         self.clock = clock
         self.patience = patience
         self.logger = logger
@@ -149,14 +152,14 @@ final class GroupWriter: Sendable {
     private func rest() {
         guard let last = self.state.withLockedValue({ $0.lastCommit }) else { return }
         let left = Self.pause - (ContinuousClock.now - last)
-        if left > .zero { usleep(UInt32(left.components.attoseconds / 1_000_000_000_000)) }
+        if left > .zero, self.waiting.isShared { usleep(UInt32(left.components.attoseconds / 1_000_000_000_000)) }
     }
 
     private func commitGroup() {
         var results: [(change: Change, error: (any Error)?)] = []
         let start = ContinuousClock.now
         do {
-            try self.lock.withLock(within: self.patience) {
+            try self.lock.withLock(within: self.patience, waiting: self.waiting) {
                 try self.pool.writeWithoutTransaction { database in
                     if database.isInsideTransaction { try database.rollback() }
                     try database.inTransaction(.immediate) {

@@ -14,7 +14,7 @@ package final class SQLiteStore: Sendable {
     package struct Configuration: Sendable {
         /// The file, made when missing.
         ///
-        /// Beside it lie `-wal`, `-shm`, `.writer` and `.checkpointer`.
+        /// Beside it lie `-wal`, `-shm`, `.writer`, `.waiting` and `.checkpointer`.
         package var path: String
         /// So many unfinished jobs are taken; nil = any number.
         package var maximumBacklog: Int?
@@ -64,8 +64,9 @@ package final class SQLiteStore: Sendable {
             self.configuration = configuration
             self.logger = logger
             let lock = try FileLock(path: configuration.path + ".writer")
+            let waiting = try FileLock(path: configuration.path + ".waiting")
             let source = try source ?? SystemClock()
-            let (pool, clock) = try lock.withLock(within: configuration.patience + .seconds(25)) {
+            let (pool, clock) = try lock.withLock(within: configuration.patience + .seconds(25), waiting: waiting) {
                 Self.createPrivately(configuration.path)
                 let pool = try DatabasePool(path: configuration.path, configuration: Self.settings(configuration))
                 // The pool sets NORMAL for itself; an accepted job must outlive a power cut.
@@ -87,6 +88,7 @@ package final class SQLiteStore: Sendable {
             self.writer = GroupWriter(
                 pool: pool,
                 lock: lock,
+                waiting: waiting,
                 clock: clock,
                 patience: configuration.patience,
                 logger: logger

@@ -118,7 +118,7 @@ extension ConfigurationKey {
         "delivery.devices",
         in: 1000...64_000,
         unit: "devices",
-        default: 4000,
+        default: 8000,
         "The most devices that a delivery worker is at, for each push service; bounds repeats after a crash."
     )
 
