@@ -157,10 +157,11 @@ import Testing
     @Test func aLostEventCostsHalfASecond() async throws {
         var options = Harness.Options()
         options.hub = .saysNothing
+        options.configuration.classicWait = .seconds(60)
         try await Harness.run(options) { api async throws in
             let start = ContinuousClock.now
             #expect(try await api.call(.post, "/api/register").status == 200)
-            #expect(ContinuousClock.now - start < .seconds(8))
+            #expect(ContinuousClock.now - start < .seconds(40))
         }
     }
 
