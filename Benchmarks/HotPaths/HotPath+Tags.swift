@@ -1,11 +1,13 @@
 import PushModel
 
 extension HotPath {
-    static let tagMatching = HotPath(name: "tag expression against a device's tags", devices: Sample.devices) { times in
-        let expression = TagExpression.any((0..<20).compactMap { (try? Tag("topic:\($0)")).map(TagExpression.tag) })
-        let tags = Set((18..<24).compactMap { try? Tag("topic:\($0)") })
+    static let tagExpressions = HotPath(name: "tag expression, a tag of it read", devices: 20) { times in
+        let text = (0..<10).map { "(topic:\($0) || !region:\($0))" }.joined(separator: " && ")
         var sum = 0
-        for _ in 0..<times * Sample.devices where expression.matches(tags) { sum &+= 1 }
+        for _ in 0..<times {
+            guard let expression = try? TagExpression(parsing: text) else { continue }
+            sum &+= expression.steps.count
+        }
         return sum
     }
 }

@@ -8,6 +8,6 @@ package struct HotPath: Sendable {
     package let run: @Sendable (_ times: Int) -> Int
 
     package static let all: [HotPath] = [
-        .batchEncoding, .batchDecoding, .requestHeads, .answersOfAPNs, .answersOfFCM, .tagMatching,
+        .batchEncoding, .batchDecoding, .requestHeads, .answersOfAPNs, .answersOfFCM, .tagExpressions,
     ]
 }

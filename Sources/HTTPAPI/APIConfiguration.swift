@@ -18,6 +18,8 @@ package struct APIConfiguration: Sendable {
     package var classicWait = Duration.seconds(10)
     /// The longest that `Prefer: wait=N` is honoured.
     package var maximumWait = Duration.seconds(60)
+    /// How long an audience is counted before the answer says that there are more.
+    package var countTime = Duration.seconds(5)
     /// How long a job lives unless its sender says.
     package var jobLifetime = Duration.seconds(86_400)
     /// How long publishing a job may take before it is left to the sweeper.

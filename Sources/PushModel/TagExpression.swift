@@ -1,54 +1,149 @@
-/// Which registrations a send is for, by their tags.
+/// Which registrations a send is for, by their tags, such as `beta && (ios || android) && !muted`.
 ///
-/// JSON: a tag is a string; `{"any": […]}` is true where one of its members is.
-package indirect enum TagExpression: Hashable, Sendable {
-    /// The registrations that have this tag. Never parsed: each tag is literal.
-    case tag(Tag)
-    /// The registrations for which one of these holds.
-    case any([TagExpression])
-
-    /// The tags that the expression names, each once, in the order of their first mention.
-    package var tags: [Tag] {
-        var seen: Set<Tag> = []
-        var found: [Tag] = []
-        func visit(_ expression: TagExpression) {
-            switch expression {
-            case .tag(let tag): if seen.insert(tag).inserted { found.append(tag) }
-            case .any(let members): members.forEach(visit)
-            }
-        }
-        visit(self)
-        return found
+/// `!` binds tighter than `&&`, and that tighter than `||`. An expression is kept flat, as steps in postfix order, so that neither
+/// its depth nor its size can overflow a stack; the canonical form of its text, ``description``, is what is stored.
+package struct TagExpression: Hashable, Sendable {
+    /// A step of the expression: takes what the steps before it left, and leaves one operand.
+    package enum Step: Hashable, Sendable {
+        /// The registration has the tag of that index in ``TagExpression/tags``.
+        case tag(Int)
+        /// The operand before does not hold.
+        case not
+        /// All of so many operands before hold; at least 2.
+        case all(Int)
+        /// One of so many operands before holds; at least 2.
+        case any(Int)
     }
 
-    /// Whether a registration with these tags is meant.
-    package func matches(_ tags: Set<Tag>) -> Bool {
-        switch self {
-        case .tag(let tag): tags.contains(tag)
-        case .any(let members): members.contains { $0.matches(tags) }
+    /// The tags that the expression names, each once, in the order of their first mention.
+    package private(set) var tags: [Tag] = []
+    /// In postfix order.
+    ///
+    /// Canonical: no `not` of a `not`, no `all` that is an operand of an `all`, no `any` of an `any`.
+    package private(set) var steps: [Step] = []
+
+    private init() {}
+
+    /// The registrations that have this tag.
+    package static func tag(_ tag: Tag) -> TagExpression {
+        var builder = Builder()
+        builder.append(tag)
+        return builder.expression
+    }
+
+    /// The registrations for which one of these holds; one at least must be given.
+    package static func any(_ members: [TagExpression]) -> TagExpression {
+        var builder = Builder()
+        var count = 0
+        for member in members {
+            // An any within this one is opened: its operands become operands of this.
+            if case .any(let inner)? = member.steps.last {
+                builder.append(member, steps: member.steps.dropLast())
+                count += inner
+            } else {
+                builder.append(member, steps: member.steps[...])
+                count += 1
+            }
         }
+        precondition(count > 0, "an expression names a tag")
+        if count > 1 { builder.append(.any(count)) }
+        return builder.expression
+    }
+
+    /// The tags of which one is enough; nil where the expression is not as simple as that.
+    package var alternatives: [Tag]? {
+        guard self.steps.count > 1 else { return self.tags }
+        guard case .any(let count)? = self.steps.last, count == self.steps.count - 1 else { return nil }
+        let isPlain = self.steps.dropLast().allSatisfy { step in
+            if case .tag = step { true } else { false }
+        }
+        return isPlain ? self.tags : nil
+    }
+
+    /// Puts an expression together, step by step.
+    struct Builder {
+        private(set) var expression = TagExpression()
+        private var indexes: [Tag: Int] = [:]
+
+        mutating func append(_ tag: Tag) {
+            let index = self.indexes[tag] ?? self.expression.tags.count
+            if index == self.expression.tags.count {
+                self.indexes[tag] = index
+                self.expression.tags.append(tag)
+            }
+            self.expression.steps.append(.tag(index))
+        }
+
+        mutating func append(_ step: Step) { self.expression.steps.append(step) }
+
+        mutating func append(_ other: TagExpression, steps: ArraySlice<Step>) {
+            for step in steps {
+                if case .tag(let index) = step { self.append(other.tags[index]) } else { self.append(step) }
+            }
+        }
+
+        /// Turns the operand that was completed last into its opposite; it may be joined by a step that is not appended yet.
+        ///
+        /// - Returns: How the operand is joined now.
+        mutating func negate(_ operand: Operand) -> Operand {
+            self.close(operand)
+            guard self.expression.steps.last == .not else {
+                self.append(.not)
+                return .single
+            }
+            self.expression.steps.removeLast()
+            switch self.expression.steps.last {
+            case .all(let count)?:
+                self.expression.steps.removeLast()
+                return .all(count)
+            case .any(let count)?:
+                self.expression.steps.removeLast()
+                return .any(count)
+            default: return .single
+            }
+        }
+
+        /// Appends the step that joins an operand.
+        mutating func close(_ operand: Operand) {
+            switch operand {
+            case .single: break
+            case .all(let count): self.append(.all(count))
+            case .any(let count): self.append(.any(count))
+            }
+        }
+    }
+
+    /// What stands at the end of the steps, as long as it is open what comes of it.
+    enum Operand {
+        /// Complete.
+        case single
+        /// So many operands, to be joined by an ``Step/all(_:)``.
+        case all(Int)
+        /// So many operands, to be joined by an ``Step/any(_:)``.
+        case any(Int)
     }
 }
 
 extension TagExpression: Codable {
     private enum CodingKeys: String, CodingKey { case any }
 
+    /// Reads the text form, and `{"any": […]}` as it was stored before expressions had one.
     package init(from decoder: any Decoder) throws {
-        if let tag = try? decoder.singleValueContainer().decode(Tag.self) {
-            self = .tag(tag)
-        } else {
-            self = .any(try decoder.container(keyedBy: CodingKeys.self).decode([TagExpression].self, forKey: .any))
+        if let container = try? decoder.singleValueContainer(), let text = try? container.decode(String.self) {
+            var parser = TagExpressionParser(text)
+            self = try parser.parse()
+            return
         }
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let members = try container.decode([TagExpression].self, forKey: .any)
+        guard !members.isEmpty else {
+            throw DecodingError.dataCorruptedError(forKey: .any, in: container, debugDescription: "names no tag")
+        }
+        self = .any(members)
     }
 
     package func encode(to encoder: any Encoder) throws {
-        switch self {
-        case .tag(let tag):
-            var container = encoder.singleValueContainer()
-            try container.encode(tag)
-        case .any(let members):
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(members, forKey: .any)
-        }
+        var container = encoder.singleValueContainer()
+        try container.encode(self.description)
     }
 }

@@ -59,8 +59,10 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let expires: Date
     /// When the next try is due.
     public let due: Date?
-    /// The tags that a send is for.
+    /// The tags of which one is enough, where a send is for such.
     public let to: [String]?
+    /// The tag expression that another send is for; a long one is cut.
+    public let expression: String?
     /// The services that a send was limited to.
     public let platforms: [Platform]?
     /// A send's counts by service.

@@ -31,6 +31,8 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         case tag(String)
         /// All devices that have one of these tags; 1 to 20.
         case tags([String])
+        /// All devices whose tags fulfil an expression of `!`, `&&`, `||` and parentheses, such as `beta && !muted`.
+        case matching(String)
 
         private enum CodingKeys: String, CodingKey { case user, tag, tags }
 
@@ -41,6 +43,7 @@ public struct PushNotification: Sendable, Equatable, Encodable {
             case .user(let name): try container.encode(name, forKey: .user)
             case .tag(let tag): try container.encode(tag, forKey: .tag)
             case .tags(let tags): try container.encode(tags, forKey: .tags)
+            case .matching(let expression): try container.encode(expression, forKey: .tags)
             }
         }
     }

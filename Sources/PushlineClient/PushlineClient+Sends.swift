@@ -21,6 +21,21 @@ extension PushlineClient {
         return try await self.value(Call(method: "POST", path: ["sends"], headers: headers, body: body))
     }
 
+    /// How many devices a send would be for; nothing is sent.
+    ///
+    /// - Parameters:
+    ///   - audience: Whom the send would be for.
+    ///   - platforms: The services that it would go through; nil = all.
+    /// - Returns: The count. The server counts for some seconds at most.
+    /// - Throws: ``PushlineError``; ``PushlineError/Code/unavailable`` also when other audiences are being counted.
+    public func count(
+        _ audience: PushNotification.Audience,
+        platforms: [Platform]? = nil
+    ) async throws -> AudienceCount {
+        let body = try Coding.body(CountRequest(to: audience, platforms: platforms))
+        return try await self.value(Call(method: "POST", path: ["sends", "count"], body: body))
+    }
+
     /// A job in its present state.
     ///
     /// - Throws: ``PushlineError``; ``PushlineError/Code/notFound`` also for somebody else's.
@@ -119,6 +134,21 @@ extension PushlineClient {
             pause = min(pause * 1.5, .seconds(2))
         }
     }
+}
+
+/// How many devices a send would be for.
+public struct AudienceCount: Sendable, Equatable, Codable {
+    /// Over all services.
+    public let total: Int
+    /// By service.
+    public let counts: [String: Int]
+    /// False when the server's time was over before all was counted: then there are at least so many.
+    public let isComplete: Bool
+}
+
+private struct CountRequest: Encodable {
+    let to: PushNotification.Audience
+    let platforms: [Platform]?
 }
 
 extension PushlineError {

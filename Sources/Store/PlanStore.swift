@@ -37,6 +37,17 @@ package protocol PlanStore: Sendable {
         limit: Int
     ) async throws -> AudiencePage
 
+    /// How many registrations of the audience have rows in `(after, through]`; in slices of bounded cost, as pages are.
+    ///
+    /// `through` may be beyond the last row there is.
+    func count(
+        of expression: TagExpression,
+        app: AppID,
+        pns: PNS,
+        after: Int64,
+        through: Int64
+    ) async throws -> AudienceCount
+
     /// Which of these rows are still live on that service and in the audience, and where they are reached now.
     func handles(
         of rows: [Int64],
@@ -129,6 +140,18 @@ package struct AudiencePage: Sendable {
     package init(rows: [Int64] = [], handles: HandleList = HandleList(), scannedThrough: Int64) {
         self.rows = rows
         self.handles = handles
+        self.scannedThrough = scannedThrough
+    }
+}
+
+/// The size of a piece of an audience.
+package struct AudienceCount: Sendable, Equatable {
+    package var count: Int
+    /// The piece ends here, as in ``AudiencePage/scannedThrough``.
+    package var scannedThrough: Int64
+
+    package init(count: Int, scannedThrough: Int64) {
+        self.count = count
         self.scannedThrough = scannedThrough
     }
 }

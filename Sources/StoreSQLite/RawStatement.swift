@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import GRDBSQLite
+import PushModel
 import Store
 
 /// A statement that stays prepared, driven without an object a row or value: for what runs for each of thousands of rows.
@@ -59,6 +60,12 @@ import Store
         while try self.step() {}
     }
 
+    /// Begins a run anew with these numbers.
+    func restart(_ values: Int64...) throws {
+        self.reset()
+        for (index, value) in values.enumerated() { try self.bind(value, at: Int32(index + 1)) }
+    }
+
     /// Ends a run before its last row.
     ///
     /// What it returns was said by the step before.
@@ -72,6 +79,13 @@ import Store
         let length = Int(unsafe sqlite3_column_bytes(self.handle, column))
         // SQLite's own memory, good until the next step.
         return unsafe String(decoding: UnsafeBufferPointer(start: bytes, count: length), as: UTF8.self)
+    }
+
+    /// Appends a text to a list, from SQLite's own memory.
+    func append(_ column: Int32, to handles: inout HandleList) {
+        let bytes = unsafe sqlite3_column_text(self.handle, column)
+        let length = Int(unsafe sqlite3_column_bytes(self.handle, column))
+        unsafe handles.append(UnsafeBufferPointer(start: bytes, count: bytes == nil ? 0 : length))
     }
 
     private func check(_ code: CInt) throws {

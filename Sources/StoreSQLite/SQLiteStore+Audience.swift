@@ -1,6 +1,4 @@
-import Foundation
 import GRDB
-import GRDBSQLite
 package import PushModel
 package import Store
 
@@ -14,11 +12,47 @@ extension SQLiteStore {
         through: Int64,
         limit: Int
     ) async throws -> AudiencePage {
-        guard limit > 0, after < through else { return AudiencePage(scannedThrough: max(after, through)) }
-        return try await self.read { database in
-            let tags = try database.numbers(of: expression.alternatives, app: app)
-            return try AudienceReader(database: database, pns: pns, through: through, limit: limit)
-                .page(of: tags, after: after)
+        let end = AudiencePage(scannedThrough: max(after, through))
+        guard limit > 0, after < through else { return end }
+        let pace = self.configuration.audiencePace
+        return try await self.evaluate(expression, app: app) { database, terms in
+            guard let terms else { return end }
+            if let tag = terms.onlyTag {
+                return try SingleTagReader(database: database, pns: pns)
+                    .page(of: tag, after: after, through: through, limit: limit)
+            }
+            var reader = try AudienceReader(
+                database: database,
+                terms: terms,
+                pns: pns,
+                through: through,
+                pace: pace
+            )
+            return try reader.page(after: after, through: through, limit: limit)
+        }
+    }
+
+    /// See ``PlanStore/count(of:app:pns:after:through:)``.
+    package func count(
+        of expression: TagExpression,
+        app: AppID,
+        pns: PNS,
+        after: Int64,
+        through: Int64
+    ) async throws -> AudienceCount {
+        let end = AudienceCount(count: 0, scannedThrough: max(after, through))
+        guard after < through else { return end }
+        let pace = self.configuration.audiencePace
+        return try await self.evaluate(expression, app: app) { database, terms in
+            guard let terms else { return end }
+            var reader = try AudienceReader(
+                database: database,
+                terms: terms,
+                pns: pns,
+                through: through,
+                pace: pace
+            )
+            return try reader.count(after: after, through: through)
         }
     }
 
@@ -29,48 +63,70 @@ extension SQLiteStore {
         app: AppID,
         pns: PNS
     ) async throws -> [Int64: Handle] {
-        try await self.read { database in
-            let tags = try database.numbers(of: expression.alternatives, app: app)
+        let pace = self.configuration.audiencePace
+        return try await self.evaluate(expression, app: app) { database, terms in
+            guard let terms else { return [:] }
+            var reader = try AudienceReader(database: database, terms: terms, pns: pns, through: .max, pace: pace)
+            let page = try reader.handles(of: rows)
             var found: [Int64: Handle] = [:]
-            for row in rows {
-                let isMeant = try tags.contains { tag in
-                    try database.exists(
-                        "SELECT 1 FROM registration_tag WHERE tag = ? AND pns = ? AND row = ?",
-                        [tag, pns.number, row]
-                    )
-                }
-                guard isMeant else { continue }
-                found[row] = try database.first("SELECT handle FROM registration WHERE row = ? AND state = 1", [row]) {
-                    Handle(stored: $0[0])
-                }
-            }
+            for (index, row) in page.rows.enumerated() { found[row] = page.handles.handle(at: index) }
             return found
+        }
+    }
+
+    /// Tags that are looked up in one read transaction.
+    private static let tagsARead = 1000
+
+    /// Reads with an expression of which the tags' numbers are known; with nil for an app without registrations.
+    private func evaluate<Value: Sendable>(
+        _ expression: TagExpression,
+        app: AppID,
+        _ body: @escaping @Sendable (Database, AudienceTerms?) throws -> Value
+    ) async throws -> Value {
+        // A number is for ever, so those of many tags can be found in several transactions.
+        var numbers: [Int64?] = []
+        while expression.tags.count - numbers.count > Self.tagsARead {
+            let tags = expression.tags[numbers.count..<(numbers.count + Self.tagsARead)]
+            numbers += try await self.read { try $0.numbers(of: tags, app: app) }
+        }
+        let before = numbers
+        return try await self.read { database in
+            let rest = try database.numbers(of: expression.tags[before.count...], app: app)
+            let terms = try database.number(of: app).map { app in
+                AudienceTerms(expression: expression, app: app, tags: before + rest)
+            }
+            return try body(database, terms)
         }
     }
 }
 
-extension TagExpression {
-    /// The tags of which one is enough.
-    var alternatives: [Tag] {
-        switch self {
-        case .tag, .any: self.tags
-        }
+/// An expression with what the store calls its tags.
+struct AudienceTerms {
+    let expression: TagExpression
+    let app: Int64
+    /// For each tag of the expression its number; nil = no registration ever had it.
+    let tags: [Int64?]
+
+    /// The tag whose registrations are the audience, where it comes down to that.
+    var onlyTag: Int64? {
+        guard self.expression.alternatives != nil else { return nil }
+        let known = self.tags.compactMap { $0 }
+        return known.count == 1 ? known[0] : nil
     }
 }
 
 extension Database {
-    /// The numbers of those tags that any registration has had.
-    func numbers(of tags: [Tag], app: AppID) throws -> [Int64] {
-        guard let number = try self.number(of: app) else { return [] }
-        return try tags.compactMap { tag in
+    /// The numbers of those tags; nil for one that no registration has had.
+    func numbers(of tags: some Sequence<Tag>, app: AppID) throws -> [Int64?] {
+        guard let number = try self.number(of: app) else { return tags.map { _ in nil } }
+        return try tags.map { tag in
             try self.first("SELECT number FROM tag WHERE app = ? AND name = ?", [number, tag.name]) { $0[0] as Int64 }
         }
     }
 }
 
-/// Reads a page of an audience: one index range a tag, merged in the order of rows.
-struct AudienceReader {
-    /// One range of the tag index, in its order, each row with its handle.
+/// Reads the audience of a single tag: one index range, each row with its handle.
+struct SingleTagReader {
     static let sql = """
         SELECT t.row, r.handle FROM registration_tag AS t CROSS JOIN registration AS r ON r.row = t.row
         WHERE t.tag = ?1 AND t.pns = ?2 AND t.row > ?3 AND t.row <= ?4 ORDER BY t.row LIMIT ?5
@@ -78,70 +134,20 @@ struct AudienceReader {
 
     let database: Database
     let pns: PNS
-    let through: Int64
-    let limit: Int
-
-    func page(of tags: [Int64], after: Int64) throws -> AudiencePage {
-        guard tags.count != 1 else { return try self.rows(of: tags[0], after: after, limit: self.limit) }
-        // Each range is read in small pieces: what is read beyond the page's end is thrown away.
-        let piece = max(16, self.limit / (4 * max(1, tags.count)))
-        var pieces = try tags.map { try self.rows(of: $0, after: after, limit: piece) }
-        var positions = [Int](repeating: 0, count: tags.count)
-        // The next row of each range; .max = it has none.
-        var heads = pieces.map { $0.rows.first ?? .max }
-        var merged = AudiencePage(scannedThrough: self.through)
-        merged.rows.reserveCapacity(self.limit)
-        merged.handles.reserveCapacity(self.limit, bytes: self.limit * 64)
-        while merged.rows.count < self.limit, let least = heads.min(), least < .max {
-            var isTaken = false
-            for index in heads.indices where heads[index] == least {
-                if !isTaken {
-                    merged.rows.append(least)
-                    merged.handles.append(pieces[index].handles[positions[index]])
-                    isTaken = true
-                }
-                positions[index] += 1
-                if positions[index] == pieces[index].rows.count, positions[index] == piece {
-                    pieces[index] = try self.rows(of: tags[index], after: least, limit: piece)
-                    positions[index] = 0
-                }
-                let position = positions[index]
-                heads[index] = position < pieces[index].rows.count ? pieces[index].rows[position] : .max
-            }
-        }
-        if merged.rows.count == self.limit, let last = merged.rows.last { merged.scannedThrough = last }
-        return merged
-    }
 
     /// The hot path: columns are read from SQLite's own memory into the page's buffers, without an object a row.
-    private func rows(of tag: Int64, after: Int64, limit: Int) throws -> AudiencePage {
-        let cached = try self.database.cachedStatement(sql: Self.sql)
-        let statement = unsafe cached.sqliteStatement
-        defer {
-            _ = unsafe sqlite3_reset(statement)
-            _ = unsafe sqlite3_clear_bindings(statement)
-        }
-        _ = unsafe sqlite3_reset(statement)
-        for (index, value) in [tag, Int64(self.pns.number), after, self.through, Int64(limit)].enumerated() {
-            guard unsafe sqlite3_bind_int64(statement, CInt(index + 1), value) == SQLITE_OK else {
-                throw StoreError(.corrupt, "an audience's bounds cannot be bound")
-            }
-        }
-        var page = AudiencePage(scannedThrough: self.through)
+    func page(of tag: Int64, after: Int64, through: Int64, limit: Int) throws -> AudiencePage {
+        let statement = try RawStatement(Self.sql, in: self.database)
+        defer { statement.reset() }
+        try statement.restart(tag, Int64(self.pns.number), after, through, Int64(limit))
+        var page = AudiencePage(scannedThrough: through)
         page.rows.reserveCapacity(limit)
         page.handles.reserveCapacity(limit, bytes: limit * 64)
-        while true {
-            let code = unsafe sqlite3_step(statement)
-            guard code == SQLITE_ROW else {
-                guard code == SQLITE_DONE else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
-                if page.rows.count == limit, let last = page.rows.last { page.scannedThrough = last }
-                return page
-            }
-            page.rows.append(unsafe sqlite3_column_int64(statement, 0))
-            // The bytes are SQLite's until the next step.
-            let text = unsafe sqlite3_column_text(statement, 1)
-            let length = Int(unsafe sqlite3_column_bytes(statement, 1))
-            unsafe page.handles.append(UnsafeBufferPointer(start: text, count: text == nil ? 0 : length))
+        while try statement.step() {
+            page.rows.append(statement.integer(0))
+            statement.append(1, to: &page.handles)
         }
+        if page.rows.count == limit, let last = page.rows.last { page.scannedThrough = last }
+        return page
     }
 }

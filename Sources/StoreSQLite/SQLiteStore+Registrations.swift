@@ -42,9 +42,9 @@ extension SQLiteStore: RegistrationStore {
         return try await self.read { database in
             guard let app = try database.number(of: query.app) else { return Page(items: [], cursor: nil) }
             let tags = try database.numbers(of: query.tag.map { [$0] } ?? [], app: query.app)
-            if query.tag != nil, tags.isEmpty { return Page(items: [], cursor: nil) }
+            if query.tag != nil, tags == [nil] { return Page(items: [], cursor: nil) }
             let limit = min(max(1, query.limit), 1000)
-            let (conditions, arguments) = query.conditions(app: app, tag: tags.first, after: after, limit: limit)
+            let (conditions, arguments) = query.conditions(app: app, tag: tags.first ?? nil, after: after, limit: limit)
             let rows = try database.all(
                 """
                 SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source) WHERE \(conditions)

@@ -10,6 +10,18 @@ package import Store
 ///
 /// All that changes it goes through a ``GroupWriter``; reads have connections of their own and end with their page.
 package final class SQLiteStore: Sendable {
+    /// How much of an audience is read at a time; a row that SQLite steps over costs 1, some 0.1 µs.
+    package struct AudiencePace: Sendable {
+        /// Rows of a window: the fewest, and the most where they cost little.
+        package var windows = 1024...65_536
+        /// A page ends after so much: a read transaction is not to last longer than some 50 ms.
+        package var maximumCost = 400_000
+        /// What a window should cost, so that a page ends not far behind its limit.
+        package var windowCost = 20_000...200_000
+
+        package init() {}
+    }
+
     /// How the store is opened.
     package struct Configuration: Sendable {
         /// The file, made when missing.
@@ -26,6 +38,7 @@ package final class SQLiteStore: Sendable {
         package var patience: Duration
         /// How often the log is moved into the file.
         package var checkpointInterval: Duration
+        package var audiencePace = AudiencePace()
 
         package init(
             path: String,

@@ -11,6 +11,7 @@ enum Schema {
         migrator.registerMigration("3 jobs") { try $0.execute(sql: self.jobs) }
         migrator.registerMigration("4 batches and outcomes") { try $0.execute(sql: self.batches) }
         migrator.registerMigration("5 contents") { try $0.execute(sql: self.contents) }
+        migrator.registerMigration("6 audiences without a tag") { try $0.execute(sql: self.audiences) }
         migrator.registerMigration("7 feeding and schedule") { try $0.execute(sql: self.feeding) }
         return migrator
     }
@@ -259,6 +260,12 @@ enum Schema {
             read INTEGER,
             PRIMARY KEY (app, id)
         ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let audiences = """
+        -- All live registrations of an app and service in the order of audiences, for expressions such as !beta. It is wide: only
+        -- what goes through all of them may be reached by it. state is a column too, else SQLite would fetch each row for it.
+        CREATE INDEX registration_live ON registration(app, pns, state) WHERE state = 1;
         """
 
     private static let feeding = """

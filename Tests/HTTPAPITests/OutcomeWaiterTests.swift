@@ -22,22 +22,22 @@ import Testing
                 return state.failures < 0
             }
             guard isReadable else { throw InvalidValue("the store cannot be read") }
-            return ids.map { OutcomeWaiterTests.job($0, hubState: self.hubState(of: $0)) }
+            return try ids.map { try OutcomeWaiterTests.job($0, hubState: self.hubState(of: $0)) }
         }
 
         /// Even jobs are answered.
         private func hubState(of id: JobID) -> Job.HubState? { id.low.isMultiple(of: 2) ? .completed : nil }
     }
 
-    private static func job(_ id: JobID, hubState: Job.HubState?) -> Job {
-        Job(
+    private static func job(_ id: JobID, hubState: Job.HubState?) throws -> Job {
+        try Job(
             id: id,
             sequence: 1,
             app: .default,
             user: nil,
             key: nil,
             priority: .normal,
-            work: .send(SendRequest(audience: .any([]), content: .message(Content.Message(body: "x")))),
+            work: .send(SendRequest(audience: .tag(Tag("a")), content: .message(Content.Message(body: "x")))),
             state: .running,
             hubState: hubState,
             result: nil,

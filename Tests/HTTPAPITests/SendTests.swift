@@ -61,6 +61,10 @@ import Testing
         (#"{"to":{"tags":[]},"body":"x"}"#, "to.tags"),
         (#"{"to":{"tags":["a",1]},"body":"x"}"#, "to.tags[1]"),
         (#"{"to":{"tags":["a","("]},"body":"x"}"#, "to.tags[1]"),
+        (#"{"to":{"tags":"a &&"},"body":"x"}"#, "to.tags"),
+        (#"{"to":{"tags":""},"body":"x"}"#, "to.tags"),
+        (#"{"to":{"tags":7},"body":"x"}"#, "to.tags"),
+        (#"{"to":{"tags":"a","tag":"b"},"body":"x"}"#, "to"),
         (#"{"to":{"user":"bob"}}"#, "body"),
         (#"{"to":{"user":"bob"},"body":7}"#, "body"),
         (#"{"to":{"user":"bob"},"body":"x","Body":"y"}"#, "Body"),
@@ -87,6 +91,110 @@ import Testing
             #expect(answer.wrongMembers == [member], "\(answer.text)")
             #expect(answer.headers[.contentType] == "application/problem+json")
             #expect(try await api.store.jobs(JobQuery(app: .default)).items.isEmpty)
+        }
+    }
+
+    @Test func anExpressionIsATarget() async throws {
+        try await Harness.run { api async throws in
+            let body = #"{"to":{"tags":"beta&&!(muted || ios)"},"body":"x"}"#
+            let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: body)
+            #expect(answer.status == 202, "\(answer.text)")
+            #expect(answer.json["expression"]?.text == "beta && !(muted || ios)")
+            #expect(answer.json["to"] == nil)
+            let id = try #require(answer.json["id"]?.text.flatMap(JobID.init))
+            guard case .send(let send)? = try await api.store.job(id, app: .default)?.work else {
+                Issue.record("no send")
+                return
+            }
+            #expect(send.audience == (try TagExpression(parsing: "beta && !(muted || ios)")))
+            // What is one of some tags is told as such, however it was asked.
+            let any = try await api.call(
+                .post,
+                "/api/sends",
+                as: .user("desk"),
+                body: #"{"to":{"tags":"a || b"},"body":"x"}"#
+            )
+            #expect(any.json["to"]?.elements.compactMap(\.text) == ["a", "b"])
+            #expect(any.json["expression"] == nil)
+        }
+    }
+
+    @Test func aFaultInAnExpressionHasItsColumn() async throws {
+        try await Harness.run { api async throws in
+            for path in ["/api/sends", "/api/sends/count"] {
+                let body = #"{"to":{"tags":"beta && (ios"},"body":"x"}"#
+                let answer = try await api.call(.post, path, as: .user("desk"), body: body)
+                #expect(answer.status == 400)
+                #expect(answer.wrongMembers == ["to.tags"])
+                #expect(answer.text.contains("to.tags: column 9: this ( is not closed"), "\(answer.text)")
+            }
+        }
+    }
+
+    /// Deeper and longer than anybody writes.
+    @Test func aHugeExpressionIsTakenAndShownCut() async throws {
+        try await Harness.run { api async throws in
+            let text = String(repeating: "a&&(b||(", count: 10_000) + "c" + String(repeating: "))", count: 10_000)
+            let body = #"{"to":{"tags":"\#(text)"},"body":"x"}"#
+            let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: body)
+            #expect(answer.status == 202)
+            #expect(answer.json["expression"]?.text?.count == 1001)
+            let count = try await api.call(.post, "/api/sends/count", as: .user("desk"), body: body)
+            #expect(count.status == 200)
+        }
+    }
+
+    @Test func anAudienceIsCounted() async throws {
+        try await Harness.run { api async throws in
+            let rows = try (0..<300).map { number in
+                ImportedRegistration(
+                    pns: number < 200 ? .apns : .fcm,
+                    handle: Handle(stored: "h\(number)"),
+                    user: try UserName(number < 3 ? "bob" : "u\(number)"),
+                    tags: number.isMultiple(of: 3) ? [try Tag("third")] : []
+                )
+            }
+            _ = try await api.store.importRegistrations(rows, app: .default, sequence: 1)
+            let third = #"{"to":{"tags":"third"},"body":"as the send has it"}"#
+            let answer = try await api.call(.post, "/api/sends/count", as: .user("desk"), body: third)
+            #expect(answer.status == 200, "\(answer.text)")
+            #expect(answer.json["total"]?.number == 100)
+            #expect(answer.json["counts"]?["apns"]?.number == 67)
+            #expect(answer.json["counts"]?["fcm"]?.number == 33)
+            #expect(answer.json["counts"]?["wns"]?.number == 0)
+            #expect(answer.json["isComplete"] == .bool(true))
+            let rest = #"{"to":{"tags":"!third && !username:bob"},"platforms":["apns"]}"#
+            let others = try await api.call(.post, "/api/sends/count", as: .user("desk"), body: rest)
+            #expect(others.json["total"]?.number == 131)
+            #expect(others.json["counts"]?["fcm"] == nil)
+            // Nothing was sent, and a user may ask what a user may send.
+            #expect(try await api.store.jobs(JobQuery(app: .default)).items.isEmpty)
+            let bob = try await api.call(.post, "/api/sends/count", body: #"{"to":{"user":"bob"}}"#)
+            #expect(bob.json["total"]?.number == 3)
+            #expect(try await api.call(.post, "/api/sends/count", body: third).status == 403)
+            let other = Harness.As.basic("alice", "other-password")
+            let elsewhere = try await api.call(
+                .post,
+                "/api/apps/other/sends/count",
+                as: other,
+                body: #"{"to":{"user":"bob"}}"#
+            )
+            #expect(elsewhere.json["total"]?.number == 0)
+        }
+    }
+
+    @Test func countingEndsWithItsTime() async throws {
+        var options = Harness.Options()
+        options.configuration.countTime = .zero
+        try await Harness.run(options) { api async throws in
+            let answer = try await api.call(
+                .post,
+                "/api/sends/count",
+                as: .user("desk"),
+                body: #"{"to":{"tags":"!a"}}"#
+            )
+            #expect(answer.status == 200)
+            #expect(answer.json["isComplete"] == .bool(false))
         }
     }
 

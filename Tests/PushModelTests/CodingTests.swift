@@ -25,7 +25,7 @@ import Testing
         )
         try self.expect(
             Job.Work.send(request),
-            #"{"send":{"_0":{"audience":{"any":["a","username:b"]},"collapse":"c","#
+            #"{"send":{"_0":{"audience":"a || username:b","collapse":"c","#
                 + #""content":{"message":{"_0":{"body":"B","data":{"k":"v"},"title":"T"}}},"#
                 + #""platforms":["apns","fcm"],"ttl":60}}}"#
         )
@@ -113,7 +113,7 @@ import Testing
 
     @Test(arguments: [
         #""a b""#, #"{"any":["a","b c"]}"#, "{}", "[]", "null", "1", #"{"any":"a"}"#, #"{"any":null}"#,
-        #"{"all":["a"]}"#,
+        #"{"all":["a"]}"#, #"{"any":[]}"#, #""""#, #""a &&""#,
     ])
     func noTagExpressions(text: String) {
         #expect(throws: (any Error).self) {
@@ -122,13 +122,17 @@ import Testing
     }
 
     @Test func tagExpressions() throws {
-        let a = try Tag("a")
-        let b = try Tag("b")
-        let nested = TagExpression.any([.tag(a), .any([.tag(b), .tag(a)]), .any([])])
-        #expect(nested.tags == [a, b])
-        #expect(nested.matches([b]))
-        #expect(!nested.matches([try Tag("c")]))
-        #expect(!TagExpression.any([]).matches([a]))
-        try self.expect(nested, #"{"any":["a",{"any":["b","a"]},{"any":[]}]}"#)
+        try self.expect(TagExpression(parsing: "a&&!(b||c)"), #""a && !(b || c)""#)
+        try self.expect(TagExpression.any([.tag(try Tag("a"))]), #""a""#)
+    }
+
+    /// As they were stored before expressions had a text.
+    @Test(arguments: [
+        (#"{"any":["a","username:b"]}"#, "a || username:b"), (#"{"any":["a"]}"#, "a"),
+        (#"{"any":["a",{"any":["b","a"]}]}"#, "a || b || a"),
+    ])
+    func olderTagExpressions(json: String, text: String) throws {
+        let read = try JSONDecoder().decode(TagExpression.self, from: Data(json.utf8))
+        #expect(read == (try TagExpression(parsing: text)))
     }
 }

@@ -22,9 +22,19 @@ import Testing
 
     @Test(arguments: [
         (PushNotification.Audience.tag("a"), #"{"tag":"a"}"#), (.tags(["a", "b"]), #"{"tags":["a","b"]}"#),
+        (.matching("a && !b"), #"{"tags":"a && !b"}"#),
     ])
     func audiences(audience: PushNotification.Audience, text: String) throws {
         #expect(try Coding.body(audience) == Data(text.utf8))
+    }
+
+    @Test func countsAnAudience() async throws {
+        let transport = ScriptedTransport(.json(#"{"total":3,"counts":{"apns":2,"fcm":1},"isComplete":true}"#))
+        let count = try await client(transport).count(.matching("a && !b"), platforms: [.apns, .fcm])
+        #expect(count == AudienceCount(total: 3, counts: ["apns": 2, "fcm": 1], isComplete: true))
+        #expect(await transport.lines == ["POST /api/sends/count"])
+        let body = #"{"platforms":["apns","fcm"],"to":{"tags":"a && !b"}}"#
+        #expect(await transport.requests.first?.body == Data(body.utf8))
     }
 
     @Test func registersUnderAFreshID() async throws {

@@ -44,7 +44,8 @@ import Testing
         ["jobs", "cancel"],
         ["job"], ["job", "x", "--watch", "--deliveries"], ["accounts", "add", "ann"],
         ["accounts", "add", "ann", "--role", "king"], ["accounts", "add", "a b", "--role", "user"],
-        ["accounts", "add", "a:b", "--role", "user"],
+        ["send", "--tags", "a", "--tag", "b", "x"], ["send", "--tags", "a"], ["send", "--count"],
+        ["send", "--user", "ann", "--count", "--watch"], ["accounts", "add", "a:b", "--role", "user"],
         ["accounts", "add", "ann", "--role", "user", "--password", "secret"],
         ["accounts", "add", "ann", "--role", "user", "--password-file", "p", "--password-stdin"],
         ["keys", "create", "k", "--role", "user"], ["keys", "create", "a b", "--role", "sender"], ["apps", "apply"],
@@ -71,6 +72,13 @@ import Testing
             ttl: 5
         )
         #expect(try command.notification() == expected)
+    }
+
+    @Test func anExpressionOfASend() throws {
+        let command = try SendCommand.parse(["--tags", "a && !b", "text"])
+        #expect(try command.notification().to == .matching("a && !b"))
+        // Counting needs nothing to say.
+        #expect(try SendCommand.parse(["--tags", "!a", "--count"]).count)
     }
 
     @Test func serverOfTheEnvironment() throws {

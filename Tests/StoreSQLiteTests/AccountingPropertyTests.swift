@@ -155,7 +155,7 @@ private struct Life {
 }
 
 /// A generator whose sequence a test can repeat: splitmix64.
-private struct SeededGenerator: RandomNumberGenerator {
+struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
     init(seed: UInt64) { self.state = seed }

@@ -24,15 +24,29 @@ struct QueryPlanTests {
 
     static let pinned: [Pinned] = [
         Pinned(
-            sql: AudienceReader.sql,
+            sql: SingleTagReader.sql,
             plan: [
                 "SEARCH t USING PRIMARY KEY (tag=? AND pns=? AND row>? AND row<?)",
                 "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)",
             ]
         ),
         Pinned(
-            sql: "SELECT 1 FROM registration_tag WHERE tag = ? AND pns = ? AND row = ?",
-            plan: ["SEARCH registration_tag USING PRIMARY KEY (tag=? AND pns=? AND row=?)"]
+            sql: RowWalker.tagged,
+            plan: ["SEARCH registration_tag USING PRIMARY KEY (tag=? AND pns=? AND row>?)"]
+        ),
+        Pinned(
+            sql: RowWalker.spanned,
+            plan: ["SEARCH registration_tag USING PRIMARY KEY (tag=? AND pns=? AND row>?)"]
+        ),
+        Pinned(
+            sql: RowWalker.live,
+            plan: [
+                "SEARCH registration USING COVERING INDEX registration_live (app=? AND pns=? AND state=? AND rowid>?)"
+            ]
+        ),
+        Pinned(
+            sql: RowWalker.handles,
+            plan: ["SEARCH registration USING INTEGER PRIMARY KEY (rowid>?)"]
         ),
         Pinned(
             sql: """
@@ -114,9 +128,11 @@ struct QueryPlanTests {
 
     /// What a statement must not be reached by: indexes that most rows of an app or job share, but for lists in their order.
     private static func isTooWide(_ step: String, in sql: String) -> Bool {
-        let wide = ["registration_app", "registration_ended", "job_app", "job_state"]
+        let wide = ["registration_app", "registration_ended", "registration_live", "job_app", "job_state"]
         let isByWide = wide.contains { step.contains("INDEX \($0) ") }
-        let isList = sql.contains("ORDER BY registration.row") || sql.contains("ORDER BY job.sequence DESC")
+        let isList =
+            sql.contains("ORDER BY registration.row") || sql.contains("ORDER BY job.sequence DESC")
+            || sql == RowWalker.live
         let hasBetter = sql.contains("user = ?") || sql.contains("job.key = ?") || sql.contains("registration_tag")
         if isByWide, !isList || hasBetter { return true }
         let isExistence = sql == "SELECT 1 FROM batch WHERE job = ? LIMIT 1"
@@ -160,6 +176,9 @@ struct QueryPlanTests {
         _ = try await store.job(job.id, app: .default)
         _ = try await store.dueBatches(limit: 5)
         _ = try await store.handles(of: [1], in: .tag(Tag("t")), app: .default, pns: .apns)
+        let expression = try TagExpression(parsing: "t && username:bob || !t")
+        _ = try await store.audience(of: expression, app: .default, pns: .apns, after: 0, through: 9, limit: 9)
+        _ = try await store.count(of: expression, app: .default, pns: .apns, after: 0, through: .max)
         _ = try await store.prune(limit: 5)
         for state in Job.State.allCases {
             _ = try await store.jobs(

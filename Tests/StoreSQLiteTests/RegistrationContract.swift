@@ -241,7 +241,8 @@ struct RegistrationContract {
         }
         let part = try await self.audience(any, after: 3, through: 9, limit: 100)
         #expect(part.rows == expected.filter { $0 > 3 && $0 <= 9 })
-        #expect(try await self.audience(.any([]), after: 0, through: 40, limit: 10).rows.isEmpty)
+        let nobody = try await self.audience(.tag(Tag("none")), after: 0, through: 40, limit: 10)
+        #expect(nobody.rows.isEmpty && nobody.scannedThrough == 40)
         let found = try await self.store.handles(of: [1, 2, 3, 40], in: any, app: .default, pns: .apns)
         #expect(found == [1: Handle(stored: "aa0"), 3: Handle(stored: "aa2")])
     }

@@ -41,11 +41,25 @@ struct JobText {
         switch job.work {
         case .register: add("result", job.result.map(Self.result))
         case .send(let send):
-            add("to", .strings(send.audience.tags.map(\.name)))
+            if let tags = send.audience.alternatives, tags.count <= Self.maximumTags {
+                add("to", .strings(tags.map(\.name)))
+            } else {
+                add("expression", .string(Self.expression(send.audience)))
+            }
             if !send.platforms.isEmpty { add("platforms", .strings(send.platforms.map(\.rawValue))) }
             self.addCounts(add)
         }
         return .object(members)
+    }
+
+    /// So many tags are shown one by one, and so much of an expression.
+    private static let maximumTags = 100
+    private static let maximumExpression = 1000
+
+    private static func expression(_ expression: TagExpression) -> String {
+        let text = expression.description
+        let shown = text.prefix(Self.maximumExpression)
+        return shown.endIndex == text.endIndex ? text : shown + "…"
     }
 
     private func addCounts(_ add: (String, JSONValue?) -> Void) {

@@ -4,36 +4,45 @@ import Payloads
 import PushModel
 import Store
 
-/// `POST /api/sends`.
+/// `POST /api/sends` and `POST /api/sends/count`.
 struct SendRoutes: Sendable {
     /// The most tags that a send may name, as at an Azure hub.
     static let maximumTags = 20
     /// The longest that a push service keeps a notification: 28 days.
     static let maximumTimeToLive = 2_419_200
 
-    let context: RouteContext
+    private let context: RouteContext
+    private let audiences: AudienceCounts
+
+    init(context: RouteContext) {
+        self.context = context
+        self.audiences = AudienceCounts(store: context.store, time: context.configuration.countTime)
+    }
 
     var routes: [Route] {
-        [Route(.post, "/api/sends", body: .limited, handler: self.send)]
+        [
+            Route(.post, "/api/sends", body: .limited, handler: self.send),
+            Route(.post, "/api/sends/count", body: .limited, handler: self.count),
+        ]
     }
 
     private func send(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
         let wish = try SendWish(request.json())
-        try Self.authorize(wish, caller: caller)
+        try Self.authorize(wish.target, caller: caller)
         let content = Content.message(wish.message)
         let options = PayloadFormatter.Options(
             priority: wish.priority,
             timeToLive: wish.timeToLive,
             collapse: wish.collapse
         )
-        try SendJobs.check(content, for: wish.platforms, options: options, spec: request.spec)
+        try SendJobs.check(content, for: wish.target.platforms, options: options, spec: request.spec)
         let preference = request.preference
         let answer = try await SendJobs(context: self.context).take(
             SendRequest(
-                audience: wish.audience,
-                platforms: wish.platforms,
+                audience: wish.target.audience,
+                platforms: wish.target.platforms,
                 content: content,
                 timeToLive: wish.timeToLive,
                 collapse: wish.collapse
@@ -51,53 +60,43 @@ struct SendRoutes: Sendable {
         return response
     }
 
+    /// How many registrations a send would be for: asked as the send is, and open to whoever may make that send.
+    private func count(_ request: APIRequest) async throws -> Response {
+        let caller = try request.caller
+        _ = try request.query.strict(known: [])
+        let target = try SendTarget(StrictMembers(request.json(), known: SendWish.members))
+        try Self.authorize(target, caller: caller)
+        let answer = try await self.audiences.count(target.audience, app: request.app, platforms: target.platforms)
+        return .json(
+            .members([
+                "total": .integer(answer.counts.reduce(0) { $0 + $1.count }),
+                "counts": .object(answer.counts.map { .init(name: $0.pns.rawValue, value: .integer($0.count)) }),
+                "isComplete": .bool(answer.isComplete),
+            ])
+        )
+    }
+
     /// A user writes to users; tags are for senders and operators.
-    private static func authorize(_ wish: SendWish, caller: Caller) throws {
-        guard caller.role == .user, !wish.isToUser else { return }
+    private static func authorize(_ target: SendTarget, caller: Caller) throws {
+        guard caller.role == .user, !target.isToUser else { return }
         throw Problem.forbidden(
             "a user may send to a user (to.user); sending to tags takes the role sender or operator"
         )
     }
 }
 
-/// The body of `POST /api/sends`.
-struct SendWish {
+/// Whom a send is for, and through which services.
+struct SendTarget {
     let audience: TagExpression
     let isToUser: Bool
-    let message: Content.Message
     let platforms: [PNS]
-    let priority: Priority
-    let timeToLive: Duration?
-    let collapse: String?
 
-    init(_ value: JSONValue) throws {
-        let body = try StrictMembers(
-            value,
-            known: ["to", "title", "body", "data", "platforms", "priority", "ttl", "collapse"]
-        )
+    init(_ body: StrictMembers) throws {
         guard let to = body["to"] else {
-            throw body.fault("to", "is needed: {\"user\": …}, {\"tag\": …} or {\"tags\": […]}")
+            throw body.fault("to", "is needed: {\"user\": …}, {\"tag\": …} or {\"tags\": …}")
         }
         (self.audience, self.isToUser) = try Self.audience(to)
-        self.message = Content.Message(
-            title: try body.string("title"),
-            body: try body.string("body"),
-            data: try body.texts("data")
-        )
-        if self.message.isSilent, self.message.data.isEmpty {
-            throw Problem.invalid("body", "a send says something: title, body or data is needed")
-        }
         self.platforms = try Self.platforms(body)
-        self.priority = try Self.priority(body)
-        self.timeToLive = try body.integer("ttl", in: 0...SendRoutes.maximumTimeToLive).map { .seconds($0) }
-        self.collapse = try body.string("collapse")
-        if let collapse = self.collapse {
-            guard (1...PayloadFormatter.maximumCollapse).contains(collapse.utf8.count),
-                collapse.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
-            else {
-                throw body.fault("collapse", "must have 1 to \(PayloadFormatter.maximumCollapse) ASCII characters")
-            }
-        }
     }
 
     private static func audience(_ value: JSONValue) throws -> (TagExpression, isToUser: Bool) {
@@ -112,7 +111,14 @@ struct SendWish {
             }
         }
         if let tag = try to.string("tag") { return (.tag(try Self.tag(tag, member: "to.tag")), false) }
-        let values = try to.array("tags") ?? []
+        if case .string(let text)? = to["tags"] {
+            do { return (try TagExpression(parsing: text), false) } catch {
+                throw Problem.invalid([error.named("to.tags")])
+            }
+        }
+        guard case .array(let values)? = to["tags"] else {
+            throw to.fault("tags", "must be a tag expression or an array of tags, not \(to["tags"]?.kind ?? "nothing")")
+        }
         guard (1...SendRoutes.maximumTags).contains(values.count) else {
             throw to.fault("tags", "must have 1 to \(SendRoutes.maximumTags) tags")
         }
@@ -140,6 +146,40 @@ struct SendWish {
         }
         guard !found.isEmpty else { throw body.fault("platforms", "must name a service; leave it out for all") }
         return found
+    }
+}
+
+/// The body of `POST /api/sends`.
+struct SendWish {
+    static let members: Set<String> = ["to", "title", "body", "data", "platforms", "priority", "ttl", "collapse"]
+
+    let target: SendTarget
+    let message: Content.Message
+    let priority: Priority
+    let timeToLive: Duration?
+    let collapse: String?
+
+    init(_ value: JSONValue) throws {
+        let body = try StrictMembers(value, known: Self.members)
+        self.target = try SendTarget(body)
+        self.message = Content.Message(
+            title: try body.string("title"),
+            body: try body.string("body"),
+            data: try body.texts("data")
+        )
+        if self.message.isSilent, self.message.data.isEmpty {
+            throw Problem.invalid("body", "a send says something: title, body or data is needed")
+        }
+        self.priority = try Self.priority(body)
+        self.timeToLive = try body.integer("ttl", in: 0...SendRoutes.maximumTimeToLive).map { .seconds($0) }
+        self.collapse = try body.string("collapse")
+        if let collapse = self.collapse {
+            guard (1...PayloadFormatter.maximumCollapse).contains(collapse.utf8.count),
+                collapse.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+            else {
+                throw body.fault("collapse", "must have 1 to \(PayloadFormatter.maximumCollapse) ASCII characters")
+            }
+        }
     }
 
     private static func priority(_ body: StrictMembers) throws -> Priority {

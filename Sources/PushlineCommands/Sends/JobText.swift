@@ -35,7 +35,7 @@ struct JobText {
         add("reason", job.reason)
         add("app", job.app)
         add("asked by", job.user.map { "user \($0)" } ?? job.key.map { "key \($0)" })
-        add("to", job.to?.joined(separator: " or "))
+        add("to", job.to?.joined(separator: " or ") ?? job.expression)
         add("platforms", job.platforms?.map(\.rawValue).joined(separator: ", "))
         add("priority", job.priority)
         add("accepted", Self.moment(job.accepted))

@@ -69,7 +69,7 @@ struct ListJobsCommand: AsyncParsableCommand {
                     job.id, JobText.moment(job.accepted), job.kind, job.state, job.totals.map { String($0.targets) },
                     job.totals.map { String($0.accepted) },
                     job.totals.map { String($0.failed.values.reduce(0, +)) },
-                    job.user ?? job.key, job.to?.joined(separator: " or "),
+                    job.user ?? job.key, job.to?.joined(separator: " or ") ?? job.expression,
                 ])
             }
             return table.lines

@@ -8,7 +8,8 @@ struct SendCommand: AsyncParsableCommand {
         commandName: "send",
         abstract: "Send a notification to a user, or to the devices with a tag.",
         discussion: """
-            Example: pushline send --user ann --title Hello "It works" --watch
+            Examples: pushline send --user ann --title Hello "It works" --watch
+                      pushline send --tags 'beta && (ios || android) && !muted' --count
 
             With --watch the exit code is 0 when the job completed: every device is accounted for, whatever came of it.
             """
@@ -24,6 +25,12 @@ struct SendCommand: AsyncParsableCommand {
 
     @Option(help: "Send to the devices with this tag; several mean any of them.")
     var tag: [String] = []
+
+    @Option(help: "Send to the devices that fulfil this expression of tags with !, &&, || and parentheses.")
+    var tags: String?
+
+    @Flag(help: "Send nothing; tell how many devices it would be for.")
+    var count = false
 
     @Option(help: "The line above the text.")
     var title: String?
@@ -53,13 +60,16 @@ struct SendCommand: AsyncParsableCommand {
     var within: Int = 3600
 
     func validate() throws {
-        guard (self.user == nil) != self.tag.isEmpty else { throw ValidationError("Give either --user or --tag.") }
+        let targets = [self.user != nil, !self.tag.isEmpty, self.tags != nil].count { $0 }
+        guard targets == 1 else { throw ValidationError("Give one of --user, --tag and --tags.") }
         guard self.within > 0 else { throw ValidationError("--within must be at least 1.") }
-        _ = try self.notification()
+        guard !(self.count && self.watch) else { throw ValidationError("Give --count or --watch, not both.") }
+        if !self.count { _ = try self.notification() }
     }
 
     func run() async throws {
         let client = try self.server.client()
+        if self.count { return try await self.showCount(client) }
         let job = try await client.send(
             try self.notification(),
             idempotencyKey: self.idempotencyKey ?? UUID().uuidString
@@ -68,6 +78,22 @@ struct SendCommand: AsyncParsableCommand {
             return try self.server.show(job) { ["\(job.id)  \(JobText(job: job).progress)"] }
         }
         try await JobWatch(client: client, options: self.server, time: .seconds(self.within)).run(job.id)
+    }
+
+    private func showCount(_ client: PushlineClient) async throws {
+        let count = try await client.count(self.audience, platforms: self.platforms)
+        try self.server.show(count) {
+            var table = Table(["service", "devices"], numeric: [1])
+            for (service, number) in count.counts.sorted(by: { $0.key < $1.key }) {
+                table.add([service, String(number)])
+            }
+            table.add(["all", String(count.total)])
+            return table.lines + (count.isComplete ? [] : ["There are more: the server's time for counting was over."])
+        }
+    }
+
+    private var platforms: [Platform]? {
+        self.platform.isEmpty ? nil : self.platform.map(Platform.init(rawValue:))
     }
 
     func notification() throws -> PushNotification {
@@ -94,7 +120,7 @@ struct SendCommand: AsyncParsableCommand {
             title: self.title,
             body: self.body,
             data: pairs.isEmpty ? nil : pairs,
-            platforms: self.platform.isEmpty ? nil : self.platform.map(Platform.init(rawValue:)),
+            platforms: self.platforms,
             priority: priority,
             ttl: self.ttl,
             collapse: self.collapse
@@ -103,6 +129,7 @@ struct SendCommand: AsyncParsableCommand {
 
     private var audience: PushNotification.Audience {
         if let user = self.user { return .user(user) }
+        if let expression = self.tags { return .matching(expression) }
         return self.tag.count == 1 ? .tag(self.tag[0]) : .tags(self.tag)
     }
 }

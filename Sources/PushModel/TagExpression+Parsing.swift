@@ -1,0 +1,190 @@
+extension TagExpression {
+    /// The longest text that is taken, in bytes; nothing else bounds an expression.
+    package static let maximumBytes = 1 << 20
+
+    /// Reads an expression: tags, `!`, `&&`, `||` and parentheses, in this order of precedence, with spaces as one likes.
+    ///
+    /// - Parameter text: What somebody wrote.
+    /// - Throws: ``InvalidValue`` that begins with the column where the text goes wrong, counted from 1.
+    package init(parsing text: String) throws(InvalidValue) {
+        guard text.utf8.count <= Self.maximumBytes else {
+            throw InvalidValue("a tag expression has at most \(Self.maximumBytes) bytes, not \(text.utf8.count)")
+        }
+        var parser = TagExpressionParser(text)
+        self = try parser.parse()
+    }
+}
+
+/// Reads the text form of a ``TagExpression`` in one pass, without recursion.
+struct TagExpressionParser {
+    /// What is open between a parenthesis and its end, or in the whole text.
+    private struct Frame {
+        /// Where the parenthesis is.
+        let start: Int
+        /// An odd number of `!` stands before the operand that is read.
+        var isNegated = false
+        /// Operands so far that `&&` joins, since the last `||`.
+        var joinedByAll = 0
+        /// Operands so far that `||` joins.
+        var joinedByAny = 0
+    }
+
+    private let bytes: [UInt8]
+    private var position = 0
+    private var builder = TagExpression.Builder()
+    private var outer: [Frame] = []
+    private var frame = Frame(start: 0)
+
+    init(_ text: String) { self.bytes = Array(text.utf8) }
+
+    mutating func parse() throws(InvalidValue) -> TagExpression {
+        while true {
+            try self.readOperand()
+            var operand = TagExpression.Operand.single
+            while try !self.readsOperator(after: &operand) {
+                guard self.current != nil else {
+                    self.builder.close(operand)
+                    return self.builder.expression
+                }
+                // A parenthesis ended: what it held is an operand of the frame around it.
+                self.position += 1
+            }
+        }
+    }
+
+    /// Reads up to the end of the next tag.
+    private mutating func readOperand() throws(InvalidValue) {
+        while true {
+            self.skipSpace()
+            switch self.current {
+            case UInt8(ascii: "!"):
+                self.frame.isNegated.toggle()
+                self.position += 1
+            case UInt8(ascii: "("):
+                self.outer.append(self.frame)
+                self.frame = Frame(start: self.position)
+                self.position += 1
+            case let byte? where Tag.allows(byte):
+                return try self.readTag()
+            case nil where self.outer.isEmpty && self.position == 0:
+                throw self.fault("a tag expression names a tag at least")
+            case nil, UInt8(ascii: ")"), UInt8(ascii: "&"), UInt8(ascii: "|"):
+                throw self.fault("a tag, ! or ( is missing here")
+            default:
+                throw self.fault(Self.alphabet)
+            }
+        }
+    }
+
+    private mutating func readTag() throws(InvalidValue) {
+        let start = self.position
+        while let byte = self.current, Tag.allows(byte) { self.position += 1 }
+        let name = String(decoding: self.bytes[start..<self.position], as: UTF8.self)
+        do {
+            self.builder.append(try Tag(name))
+        } catch {
+            self.position = start
+            throw self.fault(error.reason)
+        }
+    }
+
+    /// Reads `&&` or `||` after an operand, and adds the operand to what it joins.
+    ///
+    /// - Returns: Whether there is one; if not, the frame is at its end and `operand` is all that it held.
+    private mutating func readsOperator(after operand: inout TagExpression.Operand) throws(InvalidValue) -> Bool {
+        if self.frame.isNegated {
+            operand = self.builder.negate(operand)
+            self.frame.isNegated = false
+        }
+        self.skipSpace()
+        switch self.current {
+        case UInt8(ascii: "&"):
+            try self.expectTwice("write && for and")
+            self.joinByAll(operand)
+            return true
+        case UInt8(ascii: "|"):
+            try self.expectTwice("write || for or")
+            self.joinByAny(self.endOfAll(operand))
+            return true
+        case nil, UInt8(ascii: ")"):
+            operand = self.endOfAny(self.endOfAll(operand))
+            try self.leaveFrame()
+            return false
+        case let byte? where Tag.allows(byte) || byte == UInt8(ascii: "!") || byte == UInt8(ascii: "("):
+            throw self.fault("&& or || is missing before this")
+        default:
+            throw self.fault(Self.alphabet)
+        }
+    }
+
+    private mutating func leaveFrame() throws(InvalidValue) {
+        guard self.current != nil else {
+            guard self.outer.isEmpty else {
+                self.position = self.frame.start
+                throw self.fault("this ( is not closed")
+            }
+            return
+        }
+        guard let outer = self.outer.popLast() else { throw self.fault("this ) closes nothing") }
+        self.frame = outer
+    }
+
+    // MARK: Joining
+
+    /// Adds an operand to those that `&&` joins; an all among them is opened, an any is closed first.
+    private mutating func joinByAll(_ operand: TagExpression.Operand) {
+        if case .all(let count) = operand {
+            self.frame.joinedByAll += count
+        } else {
+            self.builder.close(operand)
+            self.frame.joinedByAll += 1
+        }
+    }
+
+    private mutating func joinByAny(_ operand: TagExpression.Operand) {
+        if case .any(let count) = operand {
+            self.frame.joinedByAny += count
+        } else {
+            self.builder.close(operand)
+            self.frame.joinedByAny += 1
+        }
+    }
+
+    /// What `&&` has joined, the last operand included.
+    private mutating func endOfAll(_ operand: TagExpression.Operand) -> TagExpression.Operand {
+        guard self.frame.joinedByAll > 0 else { return operand }
+        self.joinByAll(operand)
+        defer { self.frame.joinedByAll = 0 }
+        return .all(self.frame.joinedByAll)
+    }
+
+    private mutating func endOfAny(_ operand: TagExpression.Operand) -> TagExpression.Operand {
+        guard self.frame.joinedByAny > 0 else { return operand }
+        self.joinByAny(operand)
+        return .any(self.frame.joinedByAny)
+    }
+
+    // MARK: Bytes
+
+    private static let alphabet = "a tag is made of letters, digits and _ @ # . : -"
+
+    private var current: UInt8? { self.position < self.bytes.count ? self.bytes[self.position] : nil }
+
+    private mutating func skipSpace() {
+        while let byte = self.current, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D {
+            self.position += 1
+        }
+    }
+
+    /// Reads an operator of two equal characters.
+    private mutating func expectTwice(_ reason: String) throws(InvalidValue) {
+        let first = self.current
+        guard self.position + 1 < self.bytes.count, self.bytes[self.position + 1] == first else {
+            throw self.fault(reason)
+        }
+        self.position += 2
+    }
+
+    /// All before a fault is ASCII: bytes are columns.
+    private func fault(_ reason: String) -> InvalidValue { InvalidValue("column \(self.position + 1): \(reason)") }
+}

@@ -1,0 +1,176 @@
+import GRDB
+import PushModel
+import Store
+
+/// Finds the wanted ones among the rows of an index range, and remembers what it saw behind them.
+struct RowWalker {
+    /// A range of rows in their order.
+    enum Source {
+        /// The registrations with the tag of that index.
+        case tag(Int)
+        /// All live registrations of the app and service.
+        case live
+    }
+
+    /// Rows of which a source is known to have none; empty where nothing is known.
+    private struct Gap {
+        var from: Int64 = 0
+        /// The source's next row, `.max` where there is none.
+        var next: Int64 = 0
+
+        /// The first row at or after another that the source may have.
+        func end(from row: Int64) -> Int64 { self.from <= row && row < self.next ? self.next : row }
+    }
+
+    static let tagged = "SELECT row FROM registration_tag WHERE tag = ?1 AND pns = ?2 AND row >= ?3 ORDER BY row"
+    static let live =
+        "SELECT row FROM registration WHERE app = ?1 AND pns = ?2 AND state = 1 AND row >= ?3 ORDER BY row"
+    static let spanned = """
+        SELECT row FROM registration_tag WHERE tag = ?1 AND pns = ?2 AND row >= ?3 ORDER BY row LIMIT 1 OFFSET 15
+        """
+    static let handles = "SELECT row, handle FROM registration WHERE row >= ?1 ORDER BY row"
+
+    /// Rows that are stepped over before SQLite is asked to seek.
+    private static let patience = 16
+    /// What a seek costs, in steps.
+    private static let seekCost = 8
+
+    private let database: Database
+    private let tags: [Int64?]
+    private let app: Int64
+    private let pns: Int64
+    /// Behind where each source was read last; the live ones come last.
+    private var gaps: [Gap]
+    /// Steps, and seeks for what they cost.
+    private(set) var cost = 0
+
+    init(database: Database, tags: [Int64?], app: Int64, pns: PNS) {
+        self.database = database
+        self.tags = tags
+        self.app = app
+        self.pns = Int64(pns.number)
+        self.gaps = tags.map { $0 == nil ? Gap(from: 0, next: .max) : Gap() } + [Gap()]
+    }
+
+    /// The first row at or after another that a source may have, as far as it is known.
+    func next(of source: Source, from row: Int64) -> Int64 { self.gaps[self.index(of: source)].end(from: row) }
+
+    private func index(of source: Source) -> Int {
+        switch source {
+        case .tag(let index): index
+        case .live: self.tags.count
+        }
+    }
+
+    /// Adds the rows of a source that are wanted.
+    ///
+    /// - Parameters:
+    ///   - source: Where to look.
+    ///   - wanted: Bit i is the row `base + i`.
+    ///   - base: The row of bit 0.
+    ///   - count: How many rows from the base on are looked at.
+    ///   - found: Takes what is found.
+    /// - Returns: Whether there is any.
+    /// - Throws: What SQLite says.
+    mutating func collect(
+        _ source: Source,
+        within wanted: RowSet,
+        base: Int64,
+        count: Int,
+        into found: inout RowSet
+    ) throws -> Bool {
+        let index = self.index(of: source)
+        guard let first = wanted.next(from: 0) else { return false }
+        let start = self.gaps[index].end(from: base + Int64(first)) - base
+        guard start < Int64(count) else { return false }
+        let statement: RawStatement
+        let range: Int64
+        switch source {
+        case .tag(let tag):
+            statement = try RawStatement(Self.tagged, in: self.database)
+            range = self.tags[tag] ?? 0
+        case .live:
+            statement = try RawStatement(Self.live, in: self.database)
+            range = self.app
+        }
+        let pns = self.pns
+        var isFound = false
+        let gap = try self.walk(statement, wanted: wanted, from: Int(start), base: base, count: count) { row in
+            try statement.restart(range, pns, row)
+        } visit: { bit in
+            found.insert(bit)
+            isFound = true
+        }
+        if let gap { self.gaps[index] = gap }
+        return isFound
+    }
+
+    /// Appends rows with their handles.
+    mutating func handles(of rows: RowSet, base: Int64, into page: inout AudiencePage) throws {
+        let statement = try RawStatement(Self.handles, in: self.database)
+        _ = try self.walk(statement, wanted: rows, from: 0, base: base, count: rows.capacity) { row in
+            try statement.restart(row)
+        } visit: { bit in
+            page.rows.append(base + Int64(bit))
+            statement.append(1, to: &page.handles)
+        }
+    }
+
+    /// How far the next few rows of a tag reach.
+    mutating func span(of tag: Int, from base: Int64) throws -> Int64 {
+        guard let number = self.tags[tag] else { return .max }
+        self.cost += Self.seekCost + Self.patience
+        let last = try self.database.first(Self.spanned, [number, self.pns, base]) { $0[0] as Int64 }
+        return last.map { $0 - base } ?? .max
+    }
+
+    /// Visits the wanted rows of a range in order: steps while they are near, seeks where they are far.
+    ///
+    /// - Parameters:
+    ///   - statement: The range; its last parameter is the row to begin with.
+    ///   - wanted: Bit i is the row `base + i`.
+    ///   - first: The bit to begin with.
+    ///   - base: The row of bit 0.
+    ///   - count: How many rows from the base on are looked at.
+    ///   - seek: Begins the statement anew at a row.
+    ///   - visit: Is handed each bit that was found.
+    /// - Returns: What is known of the range behind those looked at; nil where it was not read so far.
+    /// - Throws: What SQLite says.
+    private mutating func walk(
+        _ statement: RawStatement,
+        wanted: RowSet,
+        from first: Int,
+        base: Int64,
+        count: Int,
+        seek: (Int64) throws -> Void,
+        visit: (Int) -> Void
+    ) throws -> Gap? {
+        defer { statement.reset() }
+        var target = wanted.next(from: first)
+        while let start = target {
+            try seek(base + Int64(start))
+            self.cost += Self.seekCost
+            var next = start
+            var misses = 0
+            var seen = base + Int64(start)
+            while misses < Self.patience {
+                guard try statement.step() else { return Gap(from: seen, next: .max) }
+                self.cost += 1
+                let row = statement.integer(0)
+                guard row - base < Int64(count) else { return Gap(from: seen, next: row) }
+                seen = row + 1
+                let bit = Int(row - base)
+                if bit < next {
+                    misses += 1
+                    continue
+                }
+                if wanted.contains(bit) { visit(bit) }
+                guard let following = wanted.next(from: bit + 1) else { return nil }
+                next = following
+                misses = 0
+            }
+            target = next
+        }
+        return nil
+    }
+}
