@@ -155,6 +155,8 @@ package struct APIResponder: HTTPResponder {
         if request.method == .head { response = response.createHeadResponse() }
         let elapsed = ContinuousClock.now - start
         self.metrics.record(method: request.method, template: trace.template, status: response.status, elapsed: elapsed)
+        // Not even put together where nobody reads it.
+        guard self.logger.logLevel <= .debug else { return response }
         var metadata: Logger.Metadata = [
             "request.id": "\(trace.id)", "http.method": "\(request.method)", "http.route": "\(trace.template)",
             "http.status": "\(response.status.code)", "seconds": "\(elapsed.inSeconds)",
@@ -191,6 +193,15 @@ final class RequestTrace: Sendable {
 
 /// `http.server.request.duration` by method, route and status.
 struct RequestMetrics: Sendable {
+    private struct Key: Hashable {
+        let method: String
+        let template: String
+        let status: Int
+    }
+
+    /// Made once each: looking one up by its labels' text costs as much as a small answer.
+    private let timers = NIOLockedValueBox<[Key: Timer]>([:])
+
     private static let methods: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .delete, .patch, .options]
 
     func record(
@@ -201,13 +212,20 @@ struct RequestMetrics: Sendable {
     ) {
         // A method is the client's text: only those that exist may make a time series.
         let name = Self.methods.contains(method) ? method.rawValue : "_OTHER"
-        Timer(
-            label: "http.server.request.duration",
-            dimensions: [
-                ("http.request.method", name), ("http.route", template),
-                ("http.response.status_code", String(status.code)),
-            ],
-            preferredDisplayUnit: .seconds
-        ).recordNanoseconds(Int64(elapsed.inSeconds * 1e9))
+        let key = Key(method: name, template: template, status: status.code)
+        let timer = self.timers.withLockedValue { timers in
+            if let known = timers[key] { return known }
+            let timer = Timer(
+                label: "http.server.request.duration",
+                dimensions: [
+                    ("http.request.method", name), ("http.route", template),
+                    ("http.response.status_code", String(status.code)),
+                ],
+                preferredDisplayUnit: .seconds
+            )
+            timers[key] = timer
+            return timer
+        }
+        timer.recordNanoseconds(Int64(elapsed.inSeconds * 1e9))
     }
 }
