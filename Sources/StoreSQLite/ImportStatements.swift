@@ -4,6 +4,16 @@ import Store
 
 /// The statements of an import, each prepared once.
 struct ImportStatements {
+    /// A tag of a registration, as numbers.
+    typealias TagOfRow = (tag: Int64, pns: Int64, row: Int64)
+
+    /// New registrations in one statement.
+    static let rowsAtOnce = 20
+    /// Tags of registrations in one statement.
+    private static let tagsAtOnce = 50
+    /// New tags in one statement.
+    private static let namesAtOnce = 20
+
     /// A registration that is there already.
     struct Known {
         let row: Int64
@@ -26,24 +36,31 @@ struct ImportStatements {
     private let byID: RawStatement
     private let byHandle: RawStatement
     private let insert: RawStatement
+    private let insertMany: RawStatement
     private let renew: RawStatement
     private let handOver: RawStatement
     private let tagsOfRow: RawStatement
     private let addTag: RawStatement
+    private let addTags: RawStatement
     private let dropTag: RawStatement
     private let makeTag: RawStatement
+    private let makeTags: RawStatement
     private let findTag: RawStatement
 
     init(_ database: Database) throws {
         self.database = database
         self.byID = try RawStatement(Self.byID, in: database)
         self.byHandle = try RawStatement(Self.byHandle, in: database)
+        let insert = "INSERT INTO registration(app, version, updated, state, id, handle, pns, user, expires) VALUES "
+        let values = { (row: Int) in
+            "(?1, ?2, ?3, 1, ?\(5 * row + 4), ?\(5 * row + 5), ?\(5 * row + 6), ?\(5 * row + 7), ?\(5 * row + 8))"
+        }
         self.insert = try RawStatement(
-            """
-            INSERT INTO registration(app, version, updated, state, id, handle, pns, user, expires)
-            VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, ?7, ?8)
-            ON CONFLICT (app, handle, pns) WHERE state = 1 DO NOTHING
-            """,
+            insert + values(0) + " ON CONFLICT (app, handle, pns) WHERE state = 1 DO NOTHING",
+            in: database
+        )
+        self.insertMany = try RawStatement(
+            insert + (0..<Self.rowsAtOnce).map(values).joined(separator: ", "),
             in: database
         )
         // Columns that keep their value are not named: each would cost its index a change.
@@ -53,7 +70,12 @@ struct ImportStatements {
         )
         self.handOver = try RawStatement("UPDATE registration SET user = ?1 WHERE row = ?2", in: database)
         self.tagsOfRow = try RawStatement(Self.tagsOfRow, in: database)
-        self.addTag = try RawStatement("INSERT INTO registration_tag(tag, pns, row) VALUES (?1, ?2, ?3)", in: database)
+        let addTag = "INSERT INTO registration_tag(tag, pns, row) VALUES (?, ?, ?)"
+        self.addTag = try RawStatement(addTag, in: database)
+        self.addTags = try RawStatement(
+            addTag + String(repeating: ", (?, ?, ?)", count: Self.tagsAtOnce - 1),
+            in: database
+        )
         self.dropTag = try RawStatement(
             "DELETE FROM registration_tag WHERE tag = ?1 AND pns = ?2 AND row = ?3",
             in: database
@@ -62,16 +84,25 @@ struct ImportStatements {
             "INSERT INTO tag(app, name) VALUES (?1, ?2) ON CONFLICT (app, name) DO NOTHING",
             in: database
         )
+        self.makeTags = try RawStatement(
+            "INSERT INTO tag(app, name) VALUES "
+                + (0..<Self.namesAtOnce).map { "(?1, ?\($0 + 2))" }.joined(separator: ", "),
+            in: database
+        )
         self.findTag = try RawStatement("SELECT number FROM tag WHERE app = ?1 AND name = ?2", in: database)
     }
 
     /// Binds what is the same for all rows.
     func bind(app: Int64, sequence: Int64, wall: Int64) throws {
-        for statement in [self.byID, self.byHandle, self.insert, self.makeTag, self.findTag] {
+        for statement in [
+            self.byID, self.byHandle, self.insert, self.insertMany, self.makeTag, self.makeTags, self.findTag,
+        ] {
             try statement.bind(app, at: 1)
         }
-        try self.insert.bind(sequence, at: 2)
-        try self.insert.bind(wall, at: 3)
+        for statement in [self.insert, self.insertMany] {
+            try statement.bind(sequence, at: 2)
+            try statement.bind(wall, at: 3)
+        }
         try self.renew.bind(sequence, at: 1)
         try self.renew.bind(wall, at: 2)
     }
@@ -104,13 +135,26 @@ struct ImportStatements {
 
     /// - Returns: The new row's number; nil where another registration has the handle.
     func insert(_ row: ImportedRegistration) throws -> Int64? {
-        try self.insert.bind((row.id ?? .random()).text, at: 4)
-        try self.insert.bind(row.handle.text, at: 5)
-        try self.insert.bind(Int64(row.pns.number), at: 6)
-        try self.insert.bind(row.user?.name, at: 7)
-        try self.insert.bind(row.expires?.milliseconds, at: 8)
+        try self.bind(row, to: self.insert, at: 4)
         try self.insert.run()
         return self.database.changesCount == 0 ? nil : self.database.lastInsertedRowID
+    }
+
+    /// Inserts ``rowsAtOnce`` rows, all or none.
+    ///
+    /// - Returns: The number of the first, the others follow; nil where an id or handle is there already.
+    func insert(_ rows: ArraySlice<ImportedRegistration>) throws -> Int64? {
+        for (index, row) in rows.enumerated() { try self.bind(row, to: self.insertMany, at: Int32(5 * index + 4)) }
+        guard try self.insertMany.runUnlessConflicting() else { return nil }
+        return self.database.lastInsertedRowID - Int64(rows.count) + 1
+    }
+
+    private func bind(_ row: ImportedRegistration, to statement: RawStatement, at index: Int32) throws {
+        try statement.bind((row.id ?? .random()).text, at: index)
+        try statement.bind(row.handle.text, at: index + 1)
+        try statement.bind(Int64(row.pns.number), at: index + 2)
+        try statement.bind(row.user?.name, at: index + 3)
+        try statement.bind(row.expires?.milliseconds, at: index + 4)
     }
 
     func update(_ known: Known, to row: ImportedRegistration) throws {
@@ -130,25 +174,68 @@ struct ImportStatements {
         return tags
     }
 
-    func addTag(_ tag: Int64, _ pns: PNS, _ row: Int64) throws { try self.run(self.addTag, tag, pns, row) }
-
-    func dropTag(_ tag: Int64, _ pns: PNS, _ row: Int64) throws { try self.run(self.dropTag, tag, pns, row) }
-
-    private func run(_ statement: RawStatement, _ tag: Int64, _ pns: PNS, _ row: Int64) throws {
-        try statement.bind(tag, at: 1)
-        try statement.bind(Int64(pns.number), at: 2)
-        try statement.bind(row, at: 3)
-        try statement.run()
+    func dropTag(_ tag: Int64, _ pns: PNS, _ row: Int64) throws {
+        try self.bind((tag, Int64(pns.number), row), to: self.dropTag, at: 1)
+        try self.dropTag.run()
     }
 
-    /// The tag's number, given now if need be.
-    func number(of tag: Tag) throws -> Int64 {
+    /// Adds tags to registrations that do not have them.
+    func addTags(_ tags: [TagOfRow]) throws {
+        var start = 0
+        while tags.count - start >= Self.tagsAtOnce {
+            for index in 0..<Self.tagsAtOnce {
+                try self.bind(tags[start + index], to: self.addTags, at: Int32(3 * index + 1))
+            }
+            try self.addTags.run()
+            start += Self.tagsAtOnce
+        }
+        for tag in tags[start...] {
+            try self.bind(tag, to: self.addTag, at: 1)
+            try self.addTag.run()
+        }
+    }
+
+    private func bind(_ tag: TagOfRow, to statement: RawStatement, at index: Int32) throws {
+        try statement.bind(tag.tag, at: index)
+        try statement.bind(tag.pns, at: index + 1)
+        try statement.bind(tag.row, at: index + 2)
+    }
+
+    /// The tags' numbers, given now if need be.
+    func numbers(of tags: [Tag]) throws -> [(Tag, Int64)] {
+        var numbers: [(Tag, Int64)] = []
+        numbers.reserveCapacity(tags.count)
+        var expectsNew = true
+        for start in stride(from: 0, to: tags.count, by: Self.namesAtOnce) {
+            let some = tags[start..<min(start + Self.namesAtOnce, tags.count)]
+            if expectsNew, some.count == Self.namesAtOnce, let first = try self.make(some) {
+                numbers += zip(some, first...)
+                continue
+            }
+            expectsNew = true
+            for tag in some {
+                let (number, isNew) = try self.number(of: tag)
+                numbers.append((tag, number))
+                expectsNew = expectsNew && isNew
+            }
+        }
+        return numbers
+    }
+
+    /// - Returns: The first of their numbers, the others follow; nil where one of them is there already.
+    private func make(_ tags: ArraySlice<Tag>) throws -> Int64? {
+        for (index, tag) in tags.enumerated() { try self.makeTags.bind(tag.name, at: Int32(index + 2)) }
+        guard try self.makeTags.runUnlessConflicting() else { return nil }
+        return self.database.lastInsertedRowID - Int64(tags.count) + 1
+    }
+
+    private func number(of tag: Tag) throws -> (number: Int64, isNew: Bool) {
         try self.makeTag.bind(tag.name, at: 2)
         try self.makeTag.run()
-        if self.database.changesCount > 0 { return self.database.lastInsertedRowID }
+        if self.database.changesCount > 0 { return (self.database.lastInsertedRowID, true) }
         try self.findTag.bind(tag.name, at: 2)
         defer { self.findTag.reset() }
         guard try self.findTag.step() else { throw StoreError(.corrupt, "a tag that exists is not found") }
-        return self.findTag.integer(0)
+        return (self.findTag.integer(0), false)
     }
 }

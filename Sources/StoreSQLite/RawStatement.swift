@@ -13,7 +13,8 @@ import Store
     private let handle: SQLiteStatement
 
     init(_ sql: String, in database: Database) throws {
-        self.cached = try database.cachedStatement(sql: sql)
+        // A text of its own in GRDB's cache: GRDB leaves a statement in the middle of its run, where nothing can be bound.
+        self.cached = try database.cachedStatement(sql: "/* raw */ " + sql)
         unsafe self.handle = self.cached.sqliteStatement
     }
 
@@ -64,6 +65,19 @@ import Store
     func restart(_ values: Int64...) throws {
         self.reset()
         for (index, value) in values.enumerated() { try self.bind(value, at: Int32(index + 1)) }
+    }
+
+    /// Runs a statement that gives no rows.
+    ///
+    /// - Returns: Whether it was done; false where a constraint is against it, and nothing is changed.
+    /// - Throws: `DatabaseError`.
+    func runUnlessConflicting() throws -> Bool {
+        do {
+            try self.run()
+            return true
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+            return false
+        }
     }
 
     /// Ends a run before its last row.

@@ -4,21 +4,24 @@ import Store
 
 /// Writes imported registrations within a write transaction: as ``RegistrationChange`` does, but for a few microseconds each.
 ///
-/// What needs more than a new row or the same handle again is left to it.
+/// New rows are written many to a statement, for beginning one costs as much as a row. What is there already is looked at one by
+/// one; what needs more than the same handle again is left to ``RegistrationChange``.
 struct RegistrationImport {
     private let context: WriteContext
     private let app: Int64
     private let sequence: Int64
     private let statements: ImportStatements
-    private var tagNumbers: [Tag: Int64] = [:]
+    /// Tags of new rows that are still to be written.
+    private var newTags: [ImportStatements.TagOfRow] = []
+    /// Whether the rows before were new: then the next are taken for new.
+    private var expectsNew = true
 
     init(context: WriteContext, app: AppID, sequence: Int64) throws {
         self.context = context
         self.app = try context.database.ensureNumber(of: app)
         self.sequence = sequence
         self.statements = try ImportStatements(context.database)
-        let wall = context.wall.milliseconds
-        try self.statements.bind(app: self.app, sequence: sequence, wall: wall)
+        try self.statements.bind(app: self.app, sequence: sequence, wall: context.wall.milliseconds)
     }
 
     /// The order in which rows are best written: by handle, so that the pages of its index are taken one after the other and
@@ -46,16 +49,53 @@ struct RegistrationImport {
         return order
     }
 
-    mutating func write(_ row: ImportedRegistration) throws -> ImportResult {
-        if let id = row.id, let known = try self.statements.find(id) { return try self.update(known, to: row) }
+    /// Writes rows in their order.
+    ///
+    /// - Returns: What came of each.
+    mutating func write(_ rows: [ImportedRegistration]) throws -> [ImportResult] {
+        let tags = try TagNumbers(of: rows, statements: self.statements)
+        var results: [ImportResult] = []
+        results.reserveCapacity(rows.count)
+        for start in stride(from: 0, to: rows.count, by: ImportStatements.rowsAtOnce) {
+            let range = start..<min(start + ImportStatements.rowsAtOnce, rows.count)
+            if self.expectsNew, range.count == ImportStatements.rowsAtOnce,
+                let first = try self.statements.insert(rows[range])
+            {
+                for (number, index) in zip(first..., range) { self.note(tags[index], of: rows[index], number: number) }
+                results += repeatElement(.created, count: range.count)
+                continue
+            }
+            // Any of these may be one of the new rows.
+            try self.writeNewTags()
+            let written = try range.map { try self.write(rows[$0], tags: tags[$0]) }
+            self.expectsNew = written.allSatisfy { $0 == .created }
+            results += written
+        }
+        try self.writeNewTags()
+        return results
+    }
+
+    private mutating func note(_ tags: [Int64], of row: ImportedRegistration, number: Int64) {
+        for tag in tags { self.newTags.append((tag, Int64(row.pns.number), number)) }
+    }
+
+    private mutating func writeNewTags() throws {
+        try self.statements.addTags(self.newTags.sorted { ($0.tag, $0.pns, $0.row) < ($1.tag, $1.pns, $1.row) })
+        self.newTags.removeAll(keepingCapacity: true)
+    }
+
+    private func write(_ row: ImportedRegistration, tags: [Int64]) throws -> ImportResult {
+        if let id = row.id, let known = try self.statements.find(id) {
+            return try self.update(known, to: row, tags: tags)
+        }
         if let number = try self.statements.insert(row) {
-            for tag in Self.tags(of: row) { try self.statements.addTag(self.number(of: tag), row.pns, number) }
+            try self.statements.addTags(tags.map { ($0, Int64(row.pns.number), number) })
             return .created
         }
         guard let holder = try self.statements.holder(of: row) else {
             throw StoreError(.corrupt, "a handle is taken by nobody")
         }
-        guard let id = row.id else { return try self.update(holder, to: row) }
+        guard let id = row.id else { return try self.update(holder, to: row, tags: tags) }
         if holder.version > self.sequence { return .superseded }
         // The id is new, and its handle is another's: it is handed out, and then takes the handle as any other would.
         try self.context.database.run(
@@ -68,7 +108,11 @@ struct RegistrationImport {
         return .created
     }
 
-    private mutating func update(_ known: ImportStatements.Known, to row: ImportedRegistration) throws -> ImportResult {
+    private func update(
+        _ known: ImportStatements.Known,
+        to row: ImportedRegistration,
+        tags: [Int64]
+    ) throws -> ImportResult {
         if known.state == Registration.State.deleted.number { return .gone }
         if known.version > self.sequence { return .superseded }
         guard known.isLive, known.pns == row.pns.number, known.handle == row.handle.text else {
@@ -77,12 +121,12 @@ struct RegistrationImport {
             return (holder?.version ?? 0) > self.sequence ? .superseded : .updated
         }
         try self.statements.update(known, to: row)
-        var wanted = try Set(Self.tags(of: row).map { try self.number(of: $0) })
+        var wanted = Set(tags)
         // Tags that stay are not touched: an import that is repeated writes next to nothing.
         for number in try self.statements.tags(of: known.row) where wanted.remove(number) == nil {
             try self.statements.dropTag(number, row.pns, known.row)
         }
-        for number in wanted { try self.statements.addTag(number, row.pns, known.row) }
+        try self.statements.addTags(wanted.map { ($0, Int64(row.pns.number), known.row) })
         return .updated
     }
 
@@ -98,17 +142,29 @@ struct RegistrationImport {
         let result = try change.upsert(id, .init(pns: row.pns, handle: row.handle, tags: row.tags))
         guard result == .done else { throw StoreError(.corrupt, "an imported registration was not taken") }
     }
+}
 
-    private static func tags(of row: ImportedRegistration) -> Set<Tag> {
-        var tags = Set(row.tags)
-        if let user = row.user { tags.insert(Tag(user: user)) }
-        return tags
+/// The numbers of the tags of rows, each tag looked up or made once.
+private struct TagNumbers {
+    private var numbers: [[Int64]] = []
+
+    init(of rows: [ImportedRegistration], statements: ImportStatements) throws {
+        var known: [Tag: Int64] = [:]
+        var names = Set<Tag>()
+        for row in rows {
+            names.formUnion(row.tags)
+            if let user = row.user { names.insert(Tag(user: user)) }
+        }
+        // In the order of the index of names.
+        for (tag, number) in try statements.numbers(of: names.sorted()) { known[tag] = number }
+        self.numbers = rows.map { row in
+            var numbers: [Int64] = []
+            for tag in row.tags + (row.user.map { [Tag(user: $0)] } ?? []) {
+                if let number = known[tag], !numbers.contains(number) { numbers.append(number) }
+            }
+            return numbers
+        }
     }
 
-    private mutating func number(of tag: Tag) throws -> Int64 {
-        if let number = self.tagNumbers[tag] { return number }
-        let number = try self.statements.number(of: tag)
-        self.tagNumbers[tag] = number
-        return number
-    }
+    subscript(index: Int) -> [Int64] { self.numbers[index] }
 }

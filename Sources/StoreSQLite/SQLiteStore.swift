@@ -141,6 +141,9 @@ package final class SQLiteStore: Sendable {
         if descriptor >= 0 { close(descriptor) }
     }
 
+    /// Pages of a connection, in KiB, negative as SQLite wants it.
+    static let cacheSize = -4096
+
     private static func settings(_ configuration: Configuration) -> GRDB.Configuration {
         var settings = GRDB.Configuration()
         settings.busyMode = .timeout(configuration.patience.inSeconds)
@@ -151,7 +154,7 @@ package final class SQLiteStore: Sendable {
         settings.prepareDatabase { database in
             // Checkpoints are one process's work alone; 4 MB of pages a connection.
             try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
-            try database.execute(sql: "PRAGMA cache_size = -4096")
+            try database.execute(sql: "PRAGMA cache_size = \(Self.cacheSize)")
             try database.execute(sql: "PRAGMA temp_store = MEMORY")
         }
         return settings

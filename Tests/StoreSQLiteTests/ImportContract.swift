@@ -170,6 +170,22 @@ struct ImportContract {
         #expect(try await self.store.registration(two, app: .default)?.handle?.text == "aa")
     }
 
+    @Test func knownRowsMayStandAmongManyNewOnes() async throws {
+        let known = try await self.scenario.register(user: "ann", handle: "h025", tags: ["old"])
+        var rows = try (100..<200).map { number in
+            try self.row("h\(number)", user: "u\(number)", tags: ["all", "t\(number % 3)"])
+        }
+        rows.append(try self.row("h025", user: "ann", tags: ["all"]))
+        rows.append(try self.row("h150", user: "bob", tags: ["all"]))
+        let results = try await self.bring(rows)
+        #expect(results == Array(repeating: .created, count: 100) + [.updated, .updated])
+        #expect(try await self.audience("all").count == 101)
+        #expect(try await self.audience("username:u150").isEmpty)
+        #expect(try await self.audience("username:bob").count == 1)
+        #expect(try await self.audience("t0").count == 32)
+        #expect(try await self.store.registration(known, app: .default)?.tags.map(\.name) == ["all", "username:ann"])
+    }
+
     @Test(arguments: [Registration.State.issued, .pruned, .expired, .replaced])
     func anIDThatIsNotLiveIsRevived(state: Registration.State) async throws {
         let soon = self.keep.time.wall.advanced(by: .seconds(10))
