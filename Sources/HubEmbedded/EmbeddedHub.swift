@@ -120,6 +120,9 @@ package struct EmbeddedHub: NotificationHub {
         case wrote(PlannerClaim, wasPublished: Bool)
     }
 
+    /// The most devices that are planned and published in one turn.
+    private static let turn = 12 * DeliverBatch.maximumDevices
+
     /// Plans the next pages of a lane, as many as its window has room for.
     private func planLane(_ index: Int, of claim: PlannerClaim, spec: AppSpec) async throws -> LaneStep {
         var lane = claim.lanes[index]
@@ -128,7 +131,8 @@ package struct EmbeddedHub: NotificationHub {
         let room = try await self.store.room(for: kind, app: job.app, pns: lane.pns, priority: job.priority)
         guard room.devices > 0 else { return .full(max(room.wait ?? .zero, self.configuration.windowPause)) }
 
-        let limit = room.devices
+        // No more in a turn than a few milliseconds' publishing, behind which an urgent send would wait.
+        let limit = min(room.devices, Self.turn)
         let audience = try await self.store.audience(
             of: claim.request.audience,
             app: job.app,

@@ -9,7 +9,7 @@ package struct FeedWindow: Sendable, Equatable {
     /// The most such batches, however small they are.
     package var batches: Int
 
-    package init(devices: Int = 48 * DeliverBatch.maximumDevices, batches: Int = 1024) {
+    package init(devices: Int = 32 * DeliverBatch.maximumDevices, batches: Int = 1024) {
         self.devices = devices
         self.batches = batches
     }
