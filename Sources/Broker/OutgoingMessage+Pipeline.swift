@@ -17,6 +17,40 @@ extension OutgoingMessage {
         )
     }
 
+    /// The message that tells a send worker to look at a bundle.
+    ///
+    /// JSON: `{"version":1,"app":"default","bundle":7}`.
+    package init(bundle: BundleID, app: AppID, priority: Priority) {
+        let body = "{\"version\":\(JobEnvelope.currentVersion),\"app\":\"\(app)\",\"bundle\":\(bundle.number)}"
+        self.init(
+            routingKey: QueueName.jobs(.send, priority),
+            properties: MessageProperties(
+                type: MessageProperties.bundleType,
+                messageID: bundle.description,
+                contentType: "application/json",
+                headers: MessageProperties.headers(app: app, traceparent: nil)
+            ),
+            body: Array(body.utf8)
+        )
+    }
+
+    /// The message that hands small batches to a delivery worker, at least one.
+    package init?(delivering parcel: DeliverParcel, id: ParcelID) {
+        guard let first = parcel.batches.first else { return nil }
+        self.init(
+            routingKey: QueueName.deliver(first.key.pns, first.priority),
+            properties: MessageProperties(
+                type: MessageProperties.parcelType,
+                messageID: id.description,
+                contentType: "application/octet-stream",
+                headers: MessageProperties.headers(app: first.app, traceparent: nil)
+            ),
+            body: parcel.encoded()
+        )
+        let devices = parcel.batches.reduce(0) { $0 + $1.devices.count }
+        self.properties.headers[MessageProperties.devicesHeader] = String(devices)
+    }
+
     /// The message that hands a batch to a delivery worker.
     package init(delivering batch: DeliverBatch, traceparent: String?) {
         self.init(
@@ -56,9 +90,13 @@ extension OutgoingMessage {
 
 extension MessageProperties {
     package static let deliverType = "deliver"
+    /// Of a message that names a bundle of small sends.
+    package static let bundleType = "bundle"
+    /// Of a message that holds small batches.
+    package static let parcelType = "parcel"
     package static let appHeader = "app"
     package static let traceparentHeader = "traceparent"
-    /// On deliver messages: how many devices they hold, so that a worker knows before it reads them.
+    /// On deliver messages and parcels: how many devices they hold, so that a worker knows before it reads them.
     package static let devicesHeader = "devices"
     /// On dead messages: the queue they came from.
     package static let queueHeader = "queue"

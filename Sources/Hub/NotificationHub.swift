@@ -18,6 +18,11 @@ package protocol NotificationHub: Sendable {
     /// - Throws: ``HubError``; with ``HubError/Code/refused`` the hub took nothing and the job is abandoned.
     func advance(_ claim: PlannerClaim, spec: AppSpec, budget: Duration) async throws -> Advance
 
+    /// Takes the sends of a bundle further for at most about `budget`.
+    ///
+    /// - Throws: ``HubError``; with ``HubError/Code/refused`` the bundle is taken apart, and its sends go one by one.
+    func advance(_ claim: BundleClaim, spec: AppSpec, budget: Duration) async throws -> BundleAdvance
+
     /// Publishes batches again that are due: retries, and what a crash or a lost broker left behind (rule 1).
     func resume(_ batches: [DueBatch], specs: [AppID: AppSpec]) async throws
 }
@@ -31,6 +36,16 @@ package enum Advance: Sendable {
     /// The hub has the whole send.
     case done
     /// Another planner has the job, or it was stopped.
+    case lost
+}
+
+/// How far ``NotificationHub/advance(_:spec:budget:)`` came with a bundle.
+package enum BundleAdvance: Sendable, Equatable {
+    /// More is to be done, from this claim on, after a pause.
+    case more(BundleClaim, after: Duration)
+    /// All its sends are planned, or go their own way.
+    case done
+    /// Another planner has it, or it was taken apart.
     case lost
 }
 

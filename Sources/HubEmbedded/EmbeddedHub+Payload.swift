@@ -6,7 +6,8 @@ extension EmbeddedHub {
     func payload(
         for pns: PNS,
         request: SendRequest,
-        job: Job,
+        priority: Priority,
+        accepted: Timestamp,
         spec: AppSpec
     ) -> Result<NativePayload, Undeliverable> {
         guard pns.isInService else {
@@ -19,7 +20,11 @@ extension EmbeddedHub {
             return .failure(Undeliverable(failure: .misconfigured, reason: reason))
         }
         do {
-            let payload = try PayloadFormatter.format(request.content, for: pns, options: request.options(for: job))
+            let payload = try PayloadFormatter.format(
+                request.content,
+                for: pns,
+                options: request.options(priority, accepted: accepted)
+            )
             return .success(payload)
         } catch {
             return .failure(Undeliverable(failure: .rejected, reason: error.description))
@@ -29,12 +34,12 @@ extension EmbeddedHub {
 
 extension SendRequest {
     /// What the payload tells the push service besides the content.
-    fileprivate func options(for job: Job) -> PayloadFormatter.Options {
+    fileprivate func options(_ priority: Priority, accepted: Timestamp) -> PayloadFormatter.Options {
         // Counted from acceptance: what is formatted again for a retry has less time left.
         let left = self.timeToLive.map {
-            $0 == .zero ? .zero : max(.seconds(1), Timestamp.now.duration(to: job.accepted) + $0)
+            $0 == .zero ? .zero : max(.seconds(1), Timestamp.now.duration(to: accepted) + $0)
         }
-        return PayloadFormatter.Options(priority: job.priority, timeToLive: left, collapse: self.collapse)
+        return PayloadFormatter.Options(priority: priority, timeToLive: left, collapse: self.collapse)
     }
 }
 

@@ -7,7 +7,7 @@ package import Store
 /// The hub that Pushline brings along: registrations in the store, audiences read from it, deliveries by our own workers.
 package struct EmbeddedHub: NotificationHub {
     /// What the hub keeps in the store.
-    package typealias HubStore = OutcomeSink & PlanStore & RegistrationStore
+    package typealias HubStore = BundleStore & OutcomeSink & PlanStore & RegistrationStore
 
     /// The pace of planning.
     package struct Configuration: Sendable {
@@ -190,7 +190,8 @@ package struct EmbeddedHub: NotificationHub {
         spec: AppSpec
     ) async throws -> OutgoingMessage? {
         let payload: NativePayload
-        switch self.payload(for: key.pns, request: request, job: job, spec: spec) {
+        switch self.payload(for: key.pns, request: request, priority: job.priority, accepted: job.accepted, spec: spec)
+        {
         case .failure(let reason):
             try await self.settle(key, devices: devices, as: reason)
             return nil

@@ -38,6 +38,17 @@ final class BatchesInWork: Sendable {
         }
     }
 
+    /// Begins a batch that came in a parcel.
+    ///
+    /// - Returns: false when the process is at it already.
+    func begin(_ key: BatchKey) -> Bool {
+        self.work.withLockedValue { work in
+            guard work[key] == nil else { return false }
+            work[key] = Work(messages: [])
+            return true
+        }
+    }
+
     /// Ends the work on a batch and hands back all messages that stood for it.
     func end(_ key: BatchKey) -> [(Delivery, any Subscription)] {
         self.work.withLockedValue { $0.removeValue(forKey: key)?.messages ?? [] }
@@ -62,6 +73,11 @@ final class BatchesInWork: Sendable {
     var isDraining: Bool { self.draining.withLockedValue { $0 } }
 
     func drain() { self.draining.withLockedValue { $0 = true } }
+
+    /// Whether one of these batches is to stop.
+    func isAnyStopped(of keys: [BatchKey]) -> Bool {
+        self.work.withLockedValue { work in keys.contains { work[$0]?.stop != nil } }
+    }
 
     /// Why the batch is to stop, if it is.
     func stopCause(of key: BatchKey) -> StopCause? { self.work.withLockedValue { $0[key]?.stop } }

@@ -122,6 +122,9 @@ package struct DeliveryWorker: Service {
     // MARK: One message
 
     private func handle(_ delivery: Delivery, _ subscription: any Subscription, queue: String) async throws {
+        if let parcel = ParcelID(delivery.properties.messageID) {
+            return try await self.handle(parcel, delivery, subscription, queue: queue)
+        }
         guard let key = BatchKey(delivery.properties.messageID) else {
             return try await self.bury(delivery, subscription, queue: queue, reason: "its message-id names no batch")
         }
@@ -201,7 +204,7 @@ package struct DeliveryWorker: Service {
         return tally.outcome()
     }
 
-    private func bury(
+    func bury(
         _ delivery: Delivery,
         _ subscription: any Subscription,
         queue: String,
@@ -211,7 +214,7 @@ package struct DeliveryWorker: Service {
         await subscription.acknowledge([delivery])
     }
 
-    private func count(_ outcome: BatchOutcome) {
+    func count(_ outcome: BatchOutcome) {
         let counts: [(String, Int)] = [
             ("accepted", outcome.accepted), ("failed", outcome.failures.count), ("expired", outcome.expired),
             ("cancelled", outcome.cancelled), ("carried", outcome.carried.count),

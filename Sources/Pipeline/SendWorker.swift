@@ -9,23 +9,24 @@ package import Store
 /// Takes send jobs, claims them, and plans them slice by slice (rule 4).
 package struct SendWorker: Service {
     /// The store's part that planning needs.
-    package typealias SendStore = JobStore & PlanStore
+    package typealias SendStore = BundleStore & JobStore & PlanStore
 
-    private let hub: any NotificationHub
-    private let store: any SendStore
-    private let apps: AppDirectory
-    private let broker: any MessageBroker
+    let hub: any NotificationHub
+    let store: any SendStore
+    let apps: AppDirectory
+    let broker: any MessageBroker
     private let concurrency: Int
-    private let logger: Logger
+    let logger: Logger
     /// Bounds the jobs that are claimed and not yet planned: they wait in memory between their slices.
     private let claims: WeightedGate
     private let inWork = JobsInWork()
     private let waiting: WaitingPlanners
+    let bundlesInWork = BundlesInWork()
 
     /// How long a slice may take.
-    private static let slice = Duration.milliseconds(200)
+    static let slice = Duration.milliseconds(200)
     /// How long a planner may be silent (rule 1).
-    private static let lease = Duration.seconds(60)
+    static let lease = Duration.seconds(60)
     /// A job whose planning was begun more often than any run of restarts explains, and came nowhere, kills its planners.
     private static let claimLimit = 50
     /// The longest that a job which was given back rests before it is looked at again.
@@ -84,9 +85,12 @@ package struct SendWorker: Service {
         slices: WeightedGate,
         priority: Priority
     ) async throws {
+        if let bundle = BundleID(delivery.properties.messageID) {
+            return try await self.handle(bundle, delivery, subscription, slices: slices, priority: priority)
+        }
         guard let id = JobID(delivery.properties.messageID) else {
             try await Undertaker(broker: self.broker)
-                .bury(delivery, from: QueueName.jobs(.send, priority), reason: "its message-id is no job id")
+                .bury(delivery, from: QueueName.jobs(.send, priority), reason: "its message-id names no job")
             return await subscription.acknowledge([delivery])
         }
         // A copy of the message of a job that this process is at joins the work: after long waits there may be very many.

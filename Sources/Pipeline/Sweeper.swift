@@ -14,7 +14,7 @@ package import Store
 /// One process at a time leads: an economy, for nothing breaks when two do the same.
 package struct Sweeper: Service {
     /// The store's part that sweeping needs.
-    package typealias SweptStore = JobStore & PlanStore & RegistrationStore
+    package typealias SweptStore = BundleStore & JobStore & PlanStore & RegistrationStore
 
     /// The pace of sweeping.
     package struct Configuration: Sendable {
@@ -112,8 +112,11 @@ package struct Sweeper: Service {
     /// - Returns: Whether there may be more.
     package func sweep() async throws -> Bool {
         let isMoreOfJobs = try await self.publishJobs()
+        let isMoreOfBundles = try await self.publishBundles()
+        // Batches that nobody brought on their way together go one by one.
+        _ = try await self.store.takeApartParcels(limit: self.configuration.limit)
         // Whatever became of the jobs: the trouble of one queue is not the others'.
-        return try await self.publishBatches() || isMoreOfJobs
+        return try await self.publishBatches() || isMoreOfJobs || isMoreOfBundles
     }
 
     private func publishJobs() async throws -> Bool {
@@ -135,6 +138,20 @@ package struct Sweeper: Service {
         }
         Counter(label: "pushline.sweeper.published", dimensions: [("what", "job")]).increment(by: published.count)
         // A broker that does not take all is not asked again at once.
+        return published.count == self.configuration.limit
+    }
+
+    private func publishBundles() async throws -> Bool {
+        let bundles = try await self.store.dueBundles(
+            overdue: self.configuration.overdue,
+            limit: self.configuration.limit
+        )
+        guard !bundles.isEmpty else { return false }
+        let messages = bundles.map { OutgoingMessage(bundle: $0.id, app: $0.app, priority: $0.priority) }
+        let results = await self.broker.publish(messages, deadline: .seconds(10))
+        let published = zip(bundles, results).filter { $0.1.isPublished }.map(\.0.id)
+        try await self.store.markPublished(bundles: published, lease: self.configuration.jobLease)
+        Counter(label: "pushline.sweeper.published", dimensions: [("what", "bundle")]).increment(by: published.count)
         return published.count == self.configuration.limit
     }
 

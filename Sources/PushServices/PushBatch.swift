@@ -1,6 +1,7 @@
 package import PushModel
 
-/// What a sender is asked to deliver: one payload to the devices of a batch, or to some of them.
+/// What a sender is asked to deliver: one payload to the devices of a batch, or to some of them; or several payloads, of which
+/// each device gets its own.
 package struct PushBatch: Sendable {
     package var payload: NativePayload
     /// Gives each device's notification its id (rule 10).
@@ -10,6 +11,12 @@ package struct PushBatch: Sendable {
     package var keepUntil: Timestamp?
     package var collapse: String?
     package var devices: DeliverBatch.Devices
+    /// What the devices get that do not all get the same; empty = all get ``payload`` of ``job``.
+    ///
+    /// All are of ``payload``'s kind.
+    package var messages: [Message] = []
+    /// Which of ``messages`` each device gets.
+    package var messageOf: [Int] = []
     /// Which of ``devices`` to try, by index.
     package var indexes: [Int]
     /// When ``PushSender/send(_:)`` has returned at the latest.
@@ -37,5 +44,25 @@ package struct PushBatch: Sendable {
         self.indexes = indexes ?? Array(0..<devices.count)
         self.deadline = deadline
         self.isStopped = isStopped
+    }
+
+    /// One of several messages that are sent together.
+    package struct Message: Sendable, Equatable {
+        package let job: JobID
+        /// The payload's bytes.
+        package let body: [UInt8]
+
+        package init(job: JobID, body: [UInt8]) {
+            self.job = job
+            self.body = body
+        }
+    }
+
+    /// The job that a device's message is of.
+    func job(of device: Int) -> JobID { self.messages.isEmpty ? self.job : self.messages[self.messageOf[device]].job }
+
+    /// What a device gets.
+    func body(of device: Int) -> [UInt8] {
+        self.messages.isEmpty ? self.payload.body : self.messages[self.messageOf[device]].body
     }
 }

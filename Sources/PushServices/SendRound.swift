@@ -72,6 +72,12 @@ struct SendRound {
     /// Ends one try of all that was open.
     mutating func tried() { self.open = [] }
 
+    /// Gives the same result to all that is open and `isMeant`.
+    mutating func fail(_ result: DeviceResult, where isMeant: (Int) -> Bool) {
+        for position in self.open where isMeant(position) { self.outcomes[position] = result }
+        self.open.removeAll(where: isMeant)
+    }
+
     /// Gives all that is open the same result.
     mutating func failAll(_ result: DeviceResult) {
         for position in self.open { self.outcomes[position] = result }

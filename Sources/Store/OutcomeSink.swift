@@ -13,6 +13,15 @@ package protocol OutcomeSink: Sendable {
     /// - Returns: false when an outcome of that batch and attempt stands already; then nothing was changed.
     func record(_ outcome: BatchOutcome) async throws -> Bool
 
+    /// Records several outcomes in one change, each as one does by itself.
+    ///
+    /// - Returns: For each whether it was recorded.
+    /// - Throws: ``StoreError``; then none is.
+    func record(together outcomes: [BatchOutcome]) async throws -> [Bool]
+
+    /// Has every open batch of a parcel be published for itself, at once.
+    func takeApart(_ parcel: ParcelID) async throws
+
     /// Counts that a redelivered batch was begun once more (rule 5).
     ///
     /// - Returns: How often it was begun so.

@@ -94,6 +94,14 @@ enum StoredJSON {
         return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 
+    /// A job's work, by the short way where there is one.
+    static func text(work: Job.Work) throws -> String { try StoredSend.text(work) ?? self.text(work) }
+
+    static func work(from text: String) throws -> Job.Work {
+        if let send = StoredSend.read(Array(text.utf8)) { return .send(send) }
+        return try self.value(Job.Work.self, from: text)
+    }
+
     static func value<Value: Decodable>(_ type: Value.Type, from text: String) throws -> Value {
         do {
             return try JSONDecoder().decode(type, from: Data(text.utf8))

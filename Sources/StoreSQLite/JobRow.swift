@@ -41,7 +41,7 @@ struct JobRow {
         self.user = try (row[3] as String?).map { try UserName(stored: $0) }
         self.key = row[4]
         self.priority = try Priority(number: row[5])
-        self.work = try StoredJSON.value(Job.Work.self, from: row[6])
+        self.work = try StoredJSON.work(from: row[6])
         self.state = try Job.State(number: row[7])
         self.hubState = (row[8] as String?).flatMap(Job.HubState.init(rawValue:))
         self.result = try (row[9] as String?).map { try StoredJSON.value(RegisterResult.self, from: $0) }
@@ -115,7 +115,7 @@ struct JobRow {
         guard self.state == .running, self.isPlanned else { return nil }
         let isAtWork = try database.exists(
             """
-            SELECT 1 FROM batch WHERE job = ?1 AND open = 1 AND published = 1
+            SELECT 1 FROM batch WHERE job = ?1 AND open = 1 AND published >= 1
             UNION ALL SELECT 1 FROM batch WHERE job = ?1 AND open = 1 AND published = 0 AND attempt = 0
             """,
             [self.sequence]

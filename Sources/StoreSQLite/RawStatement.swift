@@ -16,6 +16,8 @@ import Store
         // A text of its own in GRDB's cache: GRDB leaves a statement in the middle of its run, where nothing can be bound.
         self.cached = try database.cachedStatement(sql: "/* raw */ " + sql)
         unsafe self.handle = self.cached.sqliteStatement
+        // A run that a fault ended may have left it where its last row was.
+        self.reset()
     }
 
     /// Binds a number; parameters count from 1, and keep their values until they get others.
@@ -40,6 +42,19 @@ import Store
                     unsafeBitCast(-1, to: sqlite3_destructor_type.self)
                 )
             }
+        }
+        try self.check(code)
+    }
+
+    func bind(_ bytes: [UInt8], at index: Int32) throws {
+        let code = unsafe bytes.withUnsafeBytes { bytes in
+            unsafe sqlite3_bind_blob(
+                self.handle,
+                index,
+                bytes.baseAddress,
+                CInt(clamping: bytes.count),
+                unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+            )
         }
         try self.check(code)
     }
@@ -80,6 +95,13 @@ import Store
         }
     }
 
+    /// Runs a statement that gives no rows, with these numbers.
+    func run(_ first: Int64, _ others: [Int]) throws {
+        try self.bind(first, at: 1)
+        for (index, value) in others.enumerated() { try self.bind(Int64(value), at: Int32(index + 2)) }
+        try self.run()
+    }
+
     /// Ends a run before its last row.
     ///
     /// What it returns was said by the step before.
@@ -100,6 +122,14 @@ import Store
         let bytes = unsafe sqlite3_column_text(self.handle, column)
         let length = Int(unsafe sqlite3_column_bytes(self.handle, column))
         unsafe handles.append(UnsafeBufferPointer(start: bytes, count: bytes == nil ? 0 : length))
+    }
+
+    /// The bytes of a text or blob.
+    func bytes(_ column: Int32) -> [UInt8] {
+        let start = unsafe sqlite3_column_blob(self.handle, column)
+        let length = Int(unsafe sqlite3_column_bytes(self.handle, column))
+        // SQLite's own memory, good until the next step.
+        return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : length))
     }
 
     private func check(_ code: CInt) throws {

@@ -21,6 +21,10 @@ extension SQLiteStore: DeadStore {
             guard isNew > 0 else { return }
             if let key = BatchKey(message.messageID) {
                 try context.bury(key)
+            } else if let bundle = BundleID(message.messageID) {
+                try context.takeApart(bundle)
+            } else if let parcel = ParcelID(message.messageID) {
+                try context.takeApart(parcel)
             } else if let id = JobID(message.messageID), let row = try context.database.jobRow(id) {
                 switch row.work.kind {
                 case .register: _ = try context.finishRegister(id, result: result, text: text)
@@ -45,11 +49,11 @@ extension WriteContext {
     fileprivate func bury(_ key: BatchKey) throws {
         let target = try self.database.first(
             """
-            SELECT job.sequence, batch.size, batch.carried FROM job JOIN batch ON batch.job = job.sequence
+            SELECT job.sequence, batch.size, batch.carried, batch.parcel FROM job JOIN batch ON batch.job = job.sequence
             WHERE job.id = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ? AND batch.open = 1
             """,
             [key.job.blob, key.pns.number, key.page, key.attempt]
-        ) { (job: $0[0] as Int64, size: $0[1] as Int, carried: $0[2] as Data?) }
+        ) { (job: $0[0] as Int64, size: $0[1] as Int, carried: $0[2] as Data?, parcel: $0[3] as Int64?) }
         guard let target else { return }
         // A first attempt's devices are known by their number alone: its list was in the message.
         for device in try target.carried.map(CarriedList.decode) ?? [] {
@@ -58,7 +62,13 @@ extension WriteContext {
                 [target.job, key.pns.number, device.row, CountClass.failed(.dead).number, self.wall.milliseconds]
             )
         }
-        let batch = OpenBatch(pns: key.pns.number, page: key.page, attempt: key.attempt, size: target.size)
+        let batch = OpenBatch(
+            pns: key.pns.number,
+            page: key.page,
+            attempt: key.attempt,
+            size: target.size,
+            parcel: target.parcel
+        )
         try self.close(batch, of: target.job, as: .failed(.dead))
         try self.completeIfDone(target.job)
     }

@@ -88,7 +88,13 @@ private struct Feeding: Sendable {
             """,
             [app, pns.number, priority.rank]
         ) { (batches: $0[0] as Int, devices: $0[1] as Int) }
-        let (batches, devices) = (open?.batches ?? 0, open?.devices ?? 0)
+        // A parcel takes the place of a batch.
+        let parcels = try database.first(
+            "SELECT count(*), coalesce(sum(devices), 0) FROM parcel WHERE app = ? AND pns = ? AND priority = ?",
+            [app, pns.number, priority.rank]
+        ) { (count: $0[0] as Int, devices: $0[1] as Int) }
+        let batches = (open?.batches ?? 0) + (parcels?.count ?? 0)
+        let devices = (open?.devices ?? 0) + (parcels?.devices ?? 0)
         guard batches < kind.share(of: self.window.batches) else { return FeedRoom(devices: 0) }
         var left = kind.share(of: self.window.devices) - devices
         // What campaigns may not fill they must not take with their first page either.

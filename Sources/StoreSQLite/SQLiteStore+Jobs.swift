@@ -5,7 +5,7 @@ package import Store
 
 extension SQLiteStore: JobStore {
     package func accept(_ job: NewJob) async throws -> Acceptance {
-        let work = try StoredJSON.text(job.work)
+        let work = try StoredJSON.text(work: job.work)
         let limit = self.configuration.maximumBacklog
         return try await self.write { context in
             let database = context.database
@@ -217,7 +217,7 @@ extension WriteContext {
 
 extension Job.Work {
     /// The services that the work names, as bits; 0 = it names none.
-    fileprivate var platformBits: Int {
+    var platformBits: Int {
         switch self {
         case .send(let request): request.platforms.reduce(0) { $0 | $1.bit }
         case .register(.upsert(_, let upsert)): upsert.pns.bit

@@ -94,7 +94,7 @@ extension JobQuery {
     private static let isParked = """
         (job.planned = 1
             AND EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1 AND batch.due IS NOT NULL)
-            AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1 AND batch.published = 1)
+            AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1 AND batch.published >= 1)
             AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1 AND batch.published = 0
                 AND batch.attempt = 0))
         """

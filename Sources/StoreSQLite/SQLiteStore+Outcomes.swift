@@ -15,6 +15,14 @@ extension SQLiteStore: OutcomeSink {
         try await self.write { try $0.record(outcome) }
     }
 
+    package func record(together outcomes: [BatchOutcome]) async throws -> [Bool] {
+        try await self.write { context in try outcomes.map { try context.record($0) } }
+    }
+
+    package func takeApart(_ parcel: ParcelID) async throws {
+        try await self.write { try $0.takeApart(parcel) }
+    }
+
     package func raiseStarts(batch: BatchKey) async throws -> Int {
         try await self.write { context in
             guard let job = try context.database.sequence(of: batch.job) else { return 0 }
@@ -96,38 +104,54 @@ extension WriteContext {
     }
 
     private func target(of key: BatchKey) throws -> OutcomeTarget? {
-        try self.database.first(
+        let statement = try RawStatement(
             """
-            SELECT job.sequence, job.state, batch.size, batch.app, batch.priority, batch.from_id, batch.to_id
+            SELECT job.sequence, job.state, batch.size, batch.app, batch.priority, batch.from_id, batch.to_id, batch.parcel
             FROM job JOIN batch ON batch.job = job.sequence
             WHERE job.id = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ? AND batch.open = 1
             """,
-            [key.job.blob, key.pns.number, key.page, key.attempt]
-        ) { row in
-            OutcomeTarget(
-                job: row[0],
-                state: try Job.State(number: row[1]),
-                batch: OpenBatch(pns: key.pns.number, page: key.page, attempt: key.attempt, size: row[2]),
-                app: row[3],
-                priority: row[4],
-                from: row[5],
-                to: row[6]
-            )
+            in: self.database
+        )
+        defer { statement.reset() }
+        try statement.bind(key.job.bytes, at: 1)
+        for (index, value) in [key.pns.number, key.page, key.attempt].enumerated() {
+            try statement.bind(Int64(value), at: Int32(index + 2))
         }
+        guard try statement.step() else { return nil }
+        return OutcomeTarget(
+            job: statement.integer(0),
+            state: try Job.State(number: Int(statement.integer(1))),
+            batch: OpenBatch(
+                pns: key.pns.number,
+                page: key.page,
+                attempt: key.attempt,
+                size: Int(statement.integer(2)),
+                // Rows count from 1: 0 is what NULL reads as.
+                parcel: statement.integer(7) == 0 ? nil : statement.integer(7)
+            ),
+            app: statement.integer(3),
+            priority: Int(statement.integer(4)),
+            from: statement.integer(5),
+            to: statement.integer(6)
+        )
     }
 
     private func fence(_ outcome: BatchOutcome, target: OutcomeTarget) throws -> Bool {
-        try self.database.change(
+        let statement = try RawStatement(
             """
             INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, carried, at)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """,
+            in: self.database
+        )
+        try statement.run(
+            target.job,
             [
-                target.job, target.batch.pns, target.batch.page, target.batch.attempt, outcome.accepted,
-                outcome.failures.count, outcome.expired, outcome.cancelled, outcome.carried.count,
-                outcome.at.milliseconds,
+                target.batch.pns, target.batch.page, target.batch.attempt, outcome.accepted, outcome.failures.count,
+                outcome.expired, outcome.cancelled, outcome.carried.count, Int(outcome.at.milliseconds),
             ]
-        ) > 0
+        )
+        return self.database.changesCount > 0
     }
 
     private func insertDeliveries(of outcome: BatchOutcome, job: Int64) throws {

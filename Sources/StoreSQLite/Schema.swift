@@ -13,6 +13,7 @@ enum Schema {
         migrator.registerMigration("5 contents") { try $0.execute(sql: self.contents) }
         migrator.registerMigration("6 audiences without a tag") { try $0.execute(sql: self.audiences) }
         migrator.registerMigration("7 feeding and schedule") { try $0.execute(sql: self.feeding) }
+        migrator.registerMigration("8 bundles and parcels") { try $0.execute(sql: self.bundles) }
         return migrator
     }
 
@@ -306,5 +307,39 @@ enum Schema {
         CREATE TRIGGER job_started AFTER UPDATE OF state ON job WHEN old.state = 0 AND new.state <> 0 BEGIN
             UPDATE backlog SET unfinished = unfinished + 1, scheduled = scheduled - 1;
         END;
+        """
+
+    private static let bundles = """
+        -- The outbox entry of jobs that were accepted together: those from first to last that are queued and not due.
+        CREATE TABLE bundle(
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            app INTEGER NOT NULL REFERENCES app,
+            priority INTEGER NOT NULL,
+            first INTEGER NOT NULL,
+            last INTEGER NOT NULL,
+            epoch INTEGER NOT NULL DEFAULT 0,
+            -- How often it was claimed since its planning last came anywhere.
+            claims INTEGER NOT NULL DEFAULT 0,
+            due INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX bundle_due ON bundle(priority, due);
+
+        -- The outbox entry of batches that travel in one message, those of the jobs from first to last that name it: their
+        -- published is 2, their due is null. It goes with the last of them that is open.
+        CREATE TABLE parcel(
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            app INTEGER NOT NULL REFERENCES app,
+            pns INTEGER NOT NULL,
+            priority INTEGER NOT NULL,
+            first INTEGER NOT NULL,
+            last INTEGER NOT NULL,
+            open INTEGER NOT NULL,
+            -- How many it had when it was planned; what the window counts.
+            devices INTEGER NOT NULL,
+            due INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX parcel_due ON parcel(due);
+        CREATE INDEX parcel_window ON parcel(app, pns, priority, devices);
+        ALTER TABLE batch ADD COLUMN parcel INTEGER;
         """
 }

@@ -6,7 +6,7 @@ import Store
 extension WriteContext {
     /// Makes a job final where it is planned and nothing of it is open.
     func completeIfDone(_ job: Int64) throws {
-        try self.database.run(
+        let statement = try RawStatement(
             """
             UPDATE job SET
                 state = CASE state WHEN 3 THEN 12 WHEN 4 THEN 13 ELSE 10 END,
@@ -15,8 +15,9 @@ extension WriteContext {
             WHERE sequence = ?1 AND planned = 1 AND state IN (2, 3, 4)
                 AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = ?1 AND batch.open = 1)
             """,
-            [job, self.wall.milliseconds]
+            in: self.database
         )
+        try statement.run(job, [Int(self.wall.milliseconds)])
     }
 
     /// Stops a job that is not being stopped: nothing more is planned, what is at no worker is counted.
@@ -70,19 +71,21 @@ extension WriteContext {
     }
 
     func markClosed(_ batch: OpenBatch, of job: Int64) throws {
-        try self.database.run(
+        let statement = try RawStatement(
             """
             UPDATE batch SET open = 0, due = NULL, carried = NULL WHERE job = ? AND pns = ? AND page = ? AND attempt = ?
             """,
-            [job, batch.pns, batch.page, batch.attempt]
+            in: self.database
         )
+        try statement.run(job, [batch.pns, batch.page, batch.attempt])
+        if let parcel = batch.parcel { self.leave(parcel: parcel) }
     }
 
     private func openBatches(of job: Int64, unpublishedOnly: Bool) throws -> [OpenBatch] {
         try self.database.all(
-            "SELECT pns, page, attempt, size FROM batch WHERE job = ? AND open = 1 AND published <= ?",
-            [job, unpublishedOnly ? 0 : 1]
-        ) { OpenBatch(pns: $0[0], page: $0[1], attempt: $0[2], size: $0[3]) }
+            "SELECT pns, page, attempt, size, parcel FROM batch WHERE job = ? AND open = 1 AND published <= ?",
+            [job, unpublishedOnly ? 0 : 2]
+        ) { OpenBatch(pns: $0[0], page: $0[1], attempt: $0[2], size: $0[3], parcel: $0[4]) }
     }
 }
 
@@ -93,6 +96,8 @@ struct OpenBatch {
     let attempt: Int
     /// How many devices it has; for attempt 0 as far as is known before its outcome.
     let size: Int
+    /// The parcel that it travels in, if it does in one.
+    let parcel: Int64?
 }
 
 extension StopCause {

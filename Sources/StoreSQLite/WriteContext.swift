@@ -29,13 +29,16 @@ final class WriteContext {
         if count != 0 { self.added.add(count, of: kind, job: job, pns: pns) }
     }
 
+    /// Counts that a batch of a parcel is closed; written once a parcel and group.
+    func leave(parcel: Int64) { self.added.leave(parcel: parcel, 1) }
+
     /// Counts that a reader of the table would miss.
     func unwritten(job: Int64) -> [(pns: Int, kind: CountClass, count: Int)] {
         self.counts.of(job: job) + self.added.of(job: job)
     }
 }
 
-/// Additions to the table `tally`; used on the writer's queue alone.
+/// Additions to the table `tally`, and batches that parcels have no longer; used on the writer's queue alone.
 final class Counts {
     private struct Key: Hashable {
         let pns: Int
@@ -43,13 +46,18 @@ final class Counts {
     }
 
     private var jobs: [Int64: [Key: Int]] = [:]
+    /// How many batches of each parcel are closed.
+    private var parcels: [Int64: Int] = [:]
 
     func add(_ count: Int, of kind: CountClass, job: Int64, pns: Int) {
         self.jobs[job, default: [:]][Key(pns: pns, kind: kind), default: 0] += count
     }
 
+    func leave(parcel: Int64, _ count: Int) { self.parcels[parcel, default: 0] += count }
+
     func add(_ other: Counts) {
         for (job, counts) in other.jobs { self.jobs[job, default: [:]].merge(counts, uniquingKeysWith: +) }
+        self.parcels.merge(other.parcels, uniquingKeysWith: +)
     }
 
     func of(job: Int64) -> [(pns: Int, kind: CountClass, count: Int)] {
@@ -57,16 +65,20 @@ final class Counts {
     }
 
     func write(to database: Database) throws {
-        for (job, counts) in self.jobs {
-            for (key, count) in counts {
-                try database.run(
-                    """
-                    INSERT INTO tally(job, pns, class, count) VALUES (?, ?, ?, ?)
-                    ON CONFLICT (job, pns, class) DO UPDATE SET count = count + excluded.count
-                    """,
-                    [job, key.pns, key.kind.number, count]
-                )
-            }
+        let tally = try RawStatement(
+            """
+            INSERT INTO tally(job, pns, class, count) VALUES (?, ?, ?, ?)
+            ON CONFLICT (job, pns, class) DO UPDATE SET count = count + excluded.count
+            """,
+            in: database
+        )
+        // In the order of the table, so that its pages are each gone to once.
+        for (job, counts) in self.jobs.sorted(by: { $0.key < $1.key }) {
+            for (key, count) in counts { try tally.run(job, [key.pns, key.kind.number, count]) }
+        }
+        for (parcel, count) in self.parcels {
+            try database.run("UPDATE parcel SET open = open - ? WHERE id = ?", [count, parcel])
+            try database.run("DELETE FROM parcel WHERE id = ? AND open <= 0", [parcel])
         }
     }
 }

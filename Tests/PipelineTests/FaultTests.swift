@@ -201,6 +201,10 @@ private struct FaultyHub: NotificationHub {
         try await self.hub.advance(claim, spec: spec, budget: budget)
     }
 
+    func advance(_ claim: BundleClaim, spec: AppSpec, budget: Duration) async throws -> BundleAdvance {
+        try await self.hub.advance(claim, spec: spec, budget: budget)
+    }
+
     func resume(_ batches: [DueBatch], specs: [AppID: AppSpec]) async throws {
         throw StoreError(.corrupt, "a row makes no sense")
     }

@@ -137,4 +137,29 @@ import Testing
         let error = await #expect(throws: PushlineError.self) { try await client(transport).waitForOutcome(of: "x") }
         #expect(error?.code == .notFound)
     }
+
+    @Test func manySendsAreAnsweredLineByLine() async throws {
+        let text = """
+            {"line":1,"status":202,"id":"0190-a"}
+            {"line":2,"status":202,"id":"0190-b","repeated":true}
+            {"line":3,"status":400,"member":"to.user","detail":"a user name is needed","of a later version":1}
+            {"line":4,"status":503,"detail":"later"}
+
+            """
+        let transport = ScriptedTransport(.json(text))
+        let notification = PushNotification(to: .user("ann"), body: "b")
+        let lines = try await client(transport).send([notification, notification], idempotencyKey: "k")
+        #expect(lines.map(\.isAccepted) == [true, true, false, false])
+        #expect(lines.map(\.isPassing) == [false, false, false, true])
+        #expect(lines[2].member == "to.user")
+        let request = try #require(await transport.requests.first)
+        #expect(request.url.path == "/api/sends/batch")
+        #expect(request.headers["Idempotency-Key"] == "k")
+        #expect(request.headers["Content-Type"] == "application/x-ndjson")
+        let line = #"{"body":"b","to":{"user":"ann"}}"# + "\n"
+        #expect(request.body == Data((line + line).utf8))
+        await #expect(throws: PushlineError.self) {
+            try await client(ScriptedTransport(.json("{"))).send([notification], idempotencyKey: "k")
+        }
+    }
 }

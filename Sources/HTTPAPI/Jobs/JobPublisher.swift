@@ -7,11 +7,11 @@ import PushModel
 import ServiceLifecycle
 import Store
 
-/// Publishes accepted jobs behind the answer to their callers (rule 15).
+/// Publishes accepted jobs, and bundles of them, behind the answer to their callers (rule 15).
 ///
 /// What it cannot publish, or has no room for, the sweeper publishes a second later: the row is due.
 final class JobPublisher: Service {
-    /// Jobs that may wait to be published.
+    /// Jobs and bundles that may wait to be published.
     static let capacity = 4096
     private static let batch = 256
     private static let lease = Duration.seconds(60)
@@ -19,7 +19,7 @@ final class JobPublisher: Service {
     private let store: any ResultStore
     private let broker: any MessageBroker
     private let logger: Logger
-    private let waiting = NIOLockedValueBox<Deque<Job>>([])
+    private let waiting = NIOLockedValueBox<Deque<Hint>>([])
     private let wake: AsyncStream<Void>
     private let wakeUp: AsyncStream<Void>.Continuation
     private let deadline: Duration
@@ -33,11 +33,39 @@ final class JobPublisher: Service {
         (self.wake, self.wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
+    /// What is to be published.
+    private enum Hint {
+        case job(Job)
+        case bundle(SendBundle)
+
+        var message: OutgoingMessage {
+            switch self {
+            case .job(let job):
+                OutgoingMessage(
+                    job: job.id,
+                    app: job.app,
+                    kind: job.work.kind,
+                    priority: job.priority,
+                    traceparent: job.traceparent
+                )
+            case .bundle(let bundle):
+                OutgoingMessage(bundle: bundle.id, app: bundle.app, priority: bundle.priority)
+            }
+        }
+    }
+
     /// Takes a job that is durable; returns at once.
-    func publish(_ job: Job) {
+    func publish(_ job: Job) { self.publish([.job(job)]) }
+
+    /// Takes what was accepted together; returns at once.
+    func publish(_ bundles: [SendBundle], and jobs: [Job]) {
+        self.publish(bundles.map(Hint.bundle) + jobs.map(Hint.job))
+    }
+
+    private func publish(_ hints: [Hint]) {
         let hasRoom = self.waiting.withLockedValue { waiting in
-            guard waiting.count < Self.capacity else { return false }
-            waiting.append(job)
+            guard waiting.count + hints.count <= Self.capacity else { return false }
+            waiting.append(contentsOf: hints)
             return true
         }
         if hasRoom { self.wakeUp.yield() } else { self.dropped.increment() }
@@ -59,47 +87,45 @@ final class JobPublisher: Service {
         await withTaskGroup(of: Void.self) { group in
             var running = 0
             while true {
-                let jobs = self.next()
-                guard !jobs.isEmpty else { break }
+                let hints = self.next()
+                guard !hints.isEmpty else { break }
                 if running == 2 {
                     await group.next()
                     running -= 1
                 }
-                group.addTask { await self.publish(jobs) }
+                group.addTask { await self.bring(hints) }
                 running += 1
             }
         }
     }
 
-    private func next() -> [Job] {
+    private func next() -> [Hint] {
         self.waiting.withLockedValue { waiting in
-            let jobs = Array(waiting.prefix(Self.batch))
-            waiting.removeFirst(jobs.count)
-            return jobs
+            let hints = Array(waiting.prefix(Self.batch))
+            waiting.removeFirst(hints.count)
+            return hints
         }
     }
 
-    private func publish(_ jobs: [Job]) async {
-        let messages = jobs.map { job in
-            OutgoingMessage(
-                job: job.id,
-                app: job.app,
-                kind: job.work.kind,
-                priority: job.priority,
-                traceparent: job.traceparent
-            )
+    private func bring(_ hints: [Hint]) async {
+        let results = await self.broker.publish(hints.map(\.message), deadline: self.deadline)
+        var jobs: [JobID] = []
+        var bundles: [BundleID] = []
+        for (hint, result) in zip(hints, results) where result.isPublished {
+            switch hint {
+            case .job(let job): jobs.append(job.id)
+            case .bundle(let bundle): bundles.append(bundle.id)
+            }
         }
-        let results = await self.broker.publish(messages, deadline: self.deadline)
-        let published = zip(jobs, results).filter { $0.1.isPublished }.map(\.0.id)
-        if published.count < jobs.count {
+        if jobs.count + bundles.count < hints.count {
             self.logger.debug(
                 "Jobs were not published; the sweeper will",
-                metadata: ["push.jobs": "\(jobs.count - published.count)"]
+                metadata: ["push.jobs": "\(hints.count - jobs.count - bundles.count)"]
             )
         }
-        guard !published.isEmpty else { return }
         do {
-            try await self.store.markPublished(jobs: published, lease: Self.lease)
+            try await self.store.markPublished(jobs: jobs, lease: Self.lease)
+            try await self.store.markPublished(bundles: bundles, lease: Self.lease)
         } catch {
             // They are published once more, which does no harm (rule 1).
             self.logger.debug("Published jobs were not marked", metadata: ["error": "\(error)"])

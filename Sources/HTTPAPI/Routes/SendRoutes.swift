@@ -29,24 +29,10 @@ struct SendRoutes: Sendable {
     private func send(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
-        let wish = try SendWish(request.json())
-        try Self.authorize(wish.target, caller: caller)
-        let content = Content.message(wish.message)
-        let options = PayloadFormatter.Options(
-            priority: wish.priority,
-            timeToLive: wish.timeToLive,
-            collapse: wish.collapse
-        )
-        try SendJobs.check(content, for: wish.target.platforms, options: options, spec: request.spec)
+        let wish = try Self.wish(request.json(), caller: caller, spec: request.spec)
         let preference = request.preference
         let answer = try await SendJobs(context: self.context).take(
-            SendRequest(
-                audience: wish.target.audience,
-                platforms: wish.target.platforms,
-                content: content,
-                timeToLive: wish.timeToLive,
-                collapse: wish.collapse
-            ),
+            wish.request,
             priority: wish.priority,
             request: request,
             wait: preference.limit(most: self.context.configuration.maximumWait) ?? .zero,
@@ -74,6 +60,21 @@ struct SendRoutes: Sendable {
                 "isComplete": .bool(answer.isComplete),
             ])
         )
+    }
+
+    /// What the body of a send asks for, where the caller may ask for it and the services would take it.
+    ///
+    /// - Throws: ``Problem`` that names the member.
+    static func wish(_ value: JSONValue, caller: Caller, spec: AppSpec) throws -> SendWish {
+        let wish = try SendWish(value)
+        try Self.authorize(wish.target, caller: caller)
+        let options = PayloadFormatter.Options(
+            priority: wish.priority,
+            timeToLive: wish.timeToLive,
+            collapse: wish.collapse
+        )
+        try SendJobs.check(.message(wish.message), for: wish.target.platforms, options: options, spec: spec)
+        return wish
     }
 
     /// A user writes to users; tags are for senders and operators.
@@ -158,6 +159,17 @@ struct SendWish {
     let priority: Priority
     let timeToLive: Duration?
     let collapse: String?
+
+    /// The send as its job keeps it.
+    var request: SendRequest {
+        SendRequest(
+            audience: self.target.audience,
+            platforms: self.target.platforms,
+            content: .message(self.message),
+            timeToLive: self.timeToLive,
+            collapse: self.collapse
+        )
+    }
 
     init(_ value: JSONValue) throws {
         let body = try StrictMembers(value, known: Self.members)

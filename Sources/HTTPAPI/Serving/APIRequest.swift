@@ -50,8 +50,7 @@ struct APIRequest: Sendable {
     ///
     /// - Throws: ``Problem``: 415 for another media type, 400 for what is no JSON.
     func json() throws -> JSONValue {
-        if let type = self.head.headerFields[.contentType] {
-            let essence = type.prefix { $0 != ";" }.trimming().lowercased()
+        if let essence = self.mediaType {
             guard essence == "application/json" || (essence.hasPrefix("application/") && essence.hasSuffix("+json"))
             else {
                 throw Problem(
@@ -64,6 +63,11 @@ struct APIRequest: Sendable {
         return try self.anyJSON()
     }
 
+    /// The body's media type without parameters, in lower case.
+    private var mediaType: String? {
+        self.head.headerFields[.contentType].map { $0.prefix { $0 != ";" }.trimming().lowercased() }
+    }
+
     /// The body as JSON, whatever its media type is said to be: existing apps are not asked to be exact.
     func anyJSON() throws -> JSONValue {
         do { return try JSONReader.read(self.body) } catch { throw Problem.invalid(error) }
@@ -73,8 +77,7 @@ struct APIRequest: Sendable {
     ///
     /// - Throws: ``Problem`` 415.
     func requireLines() throws {
-        guard let type = self.head.headerFields[.contentType] else { return }
-        let essence = type.prefix { $0 != ";" }.trimming().lowercased()
+        guard let essence = self.mediaType else { return }
         guard ["application/x-ndjson", "application/ndjson", "application/jsonl"].contains(essence) else {
             throw Problem(
                 .unsupportedMediaType,
@@ -86,16 +89,28 @@ struct APIRequest: Sendable {
 
     /// What makes this request and its repeat the same (rule 17); nil when the caller did not ask for it.
     func idempotency(route: String) throws -> (key: String, hash: [UInt8], route: String)? {
-        guard let key = self.head.headerFields[HTTPField.Name.idempotencyKey] else { return nil }
-        guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw Problem.invalid("Idempotency-Key", "must have 1 to 255 visible ASCII characters")
+        try self.idempotencyKey.map { ($0, self.hash(of: self.body), route) }
+    }
+
+    /// The key under which the caller may repeat the request, if there is one.
+    var idempotencyKey: String? {
+        get throws {
+            guard let key = self.head.headerFields[HTTPField.Name.idempotencyKey] else { return nil }
+            guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+                throw Problem.invalid("Idempotency-Key", "must have 1 to 255 visible ASCII characters")
+            }
+            return key
         }
+    }
+
+    /// SHA-256 over path, query and these bytes of the body.
+    func hash(of body: [UInt8]) -> [UInt8] {
         var hash = SHA256()
-        for part in [Array(self.path.utf8), Array(self.rawQuery.utf8), self.body] {
+        for part in [Array(self.path.utf8), Array(self.rawQuery.utf8), body] {
             hash.update(data: Array("\(part.count):".utf8))
             hash.update(data: part)
         }
-        return (key, Array(hash.finalize()), route)
+        return Array(hash.finalize())
     }
 }
 

@@ -69,13 +69,16 @@ final class APNsSender: PushSender {
             HTTP2Batch(
                 count: positions.count,
                 headers: headers,
-                body: .shared(batch.payload.body),
+                body: batch.messages.isEmpty
+                    ? .shared(batch.payload.body)
+                    : .each { index, bytes in bytes += batch.body(of: batch.indexes[positions[index]]) },
                 interestingHeaders: APNsAnswers.interestingHeaders,
                 sendBy: window.sendBy,
                 requestTimeout: window.requestTimeout,
                 isStopped: batch.isStopped
             ) { index, head in
-                head.describe(batch.indexes[positions[index]], of: batch.devices, job: batch.job)
+                let device = batch.indexes[positions[index]]
+                head.describe(device, of: batch.devices, job: batch.job(of: device))
             }
         )
         round.take(outcomes, at: positions, APNsAnswers.answer)

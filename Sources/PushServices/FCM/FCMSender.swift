@@ -40,24 +40,30 @@ final class FCMSender: PushSender {
     func send(_ batch: PushBatch) async -> [DeviceResult] {
         let start = ContinuousClock.now
         var round = SendRound(batch)
-        if let body = FCMBody(message: batch.payload.body) {
-            await self.send(batch, body, &round)
-        } else {
-            round.failAll(.rejected(reason: "the payload is no JSON object", status: nil))
+        let payloads = batch.messages.isEmpty ? [batch.payload.body] : batch.messages.map(\.body)
+        let bodies = payloads.map { FCMBody(message: $0) }
+        round.fail(.rejected(reason: "the payload is no JSON object", status: nil)) { position in
+            bodies[Self.message(of: position, in: batch)] == nil
         }
+        await self.send(batch, bodies, &round)
         let results = round.results()
         self.metrics.record(results, took: .now - start)
         return results
     }
 
-    private func send(_ batch: PushBatch, _ body: FCMBody, _ round: inout SendRound) async {
+    /// Which of a batch's messages the device at that position gets.
+    private static func message(of position: Int, in batch: PushBatch) -> Int {
+        batch.messageOf.isEmpty ? 0 : batch.messageOf[batch.indexes[position]]
+    }
+
+    private func send(_ batch: PushBatch, _ bodies: [FCMBody?], _ round: inout SendRound) async {
         do throws(TokenFault) {
             let token = try await self.tokens.token(deadline: batch.deadline)
-            await self.send(batch, body, token, &round)
+            await self.send(batch, bodies, token, &round)
             guard round.wants(.credential) else { return }
             let fresh = try await self.tokens.token(replacing: token, deadline: batch.deadline)
             round.repeatWhere(.credential)
-            await self.send(batch, body, fresh, &round)
+            await self.send(batch, bodies, fresh, &round)
         } catch {
             round.failAll(error.result)
         }
@@ -70,7 +76,7 @@ final class FCMSender: PushSender {
     }
 
     /// Tries what the round has to try.
-    private func send(_ batch: PushBatch, _ body: FCMBody, _ token: String, _ round: inout SendRound) async {
+    private func send(_ batch: PushBatch, _ bodies: [FCMBody?], _ token: String, _ round: inout SendRound) async {
         guard !round.open.isEmpty,
             let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout)
         else { return }
@@ -90,7 +96,9 @@ final class FCMSender: PushSender {
                 count: positions.count,
                 headers: headers,
                 body: .each { index, bytes in
-                    body.append(token: batch.devices.handles[batch.indexes[positions[index]]], to: &bytes)
+                    let position = positions[index]
+                    bodies[Self.message(of: position, in: batch)]?
+                        .append(token: batch.devices.handles[batch.indexes[position]], to: &bytes)
                 },
                 interestingHeaders: FCMAnswers.interestingHeaders,
                 sendBy: window.sendBy,

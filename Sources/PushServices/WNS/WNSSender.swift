@@ -70,12 +70,14 @@ final class WNSSender: PushSender {
         guard let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout) else { return }
         let positions = round.open
         let headers = self.headers(batch, token)
-        let body = ByteBuffer(bytes: batch.payload.body)
+        let shared = ByteBuffer(bytes: batch.payload.body)
         await withTaskGroup(of: (Int, Delivery).self) { group in
             var next = positions.makeIterator()
             func start() {
                 guard let position = next.next() else { return }
-                let handle = batch.devices.handles.handle(at: batch.indexes[position])
+                let device = batch.indexes[position]
+                let handle = batch.devices.handles.handle(at: device)
+                let body = batch.messages.isEmpty ? shared : ByteBuffer(bytes: batch.body(of: device))
                 group.addTask {
                     if batch.isStopped() || Task.isCancelled || ContinuousClock.now >= window.sendBy {
                         return (position, .other(.unsent))

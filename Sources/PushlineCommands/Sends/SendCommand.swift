@@ -11,6 +11,9 @@ struct SendCommand: AsyncParsableCommand {
             Examples: pushline send --user ann --title Hello "It works" --watch
                       pushline send --tags 'beta && (ios || android) && !muted' --count
 
+            Many at once: pushline send --batch sends.ndjson, a line of JSON for each as POST /api/sends takes it; - reads
+            standard input. Repeat it with the same --idempotency-key and file when it breaks off: nothing is sent twice.
+
             With --watch the exit code is 0 when the job completed: every device is accounted for, whatever came of it.
             """
     )
@@ -19,6 +22,9 @@ struct SendCommand: AsyncParsableCommand {
 
     @Argument(help: "The text that is shown; without text and title the app is woken and handed the data.")
     var body: String?
+
+    @Option(help: ArgumentHelp("Send what the lines of this file say, each on its own.", valueName: "file"))
+    var batch: String?
 
     @Option(help: "Send to all devices of this user.")
     var user: String?
@@ -60,6 +66,16 @@ struct SendCommand: AsyncParsableCommand {
     var within: Int = 3600
 
     func validate() throws {
+        if self.batch != nil {
+            let others: [Any?] = [self.body, self.user, self.title, self.priority, self.ttl, self.collapse]
+            guard others.allSatisfy({ $0 == nil }), self.tag.isEmpty, self.tags == nil, !self.count, self.data.isEmpty,
+                self.platform.isEmpty,
+                !self.watch
+            else {
+                throw ValidationError("With --batch all is said in the file's lines; give --idempotency-key at most.")
+            }
+            return
+        }
         let targets = [self.user != nil, !self.tag.isEmpty, self.tags != nil].count { $0 }
         guard targets == 1 else { throw ValidationError("Give one of --user, --tag and --tags.") }
         guard self.within > 0 else { throw ValidationError("--within must be at least 1.") }
@@ -69,6 +85,10 @@ struct SendCommand: AsyncParsableCommand {
 
     func run() async throws {
         let client = try self.server.client()
+        if let batch = self.batch {
+            let key = self.idempotencyKey ?? UUID().uuidString
+            return try await SendBatch(client: client, options: self.server, key: key).run(batch)
+        }
         if self.count { return try await self.showCount(client) }
         let job = try await client.send(
             try self.notification(),

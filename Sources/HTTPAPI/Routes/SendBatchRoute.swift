@@ -1,0 +1,270 @@
+import HTTPTypes
+import Hummingbird
+import NIOConcurrencyHelpers
+import NIOCore
+import PushModel
+import Store
+
+/// `POST /api/sends/batch`: many sends, a line of JSON each, answered line by line.
+struct SendBatchRoute: Sendable {
+    /// The most lines of one request.
+    static let maximumLines = 10_000
+    /// The most bytes of a line: ten times what any push service takes.
+    static let maximumLine = 64 << 10
+    /// The most bytes of a request.
+    static let maximumSize = 64 << 20
+    /// So many uploads are read at a time, for each keeps its answers until it is read.
+    static let together = 16
+
+    let context: RouteContext
+    private let places = Places(Self.together)
+
+    init(context: RouteContext) { self.context = context }
+
+    var routes: [Route] {
+        [Route(.post, "/api/sends/batch", body: .stream, handler: self.send)]
+    }
+
+    private func send(_ request: APIRequest) async throws -> Response {
+        _ = try request.query.strict(known: [])
+        try request.requireLines()
+        guard let place = self.places.take() else {
+            throw Problem.later(.serviceUnavailable, "too many uploads are under way", seconds: 1)
+        }
+        defer { withExtendedLifetime(place) {} }
+        // Nothing is answered before all is read: who writes all before reading would wait for us, and we for them.
+        let upload = try SendUpload(request: request, context: self.context)
+        let configuration = self.context.configuration
+        let watch = StallWatch(idle: configuration.requestTime, total: configuration.bulkTime)
+        do {
+            try await watch.run { await upload.read(watch) }
+        } catch is StallWatch.Stalled {
+            upload.breakOff(408, "nothing came for too long, or not all in time")
+        }
+        guard !upload.isEmpty else { throw Problem.invalid([InvalidValue("the body has no lines")]) }
+        var response = Response(
+            status: .ok,
+            headers: [.contentType: "application/x-ndjson", .cacheControl: "no-store"],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: upload.answers))
+        )
+        // What follows was not read.
+        if upload.isBrokenOff { response.headers[.connection] = "close" }
+        return response
+    }
+}
+
+/// One upload: reads its lines, has them accepted in groups, and remembers the answers.
+///
+/// One task reads; another may end it, and look at what there is, when that task is over.
+private final class SendUpload: Sendable {
+    private let request: APIRequest
+    private let context: RouteContext
+    private let jobs: SendJobs
+    private let caller: Caller
+    private let key: String?
+    private let traceparent: String?
+    private let state = NIOLockedValueBox(State())
+
+    private struct State {
+        /// The answers of the lines up to the last group, in their order.
+        var answers: [UInt8] = []
+        /// Those of the group that is being read, in any order.
+        var group: [(line: Int, text: [UInt8])] = []
+        /// The number of the last line that was read.
+        var line = 0
+        var isBrokenOff = false
+    }
+
+    /// A line that is right.
+    private struct Candidate {
+        let line: Int
+        let job: NewJob
+    }
+
+    init(request: APIRequest, context: RouteContext) throws {
+        self.request = request
+        self.context = context
+        self.jobs = SendJobs(context: context)
+        self.caller = try request.caller
+        self.key = try request.idempotencyKey
+        self.traceparent = request.traceparent
+    }
+
+    var answers: [UInt8] { self.state.withLockedValue { $0.answers } }
+    var isEmpty: Bool { self.state.withLockedValue { $0.answers.isEmpty } }
+    var isBrokenOff: Bool { self.state.withLockedValue { $0.isBrokenOff } }
+
+    /// Says that what follows the last line is not read.
+    func breakOff(_ status: Int, _ detail: String) {
+        self.state.withLockedValue { state in
+            state.isBrokenOff = true
+            state.answers += Self.answer(state.line + 1, status, detail: detail + "; what follows was not read")
+        }
+    }
+
+    /// Reads the body to its end, or to where no more of it is taken.
+    func read(_ watch: StallWatch) async {
+        var splitter = LineSplitter(limit: SendBatchRoute.maximumLine)
+        var candidates: [Candidate] = []
+        var size = 0
+        do {
+            var pieces = self.request.stream.makeAsyncIterator()
+            while let piece = try await Self.next(&pieces, watch: watch) {
+                size += piece.readableBytes
+                var lines: [LineSplitter.Line] = []
+                splitter.split(piece) { lines.append($0) }
+                for line in lines {
+                    guard await self.take(line, size: size, into: &candidates) else { return }
+                }
+            }
+            if !Task.isCancelled, let line = splitter.last() {
+                _ = await self.take(line, size: size, into: &candidates)
+            }
+            await self.accept(&candidates)
+        } catch {
+            // The sender has gone: what was read is accepted all the same, for it may come again with its key.
+            await self.accept(&candidates)
+            if !Task.isCancelled { self.breakOff(400, "the body breaks off, or is not sent as HTTP has it") }
+        }
+    }
+
+    private static func next(
+        _ pieces: inout RequestBody.AsyncIterator,
+        watch: StallWatch
+    ) async throws -> ByteBuffer? {
+        try await watch.waiting { try await pieces.next(isolation: #isolation) }
+    }
+
+    /// Takes a line; a group that is full with it is accepted.
+    ///
+    /// - Returns: false when no more is taken.
+    private func take(_ line: LineSplitter.Line, size: Int, into candidates: inout [Candidate]) async -> Bool {
+        let number = line.number
+        guard number <= SendBatchRoute.maximumLines, size <= SendBatchRoute.maximumSize else {
+            await self.accept(&candidates)
+            let limit =
+                number > SendBatchRoute.maximumLines
+                ? "\(SendBatchRoute.maximumLines) lines" : "\(SendBatchRoute.maximumSize) bytes"
+            self.breakOff(413, "at most \(limit) are taken at once")
+            return false
+        }
+        self.state.withLockedValue { $0.line = number }
+        if let candidate = self.candidate(line) { candidates.append(candidate) }
+        if candidates.count == SendBundle.maximumJobs { await self.accept(&candidates) }
+        return true
+    }
+
+    /// The job of a line; nil where it is empty or wrong, and then it is answered.
+    private func candidate(_ line: LineSplitter.Line) -> Candidate? {
+        let number = line.number
+        guard let bytes = line.bytes else {
+            self.refuse(number, 413, "a line has at most \(SendBatchRoute.maximumLine) bytes")
+            return nil
+        }
+        guard !line.isBlank else { return nil }
+        do {
+            let value: JSONValue
+            do { value = try JSONReader.read(bytes) } catch {
+                self.refuse(number, 400, "not JSON: column \(error.column): \(error.reason)")
+                return nil
+            }
+            let wish = try SendRoutes.wish(value, caller: self.caller, spec: self.request.spec)
+            let idempotency = self.key.map { key in
+                NewJob.Idempotency(
+                    caller: self.caller.description,
+                    route: "POST /api/sends/batch",
+                    key: "\(key)#\(number)",
+                    hash: self.request.hash(of: bytes)
+                )
+            }
+            let job = self.jobs.job(
+                wish.request,
+                priority: wish.priority,
+                caller: self.caller,
+                app: self.request.app,
+                traceparent: self.traceparent,
+                idempotency: idempotency
+            )
+            return Candidate(line: number, job: job)
+        } catch let problem as Problem {
+            self.refuse(problem, number)
+        } catch let invalid as InvalidValue {
+            self.refuse(Problem.invalid([invalid]), number)
+        } catch {
+            self.refuse(number, 500, "an internal error")
+        }
+        return nil
+    }
+
+    /// Has the lines accepted that are right, together.
+    private func accept(_ candidates: inout [Candidate]) async {
+        defer {
+            candidates = []
+            self.state.withLockedValue { state in
+                for answer in state.group.sorted(by: { $0.line < $1.line }) { state.answers += answer.text }
+                state.group = []
+            }
+        }
+        guard !candidates.isEmpty else { return }
+        do {
+            let accepted = try await self.context.store.accept(together: candidates.map(\.job))
+            self.context.intake.publisher.publish(accepted.bundles, and: accepted.singles)
+            self.state.withLockedValue { state in
+                for (candidate, answer) in zip(candidates, accepted.answers) {
+                    state.group.append((candidate.line, Self.answer(candidate.line, answer)))
+                }
+            }
+        } catch {
+            let problem = (error as? StoreError).map { Problem($0) }
+            let isPassing = problem?.status == .serviceUnavailable
+            for candidate in candidates {
+                self.refuse(
+                    candidate.line,
+                    isPassing ? 503 : 500,
+                    isPassing ? "the store cannot be reached; \(Self.hint)" : "an internal error; the log knows more"
+                )
+            }
+        }
+    }
+
+    // MARK: Answers
+
+    private static let hint = "send all again later, with the same Idempotency-Key and in the same order"
+
+    private static func answer(_ line: Int, _ answer: GroupAcceptance.Answer) -> [UInt8] {
+        switch answer {
+        case .accepted(let id):
+            return Array("{\"line\":\(line),\"status\":202,\"id\":\"\(id)\"}\n".utf8)
+        case .repeated(let id):
+            return Array("{\"line\":\(line),\"status\":202,\"id\":\"\(id)\",\"repeated\":true}\n".utf8)
+        case .keyReused:
+            let detail = "this line of a request with that key was another one; choose a new key"
+            return self.answer(line, 422, member: "Idempotency-Key", detail: detail)
+        case .backlogFull:
+            return self.answer(
+                line,
+                503,
+                detail: "so much is accepted and unfinished that no more is taken; \(self.hint)"
+            )
+        }
+    }
+
+    private static func answer(_ line: Int, _ status: Int, member: String? = nil, detail: String) -> [UInt8] {
+        let value = JSONValue.members([
+            "line": .integer(line), "status": .integer(status), "member": member.map(JSONValue.string),
+            "detail": .string(String(detail.prefix(300))),
+        ])
+        return value.bytes + [UInt8(ascii: "\n")]
+    }
+
+    private func refuse(_ line: Int, _ status: Int, _ detail: String, member: String? = nil) {
+        let text = Self.answer(line, status, member: member, detail: detail)
+        self.state.withLockedValue { $0.group.append((line, text)) }
+    }
+
+    private func refuse(_ problem: Problem, _ line: Int) {
+        let fault = problem.errors.first
+        let member = fault.flatMap { $0.member.isEmpty ? nil : $0.member }
+        self.refuse(line, problem.status.code, fault?.reason ?? problem.detail, member: member)
+    }
+}

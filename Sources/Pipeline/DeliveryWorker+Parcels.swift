@@ -1,0 +1,166 @@
+import Broker
+import Logging
+import PushModel
+import PushServices
+import Store
+
+// Parcels: small batches that travel together. Each has its own key, fence and outcome.
+extension DeliveryWorker {
+    func handle(
+        _ id: ParcelID,
+        _ delivery: Delivery,
+        _ subscription: any Subscription,
+        queue: String
+    ) async throws {
+        var logger = self.logger
+        logger[metadataKey: "push.parcel"] = "\(id)"
+        let patience = StorePatience(logger: logger)
+        if delivery.deliveryCount > 0 {
+            // One of its batches may have ended a process. Each for itself, it is found out, and no other suffers (rule 5).
+            try await patience.run { try await self.store.takeApart(id) }
+            return await subscription.acknowledge([delivery])
+        }
+        let parcel: DeliverParcel
+        do { parcel = try DeliverParcel(decoding: delivery.body) } catch {
+            return try await self.bury(delivery, subscription, queue: queue, reason: error.description)
+        }
+        let standing = try await patience.run { try await self.store.standing(of: parcel.batches.map(\.key)) }
+        // What is closed, or in work as a message of its own, is not begun.
+        let begun = parcel.batches.filter { batch in
+            guard let standing = standing[batch.key], standing != .closed, self.inWork.begin(batch.key) else {
+                return false
+            }
+            self.inWork.note(standing, of: batch.key)
+            return true
+        }
+        let result: Result<Void, any Error>
+        do {
+            try await self.work(on: begun, patience: patience, logger: logger)
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        for batch in begun {
+            // Copies that came meanwhile stand for the same work.
+            let copies = self.inWork.end(batch.key)
+            guard case .success = result else { continue }
+            for (delivery, subscription) in copies { await subscription.acknowledge([delivery]) }
+        }
+        // Cancelled: neither this nor a copy is acknowledged, all come again.
+        try result.get()
+        await subscription.acknowledge([delivery])
+    }
+
+    /// Sends batches and records their outcomes.
+    private func work(on batches: [DeliverBatch], patience: StorePatience, logger: Logger) async throws {
+        guard let first = batches.first else { return }
+        let spec = try await patience.run { try await self.apps.spec(of: first.app) }
+        let outcomes = await self.deliver(batches, of: first, spec: spec ?? AppSpec(), logger: logger)
+        do {
+            let areFirst = try await patience.run { try await self.store.record(together: outcomes) }
+            for (outcome, isFirst) in zip(outcomes, areFirst) where isFirst { self.count(outcome) }
+        } catch let error as StoreError {
+            logger.warning("Outcomes cannot be recorded together", metadata: ["error": "\(error)"])
+            for outcome in outcomes { try await self.record(outcome, patience: patience, logger: logger) }
+        }
+    }
+
+    /// Records one outcome of several; where the store can make no sense of it, its batch stays open and comes again.
+    private func record(_ outcome: BatchOutcome, patience: StorePatience, logger: Logger) async throws {
+        do {
+            if try await patience.run({ try await self.store.record(outcome) }) { self.count(outcome) }
+        } catch let error as StoreError {
+            logger.error(
+                "An outcome cannot be recorded",
+                metadata: ["push.batch": "\(outcome.key)", "error": "\(error)"]
+            )
+        }
+    }
+
+    private func deliver(
+        _ batches: [DeliverBatch],
+        of first: DeliverBatch,
+        spec: AppSpec,
+        logger: Logger
+    ) async -> [BatchOutcome] {
+        var tallies = batches.map { OutcomeTally($0, recording: spec.recording, retry: self.configuration.retry) }
+        var toTry: [(index: Int, devices: [Int])] = []
+        for index in tallies.indices {
+            let devices = tallies[index].settleUntried(stop: self.inWork.stopCause(of: batches[index].key))
+            if !devices.isEmpty { toTry.append((index, devices)) }
+        }
+        guard !toTry.isEmpty else { return tallies.map { $0.outcome() } }
+        do {
+            let sender = try self.senders.sender(app: first.app, pns: first.key.pns, spec: spec)
+            let deadline = ContinuousClock.now.advanced(by: self.configuration.sendingTime)
+            let groups = Dictionary(grouping: toTry) { SharedFields(batches[$0.index]) }.values.map { group in
+                (group, self.push(group.map { (batches[$0.index], $0.devices) }, deadline: deadline))
+            }
+            await withTaskGroup(of: (Int, [DeviceResult]).self) { sends in
+                for (number, group) in groups.enumerated() {
+                    let push = group.1
+                    sends.addTask { (number, await sender.send(push)) }
+                }
+                for await (number, results) in sends {
+                    var rest = results[...]
+                    for (index, devices) in groups[number].0 {
+                        let stop = self.inWork.stopCause(of: batches[index].key)
+                        tallies[index].settle(devices, Array(rest.prefix(devices.count)), stop: stop)
+                        rest = rest.dropFirst(devices.count)
+                    }
+                }
+            }
+        } catch {
+            logger.warning("The app's sender cannot work; the batches wait", metadata: ["error": "\(error)"])
+            for (index, devices) in toTry { tallies[index].settleStopped(devices, reason: error.description) }
+        }
+        return tallies.map { $0.outcome() }
+    }
+
+    /// What messages must have in common to be sent as one.
+    private struct SharedFields: Hashable {
+        let kind: NativePayload.Kind
+        let keepUntil: Timestamp?
+        let collapse: String?
+
+        init(_ batch: DeliverBatch) {
+            self.kind = batch.payload.kind
+            self.keepUntil = batch.keepUntil
+            self.collapse = batch.collapse
+        }
+    }
+
+    /// The devices to try of several batches as one batch of several messages.
+    private func push(
+        _ batches: [(batch: DeliverBatch, devices: [Int])],
+        deadline: ContinuousClock.Instant
+    ) -> PushBatch {
+        var devices = DeliverBatch.Devices()
+        var messages: [PushBatch.Message] = []
+        var messageOf: [Int] = []
+        for (batch, indexes) in batches {
+            for index in indexes {
+                devices.rows.append(batch.devices.rows[index])
+                devices.handles.append(batch.devices.handles[index])
+                messageOf.append(messages.count)
+            }
+            messages.append(PushBatch.Message(job: batch.key.job, body: batch.payload.body))
+        }
+        let keys = batches.map(\.batch.key)
+        let first = batches[0].batch
+        var push = PushBatch(
+            payload: first.payload,
+            job: first.key.job,
+            priority: first.priority,
+            keepUntil: first.keepUntil,
+            collapse: first.collapse,
+            devices: devices,
+            deadline: deadline,
+            // One that is stopped withdraws all: what is not sent of the others goes out by itself.
+            isStopped: { self.inWork.isDraining || self.inWork.isAnyStopped(of: keys) }
+        )
+        push.messages = messages
+        push.messageOf = messageOf
+        return push
+    }
+}

@@ -1,0 +1,234 @@
+import Foundation
+import GRDB
+package import PushModel
+package import Store
+
+extension SQLiteStore: BundleStore {
+    package func accept(together jobs: [NewJob]) async throws -> GroupAcceptance {
+        let works = try jobs.map { try StoredJSON.text(work: $0.work) }
+        let limit = self.configuration.maximumBacklog
+        return try await self.write { try $0.accept(jobs, works: works, backlog: limit) }
+    }
+
+    package func markPublished(bundles: [BundleID], lease: Duration) async throws {
+        guard !bundles.isEmpty else { return }
+        try await self.write { context in
+            for bundle in bundles {
+                try context.database.run(
+                    "UPDATE bundle SET due = max(due, ?) WHERE id = ?",
+                    [context.now + lease.milliseconds, bundle.number]
+                )
+            }
+        }
+    }
+
+    package func dueBundles(overdue: Duration, limit: Int) async throws -> [SendBundle] {
+        let before = self.clock.now - overdue.milliseconds
+        return try await self.read { database in
+            var found: [SendBundle] = []
+            for priority in Priority.allCases.sorted() where found.count < limit {
+                found += try database.all(
+                    """
+                    SELECT bundle.id, app.name FROM bundle JOIN app ON app.number = bundle.app
+                    WHERE bundle.priority = ? AND bundle.due <= ? ORDER BY bundle.due LIMIT ?
+                    """,
+                    [priority.rank, before, limit - found.count]
+                ) { SendBundle(id: BundleID(number: $0[0]), app: try AppID(stored: $0[1]), priority: priority) }
+            }
+            return found
+        }
+    }
+
+    package func takeApart(_ bundle: BundleID) async throws {
+        try await self.write { try $0.takeApart(bundle) }
+    }
+
+    package func markPublished(parcels: [ParcelID], lease: Duration) async throws {
+        guard !parcels.isEmpty else { return }
+        try await self.write { context in
+            for parcel in parcels {
+                try context.database.run(
+                    "UPDATE parcel SET due = ? WHERE id = ?",
+                    [context.now + lease.milliseconds, parcel.number]
+                )
+            }
+        }
+    }
+
+    package func takeApartParcels(limit: Int) async throws -> Int {
+        let now = self.clock.now
+        // Looks before it writes: an idle store stays idle.
+        let due = try await self.read { database in
+            try database.all("SELECT id FROM parcel WHERE due <= ? ORDER BY due LIMIT ?", [now, limit]) {
+                ParcelID(number: $0[0])
+            }
+        }
+        guard !due.isEmpty else { return 0 }
+        try await self.write { context in
+            for parcel in due { try context.takeApart(parcel, ifDueBy: now) }
+        }
+        return due.count
+    }
+}
+
+extension WriteContext {
+    /// Accepts jobs of one app, those of one priority next to each other, so that a bundle is a range of them.
+    fileprivate func accept(_ jobs: [NewJob], works: [String], backlog: Int?) throws -> GroupAcceptance {
+        var result = GroupAcceptance()
+        guard let app = jobs.first?.app else { return result }
+        guard jobs.count <= SendBundle.maximumJobs, jobs.allSatisfy({ $0.app == app }) else {
+            throw StoreError(.corrupt, "jobs that cannot be accepted together")
+        }
+        let number = try self.database.ensureNumber(of: app)
+        var room = Int.max
+        if let backlog {
+            let unfinished = try self.database.first("SELECT unfinished FROM backlog") { $0[0] as Int }
+            room = max(0, backlog - (unfinished ?? 0))
+        }
+        var answers = [GroupAcceptance.Answer](repeating: .backlogFull, count: jobs.count)
+        let inserter = try JobInserter(context: self, app: number)
+        for priority in Priority.allCases {
+            var range: ClosedRange<Int64>?
+            for (index, job) in jobs.enumerated() where job.priority == priority {
+                if let key = job.idempotency, let earlier = try self.earlierAnswer(key, app: number) {
+                    answers[index] = earlier
+                    continue
+                }
+                guard room > 0 else { continue }
+                room -= 1
+                let isBundled = job.work.isSmall
+                let sequence = try inserter.insert(job, work: works[index], isBundled: isBundled)
+                answers[index] = .accepted(job.id)
+                if isBundled {
+                    range = (range?.lowerBound ?? sequence)...sequence
+                } else if let row = try self.database.jobRow(sequence: sequence) {
+                    result.singles.append(try self.job(row))
+                }
+            }
+            if let range {
+                let id = try self.insertBundle(of: range, app: number, priority: priority)
+                result.bundles.append(SendBundle(id: id, app: app, priority: priority))
+            }
+        }
+        result.answers = answers
+        return result
+    }
+
+    private func earlierAnswer(_ key: NewJob.Idempotency, app: Int64) throws -> GroupAcceptance.Answer? {
+        let kept = try self.database.first(
+            """
+            SELECT idempotency.hash, job.id FROM idempotency JOIN job ON job.sequence = idempotency.job
+            WHERE idempotency.app = ? AND idempotency.caller = ? AND idempotency.route = ? AND idempotency.key = ?
+            """,
+            [app, key.caller, key.route, key.key]
+        ) { (hash: $0[0] as Data, id: try JobID(blob: $0[1])) }
+        return kept.map { $0.hash.elementsEqual(key.hash) ? .repeated($0.id) : .keyReused }
+    }
+
+    private func insertBundle(of jobs: ClosedRange<Int64>, app: Int64, priority: Priority) throws -> BundleID {
+        try self.database.run(
+            "INSERT INTO bundle(app, priority, first, last, due) VALUES (?, ?, ?, ?, ?)",
+            [app, priority.rank, jobs.lowerBound, jobs.upperBound, self.now]
+        )
+        return BundleID(number: self.database.lastInsertedRowID)
+    }
+
+    /// Has what is left of a bundle go the ordinary way.
+    func takeApart(_ bundle: BundleID) throws {
+        let range = try self.database.first(
+            "DELETE FROM bundle WHERE id = ? RETURNING first, last",
+            [bundle.number]
+        ) { (first: $0[0] as Int64, last: $0[1] as Int64) }
+        guard let range else { return }
+        try self.database.run(
+            """
+            UPDATE job SET due = ? WHERE sequence BETWEEN ? AND ? AND kind = ? AND state = 1 AND planned = 0 AND due IS NULL
+            """,
+            [self.now, range.first, range.last, JobKind.send.number]
+        )
+    }
+
+    /// Has what is open of a parcel be published for itself.
+    ///
+    /// - Parameters:
+    ///   - parcel: The parcel.
+    ///   - moment: Only where it is due by then; nil = in any case.
+    /// - Throws: What SQLite says.
+    func takeApart(_ parcel: ParcelID, ifDueBy moment: Int64 = .max) throws {
+        let range = try self.database.first(
+            "DELETE FROM parcel WHERE id = ? AND due <= ? RETURNING first, last",
+            [parcel.number, moment]
+        ) { (first: $0[0] as Int64, last: $0[1] as Int64) }
+        guard let range else { return }
+        try self.database.run(
+            """
+            UPDATE batch SET published = 0, due = ?, parcel = NULL
+            WHERE job BETWEEN ? AND ? AND parcel = ? AND open = 1
+            """,
+            [self.now, range.first, range.last, parcel.number]
+        )
+    }
+}
+
+extension Job.Work {
+    /// Whether it is a send that can be planned in one step, together with others: to the devices of one tag.
+    fileprivate var isSmall: Bool {
+        if case .send(let send) = self { send.audience.onlyTag != nil } else { false }
+    }
+}
+
+/// Inserts the jobs of a group, without an object for each of their values.
+private struct JobInserter {
+    private let context: WriteContext
+    private let app: Int64
+    private let job: RawStatement
+    private let idempotency: RawStatement
+
+    init(context: WriteContext, app: Int64) throws {
+        self.context = context
+        self.app = app
+        self.job = try RawStatement(
+            """
+            INSERT INTO job(id, app, user, key, kind, priority, platforms, state, work, due, expires, waiter, traceparent,
+                accepted)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            in: context.database
+        )
+        self.idempotency = try RawStatement(
+            "INSERT INTO idempotency(app, caller, route, key, hash, job, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            in: context.database
+        )
+    }
+
+    func insert(_ job: NewJob, work: String, isBundled: Bool) throws -> Int64 {
+        let database = self.context.database
+        try self.job.bind(job.id.bytes, at: 1)
+        try self.job.bind(self.app, at: 2)
+        try self.job.bind(job.user?.name, at: 3)
+        try self.job.bind(job.key, at: 4)
+        try self.job.bind(Int64(job.work.kind.number), at: 5)
+        try self.job.bind(Int64(job.priority.rank), at: 6)
+        try self.job.bind(Int64(job.work.platformBits), at: 7)
+        try self.job.bind(Int64(Job.State.queued.number), at: 8)
+        try self.job.bind(work, at: 9)
+        try self.job.bind(isBundled ? nil : self.context.now, at: 10)
+        try self.job.bind(job.expires.milliseconds, at: 11)
+        try self.job.bind(job.waiter, at: 12)
+        try self.job.bind(job.traceparent, at: 13)
+        try self.job.bind(self.context.wall.milliseconds, at: 14)
+        try self.job.run()
+        let sequence = database.lastInsertedRowID
+        if let key = job.idempotency {
+            try self.idempotency.bind(self.app, at: 1)
+            try self.idempotency.bind(key.caller, at: 2)
+            try self.idempotency.bind(key.route, at: 3)
+            try self.idempotency.bind(key.key, at: 4)
+            try self.idempotency.bind(key.hash, at: 5)
+            try self.idempotency.bind(sequence, at: 6)
+            try self.idempotency.bind(self.context.wall.milliseconds, at: 7)
+            try self.idempotency.run()
+        }
+        return sequence
+    }
+}

@@ -1,0 +1,230 @@
+import Broker
+import Foundation
+import Hub
+import HubEmbedded
+import PushModel
+import PushServices
+import PushlineSimulator
+import Store
+import StoreSQLite
+import Testing
+
+@testable import Pipeline
+
+/// Small sends that go together: each is accounted for as if it went alone, whatever happens on the way.
+@Suite(.timeLimit(.minutes(3))) struct SmallSendTests {
+    @Test func twoThousandMessagesReachTwoThousandUsers() async throws {
+        try await Plant.with { plant in
+            let count = 2000
+            try await plant.registerUsers(count)
+            let ids = try await plant.acceptSmall((0..<count).map { "user\($0)" })
+            #expect(ids.count == count)
+            for id in ids {
+                let job = try await plant.wait(for: id, within: .seconds(60))
+                #expect(job.state == .completed)
+                #expect(job.tallies.mapValues(\.accepted) == [.apns: 1])
+                expectSound(job)
+            }
+            let received = plant.simulator.received()
+            #expect(received.count == count)
+            #expect(Set(received.map(\.token)).count == count)
+            #expect(Set(received.compactMap { $0.headers["apns-id"] }).count == count)
+            // Each got the message that was for its user.
+            #expect(received.allSatisfy { $0.body.contains("\"for \($0.token)\"") })
+        }
+    }
+
+    @Test func eachLineHasItsOwnEnd() async throws {
+        try await Plant.with { plant in
+            try await plant.registerUsers(3)
+            try await plant.register("many", devices: 1000...1150)
+            try await plant.register("both", .apns, token(900))
+            try await plant.register("both", .fcm, "fcm-token")
+            plant.simulator.inject(SimulatorFault(.answer(reason: "Unregistered"), pns: .apns, token: token(1)))
+            let ids = try await plant.acceptSmall(["user0", "user1", "nobody", "many", "both", "user2", "user2"])
+            var jobs: [Job] = []
+            for id in ids { jobs.append(try await plant.wait(for: id)) }
+            #expect(jobs.allSatisfy { $0.state == .completed })
+            #expect(jobs[0].tallies[.apns]?.accepted == 1)
+            #expect(jobs[1].tallies[.apns]?.failed == [.unregistered: 1])
+            #expect(jobs[2].hubState == .noTargetFound)
+            #expect(jobs[3].tallies[.apns]?.accepted == 151)
+            #expect(jobs[4].tallies.mapValues(\.accepted) == [.apns: 1, .fcm: 1])
+            #expect(jobs[5].tallies[.apns]?.accepted == 1)
+            #expect(jobs[6].tallies[.apns]?.accepted == 1)
+            for job in jobs { expectSound(job) }
+        }
+    }
+
+    @Test func whatWasAcceptedBeforeACrashIsSweptUp() async throws {
+        try await Plant.with { plant in
+            try await plant.registerUsers(20)
+            let ids = try await plant.acceptSmall((0..<20).map { "user\($0)" }, isPublished: false)
+            for id in ids { #expect(try await plant.wait(for: id).tallies[.apns]?.accepted == 1) }
+            #expect(plant.simulator.received().count == 20)
+        }
+    }
+
+    @Test func copiesOfMessagesSendNothingTwice() async throws {
+        try await Plant.with([.delivery, .sweeper]) { plant in
+            try await plant.registerUsers(50)
+            let accepted = try await plant.store.accept(together: (0..<50).map { try plant.smallSend(to: "user\($0)") })
+            for _ in 0..<10 { try await plant.publish(accepted.bundles) }
+            let other = InMemoryBroker()
+            try await other.declare(.pushline)
+            let planner = EmbeddedHub(store: plant.store, broker: other, logger: plant.logger)
+            // Another planner has claimed it, and lost the race.
+            let bundle = try #require(accepted.bundles.first as SendBundle?)
+            _ = try await plant.store.claim(bundle.id, lease: .seconds(60))
+            let stale = try #require(try await plant.store.claim(bundle.id, lease: .seconds(60)))
+            let worker = SendWorker(
+                hub: plant.hub,
+                store: plant.store,
+                apps: plant.apps,
+                broker: plant.broker,
+                logger: plant.logger
+            )
+            let running = Task { try await worker.run() }
+            for case .accepted(let id) in accepted.answers {
+                let job = try await plant.wait(for: id)
+                #expect(job.tallies[.apns]?.accepted == 1)
+                expectSound(job)
+            }
+            let result = try await planner.advance(stale, spec: plant.simulator.appSpec, budget: .seconds(1))
+            #expect(result == .lost)
+            running.cancel()
+            _ = await running.result
+            #expect(plant.simulator.received().count == 50)
+        }
+    }
+
+    @Test func parcelsThatWereNeverPublishedGoOutOneByOne() async throws {
+        try await Plant.with([.delivery, .sweeper]) { plant in
+            try await plant.registerUsers(30)
+            let accepted = try await plant.store.accept(together: (0..<30).map { try plant.smallSend(to: "user\($0)") })
+            let bundle = try #require(accepted.bundles.first as SendBundle?)
+            try await plant.planUnpublished(bundle)
+            for case .accepted(let id) in accepted.answers {
+                #expect(try await plant.wait(for: id).tallies[.apns]?.accepted == 1)
+            }
+            #expect(plant.simulator.received().count == 30)
+        }
+    }
+
+    @Test func aParcelThatComesAgainIsTakenApart() async throws {
+        try await Plant.with([.send, .sweeper]) { plant in
+            try await plant.registerUsers(10)
+            let ids = try await plant.acceptSmall((0..<10).map { "user\($0)" })
+            // A worker takes the parcel and dies with it.
+            let queue = QueueName.deliver(.apns, .normal)
+            _ = try await plant.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
+            let (worker, senders) = plant.deliveryWorker()
+            let running = Task { try await worker.run() }
+            for id in ids {
+                let job = try await plant.wait(for: id)
+                #expect(job.tallies[.apns]?.accepted == 1)
+                expectSound(job)
+            }
+            running.cancel()
+            _ = await running.result
+            await senders.close()
+            #expect(plant.simulator.received().count == 10)
+        }
+    }
+
+    @Test func oneOfManyIsCancelled() async throws {
+        try await Plant.with([.send, .sweeper]) { plant in
+            try await plant.registerUsers(5)
+            let ids = try await plant.acceptSmall((0..<5).map { "user\($0)" })
+            for id in ids { try await plant.wait(for: id) { $0.state == .running } }
+            _ = try await plant.store.cancel(ids[2], app: .default)
+            let (worker, senders) = plant.deliveryWorker()
+            let running = Task { try await worker.run() }
+            for (index, id) in ids.enumerated() {
+                let job = try await plant.wait(for: id)
+                #expect(job.state == (index == 2 ? .cancelled : .completed))
+                #expect(job.tallies[.apns]?.cancelled == (index == 2 ? 1 : 0))
+                expectSound(job)
+            }
+            running.cancel()
+            _ = await running.result
+            await senders.close()
+            #expect(plant.simulator.received().count == 4)
+        }
+    }
+
+    @Test func aMessageThatIsNoParcelIsBuried() async throws {
+        try await Plant.with { plant in
+            try await plant.registerUsers(2)
+            let id = ParcelID(number: 1)
+            let message = OutgoingMessage(
+                routingKey: QueueName.deliver(.apns, .normal),
+                properties: MessageProperties(type: "parcel", messageID: id.description, contentType: "x"),
+                body: [1, 2, 3]
+            )
+            #expect(await plant.broker.publish([message], deadline: .seconds(1)) == [.published])
+            let ids = try await plant.acceptSmall(["user0", "user1"])
+            for id in ids { #expect(try await plant.wait(for: id).state == .completed) }
+        }
+    }
+}
+
+extension Plant {
+    /// The users user0, user1 …, each with the device of its number.
+    fileprivate func registerUsers(_ count: Int) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<count {
+                group.addTask { try await self.register("user\(number)", .apns, token(number)) }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    fileprivate func smallSend(to user: String) throws -> NewJob {
+        let number = user.hasPrefix("user") ? Int(user.dropFirst(4)) ?? 0 : 0
+        let request = SendRequest(
+            audience: .tag(Tag(user: try UserName(user))),
+            content: .message(.init(body: "for \(token(number))"))
+        )
+        return NewJob(app: .default, work: .send(request), expires: .now.advanced(by: .seconds(3600)))
+    }
+
+    /// Accepts sends as the API does, in groups, and publishes them; or does not, as when the API died.
+    fileprivate func acceptSmall(_ users: [String], isPublished: Bool = true) async throws -> [JobID] {
+        var ids: [JobID] = []
+        var rest = users[...]
+        while !rest.isEmpty {
+            let group = rest.prefix(SendBundle.maximumJobs)
+            rest = rest.dropFirst(group.count)
+            let accepted = try await self.store.accept(together: group.map { try self.smallSend(to: $0) })
+            for case .accepted(let id) in accepted.answers { ids.append(id) }
+            if isPublished { try await self.publish(accepted.bundles) }
+        }
+        return ids
+    }
+
+    /// Plans a bundle as a process does that dies before it can publish its parcels.
+    fileprivate func planUnpublished(_ bundle: SendBundle) async throws {
+        var pace = EmbeddedHub.Configuration()
+        pace.grace = .milliseconds(100)
+        // No queue takes a message there.
+        let planner = EmbeddedHub(
+            store: self.store,
+            broker: InMemoryBroker(),
+            configuration: pace,
+            logger: self.logger
+        )
+        let claim = try #require(try await self.store.claim(bundle.id, lease: .seconds(60)))
+        let spec = try self.simulator.appSpec
+        while case .more = try await planner.advance(claim, spec: spec, budget: .milliseconds(1)) {
+            // The next of it.
+        }
+    }
+
+    fileprivate func publish(_ bundles: [SendBundle]) async throws {
+        let messages = bundles.map { OutgoingMessage(bundle: $0.id, app: $0.app, priority: $0.priority) }
+        let results = await self.broker.publish(messages, deadline: .seconds(1))
+        #expect(results.allSatisfy { $0.isPublished })
+        try await self.store.markPublished(bundles: bundles.map(\.id), lease: .seconds(60))
+    }
+}

@@ -1,0 +1,37 @@
+import Foundation
+import Testing
+
+@testable import PushlineCommands
+
+@Suite struct LinePiecesTests {
+    /// The pieces of a text that comes in parts of that size.
+    private static func pieces(_ text: String, parts size: Int, lines: Int = 2) -> [LinePieces.Piece] {
+        let data = Data(text.utf8)
+        var pieces = LinePieces(lines: lines)
+        var found: [LinePieces.Piece] = []
+        for start in stride(from: 0, to: data.count, by: size) {
+            pieces.append(data[start..<min(start + size, data.count)])
+            while let piece = pieces.next() { found.append(piece) }
+        }
+        pieces.finish()
+        while let piece = pieces.next() { found.append(piece) }
+        return found
+    }
+
+    @Test(arguments: [1, 2, 3, 5, 100]) func theSameInputGivesTheSamePieces(size: Int) {
+        let found = Self.pieces("a\nb\n\nc\nd", parts: size)
+        #expect(found.map { String(decoding: $0.data, as: UTF8.self) } == ["a\nb\n", "\nc\n", "d"])
+        #expect(found.map(\.count) == [2, 2, 1])
+    }
+
+    @Test(arguments: [("", []), ("a", [1]), ("a\n", [1]), ("a\nb\n", [2]), ("\n\n\n", [2, 1])] as [(String, [Int])])
+    func ends(text: String, counts: [Int]) {
+        #expect(Self.pieces(text, parts: 1).map(\.count) == counts)
+    }
+
+    @Test func aPieceIsOfABoundedSize() {
+        let line = String(repeating: "x", count: LinePieces.maximumSize / 3) + "\n"
+        let found = Self.pieces(String(repeating: line, count: 5), parts: 1 << 20, lines: 100)
+        #expect(found.map(\.count) == [2, 2, 1])
+    }
+}
