@@ -45,8 +45,8 @@ package final class ParserProblems: ChannelDuplexHandler, RemovableChannelHandle
     private func problem(_ fault: HTTPParserError) -> Problem {
         switch fault {
         case .headerOverflow:
-            Problem(
-                .requestHeaderFieldsTooLarge,
+            // 431 would say so too, but not every client and proxy knows it.
+            Self.malformed(
                 "the request line and the headers have at most \(self.headerSize) bytes, and there are at most "
                     + "\(Self.headerCount) headers"
             )
