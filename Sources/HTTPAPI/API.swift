@@ -58,6 +58,7 @@ package struct API: Sendable {
             store: store,
             broker: broker,
             intake: JobIntake(store: store, publisher: publisher, waiter: waiter),
+            monitor: JobMonitor { try await store.job($0, app: $1) },
             metricsText: metricsText
         )
         self.responder = APIResponder(
@@ -110,5 +111,6 @@ struct RouteContext: Sendable {
     let store: any ResultStore
     let broker: any MessageBroker
     let intake: JobIntake
+    let monitor: JobMonitor
     let metricsText: @Sendable () -> String
 }

@@ -115,7 +115,7 @@ private struct BundlePlanner {
                 key: BatchKey(job: send.id, pns: pns, page: 0, attempt: 0),
                 priority: self.claim.bundle.priority,
                 expires: send.expires,
-                keepUntil: send.request.keepUntil(acceptedAt: send.accepted),
+                keepUntil: send.request.keepUntil(from: send.accepted),
                 collapse: send.request.collapse,
                 payload: payload,
                 devices: services[pns] ?? DeliverBatch.Devices()
@@ -137,7 +137,7 @@ private struct BundlePlanner {
                 for: pns,
                 request: send.request,
                 priority: self.claim.bundle.priority,
-                accepted: send.accepted,
+                from: send.accepted,
                 spec: self.spec
             )
             guard case .success(let formatted) = payload else { return nil }

@@ -7,7 +7,7 @@ extension EmbeddedHub {
         for pns: PNS,
         request: SendRequest,
         priority: Priority,
-        accepted: Timestamp,
+        from begin: Timestamp,
         spec: AppSpec
     ) -> Result<NativePayload, Undeliverable> {
         guard pns.isInService else {
@@ -23,7 +23,7 @@ extension EmbeddedHub {
             let payload = try PayloadFormatter.format(
                 request.content,
                 for: pns,
-                options: request.options(priority, accepted: accepted)
+                options: request.options(priority, from: begin)
             )
             return .success(payload)
         } catch {
@@ -34,10 +34,10 @@ extension EmbeddedHub {
 
 extension SendRequest {
     /// What the payload tells the push service besides the content.
-    fileprivate func options(_ priority: Priority, accepted: Timestamp) -> PayloadFormatter.Options {
-        // Counted from acceptance: what is formatted again for a retry has less time left.
+    fileprivate func options(_ priority: Priority, from begin: Timestamp) -> PayloadFormatter.Options {
+        // Counted from acceptance, or the start that was asked for: what is formatted again for a retry has less time left.
         let left = self.timeToLive.map {
-            $0 == .zero ? .zero : max(.seconds(1), Timestamp.now.duration(to: accepted) + $0)
+            $0 == .zero ? .zero : max(.seconds(1), Timestamp.now.duration(to: begin) + $0)
         }
         return PayloadFormatter.Options(priority: priority, timeToLive: left, collapse: self.collapse)
     }

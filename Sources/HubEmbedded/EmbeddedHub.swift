@@ -190,7 +190,7 @@ package struct EmbeddedHub: NotificationHub {
         spec: AppSpec
     ) async throws -> OutgoingMessage? {
         let payload: NativePayload
-        switch self.payload(for: key.pns, request: request, priority: job.priority, accepted: job.accepted, spec: spec)
+        switch self.payload(for: key.pns, request: request, priority: job.priority, from: job.begins, spec: spec)
         {
         case .failure(let reason):
             try await self.settle(key, devices: devices, as: reason)
@@ -207,7 +207,7 @@ package struct EmbeddedHub: NotificationHub {
             key: key,
             priority: job.priority,
             expires: job.expires,
-            keepUntil: request.keepUntil(acceptedAt: job.accepted),
+            keepUntil: request.keepUntil(from: job.begins),
             collapse: request.collapse,
             payload: payload,
             devices: devices
@@ -313,7 +313,7 @@ extension PlannerClaim {
 
 extension SendRequest {
     /// Until when push services are to keep it.
-    func keepUntil(acceptedAt accepted: Timestamp) -> Timestamp? {
-        self.timeToLive.map { $0 == .zero ? DeliverBatch.nowOrNever : accepted.advanced(by: $0) }
+    func keepUntil(from begin: Timestamp) -> Timestamp? {
+        self.timeToLive.map { $0 == .zero ? DeliverBatch.nowOrNever : begin.advanced(by: $0) }
     }
 }

@@ -16,6 +16,10 @@ package struct DeliveryWorker: Service {
         package var devices = 8 * DeliverBatch.maximumDevices
         /// The most batches in work for each push service, however small they are.
         package var batches = 64
+        /// An app whose batches take longer than this shares half of the places with its like; what waits of it is given back.
+        package var slowAfter: Duration = .seconds(3)
+        /// How long a batch that was given back rests.
+        package var rest: Duration = .seconds(5)
         /// How long a batch may be sent before what is left is carried: nobody holds a delivery for more than 60 s (rule 4).
         package var sendingTime: Duration = .seconds(45)
         package var retry = RetryPolicy()
@@ -64,10 +68,13 @@ package struct DeliveryWorker: Service {
 
     private func work() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await self.watchForStops() }
+            let services = PNS.allCases.filter(\.isInService)
+            let gates = services.map { _ in
+                WeightedGate(places: self.configuration.devices, slowAfter: self.configuration.slowAfter)
+            }
+            group.addTask { try await self.watch(gates) }
             try await withThrowingDiscardingTaskGroup { consumers in
-                for pns in PNS.allCases where pns.isInService {
-                    let gate = WeightedGate(places: self.configuration.devices)
+                for (pns, gate) in zip(services, gates) {
                     for priority in Priority.allCases {
                         let consumer = self.consumer(
                             of: QueueName.deliver(pns, priority),
@@ -87,7 +94,8 @@ package struct DeliveryWorker: Service {
             broker: self.broker,
             queue: queue,
             priority: priority,
-            prefetch: self.configuration.batches / 2,
+            // More than may be in work: behind an app's slow batches the others' are still seen.
+            prefetch: self.configuration.batches * 3 / 2,
             gate: gate,
             logger: self.logger,
             handle: { delivery, subscription in try await self.handle(delivery, subscription, queue: queue) },
@@ -98,6 +106,10 @@ package struct DeliveryWorker: Service {
                     self.configuration.devices / self.configuration.batches
                 )
             },
+            app: { delivery in
+                delivery.properties.headers[MessageProperties.appHeader].flatMap { try? AppID($0) }
+            },
+            park: { delivery, subscription in try await self.park(delivery, subscription) },
             intercept: { delivery, subscription in
                 guard let key = BatchKey(delivery.properties.messageID) else { return false }
                 return self.inWork.join(key, delivery, subscription)
@@ -105,10 +117,12 @@ package struct DeliveryWorker: Service {
         )
     }
 
-    /// Looks every 500 ms whether the jobs of the batches in work are being stopped (rule 13).
-    private func watchForStops() async throws {
+    /// Looks every 500 ms whether the jobs of the batches in work are being stopped (rule 13), and whose batches keep others
+    /// waiting (rule 12).
+    private func watch(_ gates: [WeightedGate]) async throws {
         while true {
             do { try await Task.sleep(for: .milliseconds(500)) } catch { return }
+            for gate in gates { gate.refuse() }
             let keys = self.inWork.keys
             guard !keys.isEmpty else { continue }
             do {
@@ -117,6 +131,21 @@ package struct DeliveryWorker: Service {
                 self.logger.debug("Cannot look for stopped jobs", metadata: ["error": "\(error)"])
             }
         }
+    }
+
+    /// Gives a batch back to its row: the sweeper publishes it again.
+    ///
+    /// - Returns: false when the store does not take it now, or the message is no batch's.
+    private func park(_ delivery: Delivery, _ subscription: any Subscription) async throws -> Bool {
+        guard let key = BatchKey(delivery.properties.messageID) else { return false }
+        do {
+            try await self.store.park([key], for: self.configuration.rest)
+        } catch let error as StoreError {
+            self.logger.debug("A batch cannot be given back", metadata: ["push.batch": "\(key)", "error": "\(error)"])
+            return false
+        }
+        await subscription.acknowledge([delivery])
+        return true
     }
 
     // MARK: One message

@@ -18,6 +18,10 @@ struct QueueConsumer: Sendable {
     let handle: @Sendable (Delivery, any Subscription) async throws -> Void
     /// How many of the gate's places a message takes.
     var cost: @Sendable (Delivery) -> Int = { _ in 1 }
+    /// Whose work a message is, where apps share the gate.
+    var app: @Sendable (Delivery) -> AppID? = { _ in nil }
+    /// Gives a message's work back to its row, for its app's share is used up; false = it cannot be given back.
+    var park: @Sendable (Delivery, any Subscription) async throws -> Bool = { _, _ in false }
     /// Whether a message that comes again is worked on with nothing else beside it (rule 5).
     var isolatesRepeats = true
     /// Whether a message whose work fails for good stays in its queue, for there is no row that the sweeper would take up.
@@ -58,21 +62,14 @@ struct QueueConsumer: Sendable {
         }
     }
 
+    /// Each message waits for its place on its own, as many as are taken from the queue: whose turn it is, is the gate's affair.
     private func read(_ subscription: any Subscription) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             while let delivery = try await subscription.next() {
                 if self.intercept(delivery, subscription) { continue }
-                let isAlone = self.isolatesRepeats && delivery.deliveryCount > 0
-                let place = try await self.gate.enter(isAlone ? nil : self.priority, cost: self.cost(delivery))
-                // Whoever waited for the place until the process drains is not begun: it goes back to the queue.
-                guard !Task.isShuttingDownGracefully else {
-                    self.gate.leave(place)
-                    continue
-                }
                 group.addTask {
-                    defer { self.gate.leave(place) }
                     do {
-                        try await self.handle(delivery, subscription)
+                        try await self.work(on: delivery, subscription)
                     } catch is CancellationError {
                         // Not acknowledged: it comes again.
                         return
@@ -80,6 +77,23 @@ struct QueueConsumer: Sendable {
                         await self.giveUp(delivery, subscription, error)
                     }
                 }
+            }
+        }
+    }
+
+    private func work(on delivery: Delivery, _ subscription: any Subscription) async throws {
+        let isAlone = self.isolatesRepeats && delivery.deliveryCount > 0
+        while true {
+            do {
+                let priority = isAlone ? nil : self.priority
+                let place = try await self.gate.enter(priority, cost: self.cost(delivery), app: self.app(delivery))
+                defer { self.gate.leave(place) }
+                // Whoever waited for the place until the process drains is not begun: it goes back to the queue.
+                guard !Task.isShuttingDownGracefully else { return }
+                return try await self.handle(delivery, subscription)
+            } catch is WeightedGate.Refusal {
+                if try await self.park(delivery, subscription) { return }
+                try await Task.sleep(for: .milliseconds(500))
             }
         }
     }

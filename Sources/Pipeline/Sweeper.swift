@@ -111,12 +111,15 @@ package struct Sweeper: Service {
     ///
     /// - Returns: Whether there may be more.
     package func sweep() async throws -> Bool {
+        let limit = self.configuration.limit
+        let started = try await self.store.startScheduled(limit: limit, overdue: self.configuration.overdue)
         let isMoreOfJobs = try await self.publishJobs()
         let isMoreOfBundles = try await self.publishBundles()
         // Batches that nobody brought on their way together go one by one.
         _ = try await self.store.takeApartParcels(limit: self.configuration.limit)
         // Whatever became of the jobs: the trouble of one queue is not the others'.
-        return try await self.publishBatches() || isMoreOfJobs || isMoreOfBundles
+        let isMore = isMoreOfJobs || isMoreOfBundles || started == limit
+        return try await self.publishBatches() || isMore
     }
 
     private func publishJobs() async throws -> Bool {

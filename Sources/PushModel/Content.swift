@@ -49,7 +49,7 @@ package struct SendRequest: Codable, Sendable, Equatable {
     /// The services to send through; empty = all that the app has registrations of.
     package let platforms: [PNS]
     package let content: Content
-    /// How long the push service may keep it for a device that is off, counted from acceptance; nil = its own default,
+    /// How long the push service may keep it for a device that is off, counted from the job's beginning; nil = its own default,
     /// 0 = one try, now or never.
     package let timeToLive: Duration?
     /// Replaces an undelivered notification with the same key; at most 64 bytes.

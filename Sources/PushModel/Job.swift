@@ -28,6 +28,10 @@ package struct Job: Sendable, Equatable {
     package let tallies: [PNS: Tally]
     /// W3C trace context of the request that brought it.
     package let traceparent: String?
+    /// When it is to start; nil = at once.
+    package let startsAt: Timestamp?
+    /// How far a send that is not final is laid out; nil = nobody has begun.
+    package let plan: Plan?
 
     package init(
         id: JobID,
@@ -47,7 +51,9 @@ package struct Job: Sendable, Equatable {
         expires: Timestamp,
         due: Timestamp?,
         tallies: [PNS: Tally],
-        traceparent: String?
+        traceparent: String?,
+        startsAt: Timestamp? = nil,
+        plan: Plan? = nil
     ) {
         self.id = id
         self.sequence = sequence
@@ -67,6 +73,25 @@ package struct Job: Sendable, Equatable {
         self.due = due
         self.tallies = tallies
         self.traceparent = traceparent
+        self.startsAt = startsAt
+        self.plan = plan
+    }
+
+    /// From when on a time to live counts.
+    package var begins: Timestamp { self.startsAt ?? self.accepted }
+
+    /// How far a send is laid out in batches.
+    package struct Plan: Sendable, Equatable {
+        /// Devices in its batches so far, as they were planned.
+        package let devices: Int
+        /// How many there will be in all: counted when all is laid out, before that guessed from how far planning has come;
+        /// nil = too early to tell.
+        package let estimate: Int?
+
+        package init(devices: Int, estimate: Int?) {
+            self.devices = devices
+            self.estimate = estimate
+        }
     }
 
     /// What is to be done.

@@ -18,6 +18,10 @@ enum Coding {
 
     static func body(_ value: some Encodable) throws -> Data {
         let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            var container = encoder.singleValueContainer()
+            try container.encode(Self.text(date))
+        }
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {
             return try encoder.encode(value)

@@ -57,7 +57,9 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let finished: Date?
     /// After this nothing is sent any more.
     public let expires: Date
-    /// When the next try is due.
+    /// When it was asked to start.
+    public let at: Date?
+    /// When the next try is due, or a scheduled send starts.
     public let due: Date?
     /// The tags of which one is enough, where a send is for such.
     public let to: [String]?
@@ -71,6 +73,14 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let totals: Counts?
     /// A send's share of targets whose outcome is known, 0 to 1.
     public let progress: Double?
+    /// Devices of a running send that are laid out so far.
+    public let planned: Int?
+    /// How many devices a running send will have; a guess until all are laid out.
+    public let estimate: Int?
+    /// A running send's devices a second.
+    public let rate: Double?
+    /// How long a running send will take at that rate, in seconds.
+    public let secondsLeft: Int?
     /// What came of a register job.
     public let result: Result?
 }

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// A push notification service, by the name that the API has for it.
 public struct Platform: RawRepresentable, Hashable, Sendable, Codable, CustomStringConvertible {
@@ -75,6 +75,8 @@ public struct PushNotification: Sendable, Equatable, Encodable {
     public var ttl: Int?
     /// Replaces an undelivered notification with the same key; at most 64 ASCII characters.
     public var collapse: String?
+    /// When it goes out, at most a year ahead; nil = at once.
+    public var at: Date?
 
     /// A notification of which something must be said: title, body or data.
     public init(
@@ -85,7 +87,8 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         platforms: [Platform]? = nil,
         priority: Priority? = nil,
         ttl: Int? = nil,
-        collapse: String? = nil
+        collapse: String? = nil,
+        at: Date? = nil
     ) {
         self.to = to
         self.title = title
@@ -95,5 +98,6 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         self.priority = priority
         self.ttl = ttl
         self.collapse = collapse
+        self.at = at
     }
 }

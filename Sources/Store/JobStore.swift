@@ -4,7 +4,7 @@ package import PushModel
 package protocol JobStore: Sendable {
     /// Accepts a job: when this returns ``Acceptance/accepted(_:)`` the job is durable and will be worked on (rule 15).
     ///
-    /// The row is due at once; who accepted it publishes it and says so with ``markPublished(jobs:lease:)``.
+    /// One that starts later is ``Job/State/scheduled``, and not published now. Any other row is due at once; who accepted it publishes it and says so with ``markPublished(jobs:lease:)``.
     func accept(_ job: NewJob) async throws -> Acceptance
 
     /// The job in its present state, or nil when the app has none of that id.
@@ -26,6 +26,15 @@ package protocol JobStore: Sendable {
 
     /// Says the same of jobs that were due, unless a planner has taken them since.
     func markPublished(due jobs: [DueJob], lease: Duration) async throws
+
+    /// Queues scheduled jobs whose time has come by the wall clock, however that clock was set since (rule 13).
+    ///
+    /// - Parameters:
+    ///   - limit: The most jobs.
+    ///   - overdue: How long past their due time they shall be: nobody but the sweeper publishes them.
+    /// - Returns: How many were queued.
+    /// - Throws: ``StoreError``.
+    func startScheduled(limit: Int, overdue: Duration) async throws -> Int
 
     /// Has a job that is to be worked on later wait: whatever lease it has, it is due after `pause`.
     func postpone(_ job: JobID, by pause: Duration) async throws
@@ -80,6 +89,8 @@ package struct NewJob: Sendable {
     /// The routing key of the process that waits for the hub's answer; nil = nobody does (rule 16).
     package var waiter: String?
     package var idempotency: Idempotency?
+    /// When it is to start, by the wall clock; nil or past = at once.
+    package var startsAt: Timestamp?
 
     package init(
         id: JobID = .make(),
@@ -91,7 +102,8 @@ package struct NewJob: Sendable {
         expires: Timestamp,
         traceparent: String? = nil,
         waiter: String? = nil,
-        idempotency: Idempotency? = nil
+        idempotency: Idempotency? = nil,
+        startsAt: Timestamp? = nil
     ) {
         self.id = id
         self.app = app
@@ -103,6 +115,7 @@ package struct NewJob: Sendable {
         self.traceparent = traceparent
         self.waiter = waiter
         self.idempotency = idempotency
+        self.startsAt = startsAt
     }
 
     /// What makes a request and its repeat the same (rule 17).

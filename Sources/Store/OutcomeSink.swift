@@ -22,6 +22,9 @@ package protocol OutcomeSink: Sendable {
     /// Has every open batch of a parcel be published for itself, at once.
     func takeApart(_ parcel: ParcelID) async throws
 
+    /// Gives batches back that were not begun: they are due after `pause`, and count for their windows until then (rule 12).
+    func park(_ batches: [BatchKey], for pause: Duration) async throws
+
     /// Counts that a redelivered batch was begun once more (rule 5).
     ///
     /// - Returns: How often it was begun so.

@@ -8,7 +8,7 @@ struct JobRow {
     static let columns = """
         job.sequence, job.id, app.name, job.user, job.key, job.priority, job.work, job.state, job.hub_state, job.result,
         job.reason, job.accepted, job.started, job.finished, job.expires, job.due, job.planned, job.traceparent, job.waiter,
-        job.planner_epoch, job.claims
+        job.planner_epoch, job.claims, job.starts_at
         """
     static let source = "job JOIN app ON app.number = job.app"
 
@@ -33,6 +33,7 @@ struct JobRow {
     let waiter: String?
     let epoch: Int
     let claims: Int
+    let startsAt: Timestamp?
 
     init(_ row: Row) throws {
         self.sequence = row[0]
@@ -56,6 +57,7 @@ struct JobRow {
         self.waiter = row[18]
         self.epoch = row[19]
         self.claims = row[20]
+        self.startsAt = (row[21] as Int64?).map(Timestamp.init(milliseconds:))
     }
 
     /// The job as it is shown.
@@ -72,7 +74,6 @@ struct JobRow {
         unwritten: [(pns: Int, kind: CountClass, count: Int)] = []
     ) throws -> Job {
         let parked = try self.parked(in: database)
-        let due: Int64? = self.state == .scheduled ? self.due : parked?.due
         return Job(
             id: self.id,
             sequence: self.sequence,
@@ -89,9 +90,31 @@ struct JobRow {
             started: self.started,
             finished: self.finished,
             expires: self.expires,
-            due: due.map(clock.wall(at:)),
+            due: self.state == .scheduled ? self.startsAt : parked.map { clock.wall(at: $0.due) },
             tallies: try self.tallies(in: database, unwritten: unwritten),
-            traceparent: self.traceparent
+            traceparent: self.traceparent,
+            startsAt: self.startsAt,
+            plan: try self.plan(in: database)
+        )
+    }
+
+    /// How far it is laid out: what is left of a lane holds as many devices as what is done, row for row.
+    private func plan(in database: Database) throws -> Job.Plan? {
+        guard self.state == .running, self.work.kind == .send else { return nil }
+        let lanes = try database.all(
+            "SELECT after, through, done, devices FROM lane WHERE job = ?",
+            [self.sequence]
+        ) { (after: $0[0] as Int64, through: $0[1] as Int64, isDone: $0[2] as Bool, devices: $0[3] as Int) }
+        guard !lanes.isEmpty else { return nil }
+        let estimates = lanes.map { lane -> Int? in
+            if self.isPlanned || lane.isDone { return lane.devices }
+            guard lane.after > 0 else { return nil }
+            return Int((Double(lane.devices) * Double(lane.through) / Double(lane.after)).rounded())
+        }
+        let known = estimates.compactMap { $0 }
+        return Job.Plan(
+            devices: lanes.reduce(0) { $0 + $1.devices },
+            estimate: known.count == lanes.count ? known.reduce(0, +) : nil
         )
     }
 

@@ -80,10 +80,15 @@ extension WriteContext {
             throw StoreError(.corrupt, "jobs that cannot be accepted together")
         }
         let number = try self.database.ensureNumber(of: app)
-        var room = Int.max
-        if let backlog {
-            let unfinished = try self.database.first("SELECT unfinished FROM backlog") { $0[0] as Int }
-            room = max(0, backlog - (unfinished ?? 0))
+        // For those that start now, and for those that start later.
+        var (room, later) = (Int.max, Int.max)
+        if let backlog,
+            let counts = try self.database.first(
+                "SELECT unfinished, scheduled FROM backlog",
+                read: { (unfinished: $0[0] as Int, scheduled: $0[1] as Int) }
+            )
+        {
+            (room, later) = (max(0, backlog - counts.unfinished), max(0, backlog - counts.scheduled))
         }
         var answers = [GroupAcceptance.Answer](repeating: .backlogFull, count: jobs.count)
         let inserter = try JobInserter(context: self, app: number)
@@ -94,14 +99,15 @@ extension WriteContext {
                     answers[index] = earlier
                     continue
                 }
-                guard room > 0 else { continue }
-                room -= 1
-                let isBundled = job.work.isSmall
+                let isScheduled = job.startsLater(than: self.wall)
+                guard (isScheduled ? later : room) > 0 else { continue }
+                if isScheduled { later -= 1 } else { room -= 1 }
+                let isBundled = job.work.isSmall && !isScheduled
                 let sequence = try inserter.insert(job, work: works[index], isBundled: isBundled)
                 answers[index] = .accepted(job.id)
                 if isBundled {
                     range = (range?.lowerBound ?? sequence)...sequence
-                } else if let row = try self.database.jobRow(sequence: sequence) {
+                } else if !isScheduled, let row = try self.database.jobRow(sequence: sequence) {
                     result.singles.append(try self.job(row))
                 }
             }
@@ -190,8 +196,8 @@ private struct JobInserter {
         self.job = try RawStatement(
             """
             INSERT INTO job(id, app, user, key, kind, priority, platforms, state, work, due, expires, waiter, traceparent,
-                accepted)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                accepted, starts_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             in: context.database
         )
@@ -210,13 +216,15 @@ private struct JobInserter {
         try self.job.bind(Int64(job.work.kind.number), at: 5)
         try self.job.bind(Int64(job.priority.rank), at: 6)
         try self.job.bind(Int64(job.work.platformBits), at: 7)
-        try self.job.bind(Int64(Job.State.queued.number), at: 8)
+        let isScheduled = job.startsLater(than: self.context.wall)
+        try self.job.bind(Int64((isScheduled ? Job.State.scheduled : .queued).number), at: 8)
         try self.job.bind(work, at: 9)
-        try self.job.bind(isBundled ? nil : self.context.now, at: 10)
+        try self.job.bind(isBundled || isScheduled ? nil : self.context.now, at: 10)
         try self.job.bind(job.expires.milliseconds, at: 11)
         try self.job.bind(job.waiter, at: 12)
         try self.job.bind(job.traceparent, at: 13)
         try self.job.bind(self.context.wall.milliseconds, at: 14)
+        try self.job.bind(job.startsAt?.milliseconds, at: 15)
         try self.job.run()
         let sequence = database.lastInsertedRowID
         if let key = job.idempotency {

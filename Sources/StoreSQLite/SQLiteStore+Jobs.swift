@@ -13,10 +13,13 @@ extension SQLiteStore: JobStore {
             if let idempotency = job.idempotency, let earlier = try context.earlier(idempotency, app: app) {
                 return earlier
             }
+            let isScheduled = job.startsLater(than: context.wall)
             if let limit {
-                let unfinished = try database.first("SELECT unfinished FROM backlog") { $0[0] as Int }
-                guard (unfinished ?? 0) < limit else {
-                    throw StoreError(.backlogFull, "\(limit) jobs are accepted and unfinished")
+                // What starts in a year must not keep out what starts now.
+                let column = isScheduled ? "scheduled" : "unfinished"
+                let count = try database.first("SELECT \(column) FROM backlog") { $0[0] as Int }
+                guard (count ?? 0) < limit else {
+                    throw StoreError(.backlogFull, "\(limit) jobs are accepted and \(column)")
                 }
             }
             let accepted = try context.insert(job, app: app, work: work)
@@ -67,6 +70,28 @@ extension SQLiteStore: JobStore {
                     [context.now + lease.milliseconds, job.id.blob, job.epoch]
                 )
             }
+        }
+    }
+
+    package func startScheduled(limit: Int, overdue: Duration) async throws -> Int {
+        let wall = self.clock.wall.milliseconds
+        // Looks before it writes: an idle store stays idle.
+        let isTime = try await self.read { database in
+            try database.exists("SELECT 1 FROM job WHERE state = 0 AND starts_at <= ? LIMIT 1", [wall])
+        }
+        guard isTime else { return 0 }
+        return try await self.write { context in
+            let jobs = try context.database.all(
+                "SELECT sequence FROM job WHERE state = 0 AND starts_at <= ? ORDER BY starts_at LIMIT ?",
+                [context.wall.milliseconds, limit]
+            ) { $0[0] as Int64 }
+            for job in jobs {
+                try context.database.run(
+                    "UPDATE job SET state = 1, due = ? WHERE sequence = ? AND state = 0",
+                    [context.now - overdue.milliseconds, job]
+                )
+            }
+            return jobs.count
         }
     }
 
@@ -153,17 +178,18 @@ extension WriteContext {
     }
 
     fileprivate func insert(_ job: NewJob, app: Int64, work: String) throws -> Job {
+        let state: Job.State = job.startsLater(than: self.wall) ? .scheduled : .queued
         try self.database.run(
             """
             INSERT INTO job(id, app, user, key, kind, priority, platforms, state, work, due, expires, waiter, traceparent,
-                accepted)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                accepted, starts_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 job.id.blob, app, job.user?.name, job.key, job.work.kind.number, job.priority.rank,
                 job.work.platformBits,
-                Job.State.queued.number, work, self.now, job.expires.milliseconds, job.waiter, job.traceparent,
-                self.wall.milliseconds,
+                state.number, work, state == .scheduled ? nil : self.now, job.expires.milliseconds, job.waiter,
+                job.traceparent, self.wall.milliseconds, job.startsAt?.milliseconds,
             ]
         )
         return Job(
@@ -174,7 +200,7 @@ extension WriteContext {
             key: job.key,
             priority: job.priority,
             work: job.work,
-            state: .queued,
+            state: state,
             hubState: nil,
             result: nil,
             reason: nil,
@@ -182,9 +208,10 @@ extension WriteContext {
             started: nil,
             finished: nil,
             expires: job.expires,
-            due: nil,
+            due: state == .scheduled ? job.startsAt : nil,
             tallies: [:],
-            traceparent: job.traceparent
+            traceparent: job.traceparent,
+            startsAt: job.startsAt
         )
     }
 
@@ -213,6 +240,10 @@ extension WriteContext {
             [state.number, reason, text, self.wall.milliseconds, id.blob, JobKind.register.number]
         ) { $0[0] as String? } ?? nil
     }
+}
+
+extension NewJob {
+    func startsLater(than now: Timestamp) -> Bool { self.startsAt.map { $0 > now } ?? false }
 }
 
 extension Job.Work {

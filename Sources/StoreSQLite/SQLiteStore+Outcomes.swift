@@ -23,6 +23,22 @@ extension SQLiteStore: OutcomeSink {
         try await self.write { try $0.takeApart(parcel) }
     }
 
+    package func park(_ batches: [BatchKey], for pause: Duration) async throws {
+        try await self.write { context in
+            for key in batches {
+                guard let job = try context.database.sequence(of: key.job) else { continue }
+                try context.database.run(
+                    """
+                    UPDATE batch SET published = -1, due = ?
+                    WHERE job = ? AND pns = ? AND page = ? AND attempt = ? AND open = 1 AND published = 1
+                        AND due IS NOT NULL
+                    """,
+                    [context.now + pause.milliseconds, job, key.pns.number, key.page, key.attempt]
+                )
+            }
+        }
+    }
+
     package func raiseStarts(batch: BatchKey) async throws -> Int {
         try await self.write { context in
             guard let job = try context.database.sequence(of: batch.job) else { return 0 }

@@ -1,4 +1,5 @@
 import HTTPTypes
+import NIOConcurrencyHelpers
 import PushModel
 import Store
 import Testing
@@ -123,5 +124,77 @@ import Testing
         #expect(text["progress"]?.number == 0.9)
         #expect(text["due"]?.text != nil)
         #expect(text["state"]?.text == "retrying")
+    }
+
+    private static func running(_ done: Int, plan: Job.Plan?, startedAgo: Duration = .seconds(10)) throws -> Job {
+        var tally = Tally()
+        (tally.targets, tally.accepted) = (done, done)
+        return Job(
+            id: JobID(high: 1, low: 2),
+            sequence: 1,
+            app: .default,
+            user: nil,
+            key: "shop",
+            priority: .normal,
+            work: .send(SendRequest(audience: .tag(try Tag("a")), content: .message(.init(body: "x")))),
+            state: .running,
+            hubState: .enqueued,
+            result: nil,
+            reason: nil,
+            accepted: .now,
+            started: .now.advanced(by: startedAgo * -1),
+            finished: nil,
+            expires: .now.advanced(by: .seconds(60)),
+            due: nil,
+            tallies: [.apns: tally],
+            traceparent: nil,
+            plan: plan
+        )
+    }
+
+    @Test func aRunningJobSaysHowFastAndHowLongStill() throws {
+        let plan = Job.Plan(devices: 400, estimate: 1000)
+        let text = JobText(job: try Self.running(250, plan: plan), prefix: "/api/", rate: 50).value
+        #expect(text["progress"]?.number == 0.25)
+        #expect(text["planned"]?.number == 400)
+        #expect(text["estimate"]?.number == 1000)
+        #expect(text["rate"]?.number == 50)
+        #expect(text["secondsLeft"]?.number == 15)
+        // Too early to tell how many there will be: then nothing is said of it.
+        let early = Job.Plan(devices: 400, estimate: nil)
+        let unknown = JobText(job: try Self.running(250, plan: early), prefix: "/api/", rate: 50).value
+        #expect(unknown["progress"]?.number == 0)
+        #expect(unknown["estimate"] == nil)
+        #expect(unknown["secondsLeft"] == nil)
+    }
+
+    @Test func aRunningJobIsReadAFewTimesASecondHoweverOftenItIsLookedAt() async throws {
+        let reads = NIOLockedValueBox(0)
+        let monitor = JobMonitor { _, _ in
+            let count = reads.withLockedValue { count in
+                count += 1
+                return count
+            }
+            return try Self.running(count * 1000, plan: nil)
+        }
+        let id = JobID(high: 1, low: 2)
+        let start = ContinuousClock.now
+        // On the first look, the rate since its start: 1000 devices in 10 seconds.
+        let first = try #require(try await monitor.look(at: id, app: .default))
+        #expect((50...101).contains(try #require(first.rate)))
+        var last = first
+        while start.duration(to: .now) < .milliseconds(1100) {
+            last = try #require(try await monitor.look(at: id, app: .default))
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        let time = start.duration(to: .now).inSeconds
+        #expect(Double(reads.withLockedValue { $0 }) <= time / 0.25 + 2)
+        #expect(try #require(last.rate) <= 4001)
+        #expect(try #require(last.rate) > 0)
+        // Another app does not see it, and after a change it is read again.
+        let before = reads.withLockedValue { $0 }
+        monitor.forget(id)
+        _ = try await monitor.look(at: id, app: .default)
+        #expect(reads.withLockedValue { $0 } == before + 1)
     }
 }

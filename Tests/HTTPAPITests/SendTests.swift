@@ -24,6 +24,45 @@ import Testing
         }
     }
 
+    @Test func aSendMayStartLater() async throws {
+        try await Harness.run { api async throws in
+            let start = Timestamp.now.advanced(by: .seconds(300 * 86_400)).iso8601
+            let body = #"{"to":{"user":"bob"},"body":"b","ttl":60,"at":"\#(start)"}"#
+            let headers = ["Prefer": "wait=30", "Idempotency-Key": "k"]
+            let answer = try await api.call(.post, "/api/sends", body: body, headers: headers)
+            #expect(answer.status == 202)
+            #expect(answer.json["state"]?.text == "scheduled")
+            #expect(answer.json["at"]?.text == start)
+            #expect(answer.json["due"]?.text == start)
+            let expires = try #require(answer.json["expires"]?.text.flatMap { Timestamp(rfc3339: $0) })
+            #expect(try #require(Timestamp(rfc3339: start)).duration(to: expires) == .seconds(60))
+            let again = try await api.call(.post, "/api/sends", body: body, headers: headers)
+            #expect(again.json["id"]?.text == answer.json["id"]?.text)
+            let stopped = try await api.call(.delete, try #require(answer.headers[.location]))
+            #expect(stopped.status == 200)
+            #expect(stopped.json["state"]?.text == "cancelled")
+        }
+    }
+
+    @Test(arguments: ["tomorrow", "2020-01-01T00:00:00Z", "2200-01-01T00:00:00Z", "2026-11-21"])
+    func aStartThatCannotBeMeantIsRefused(at: String) async throws {
+        try await Harness.run { api async throws in
+            let body = #"{"to":{"user":"bob"},"body":"b","at":"\#(at)"}"#
+            let answer = try await api.call(.post, "/api/sends", body: body)
+            #expect(answer.status == 400)
+            #expect(answer.json["errors"]?.elements.first?["member"]?.text == "at")
+        }
+    }
+
+    @Test func aStartThatHasJustPassedMeansAtOnce() async throws {
+        try await Harness.run { api async throws in
+            let body = #"{"to":{"user":"bob"},"body":"b","at":"\#(Timestamp.now.advanced(by: .seconds(-60)).iso8601)"}"#
+            let answer = try await api.call(.post, "/api/sends", body: body)
+            #expect(answer.status == 202)
+            #expect(answer.json["state"]?.text == "queued")
+        }
+    }
+
     @Test func waitingBringsTheHubsAnswer() async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(.post, "/api/sends", body: Self.valid, headers: ["Prefer": "wait=5"])

@@ -110,8 +110,10 @@ struct Plant: Sendable {
     }
 
     /// A delivery worker of its own, as another process would have.
-    func deliveryWorker() -> (worker: DeliveryWorker, senders: SenderRegistry) {
-        var configuration = DeliveryWorker.Configuration()
+    func deliveryWorker(
+        _ pace: DeliveryWorker.Configuration = DeliveryWorker.Configuration()
+    ) -> (worker: DeliveryWorker, senders: SenderRegistry) {
+        var configuration = pace
         configuration.retry.base = .milliseconds(50)
         let senders = SenderRegistry(logger: self.logger)
         let worker = DeliveryWorker(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Pipeline
 
-struct WeightedGateTests {
+@Suite(.timeLimit(.minutes(2))) struct WeightedGateTests {
     @Test func neverLetsInMoreThanItsPlaces() async throws {
         let gate = WeightedGate(places: 3)
         let inside = NIOLockedValueBox((now: 0, most: 0))
@@ -100,10 +100,73 @@ struct WeightedGateTests {
         gate.leave(small)
         try await Task.sleep(for: .milliseconds(20))
         gate.leave(large)
-        #expect(try await next.value == .ordinary(4))
+        let place = try await next.value
+        #expect(place.kind == .ordinary(4))
         // More than there is means all there is.
-        gate.leave(.ordinary(4))
-        #expect(try await gate.enter(.low, cost: 1000) == .ordinary(10))
+        gate.leave(place)
+        #expect(try await gate.enter(.low, cost: 1000).kind == .ordinary(10))
+    }
+
+    @Test func anAppThatFillsTheGateLeavesAnEntranceToOthers() async throws {
+        let gate = WeightedGate(places: 4, slowAfter: .seconds(3600))
+        let (big, small) = (try AppID("big"), try AppID("small"))
+        for _ in 0..<4 { _ = try await gate.enter(.normal, cost: 1, app: big) }
+        let guest = try await gate.enter(.normal, cost: 1, app: small)
+        #expect(guest.kind == .guest)
+        gate.leave(guest)
+        let again = try await gate.enter(.low, cost: 1, app: small)
+        #expect(again.kind == .guest)
+    }
+
+    @Test func theAppThatHasLeastInsideIsNext() async throws {
+        let gate = WeightedGate(places: 3, slowAfter: .seconds(3600))
+        let (big, small) = (try AppID("big"), try AppID("small"))
+        for _ in 0..<2 { _ = try await gate.enter(.normal, cost: 1, app: big) }
+        let place = try await gate.enter(.normal, cost: 1, app: small)
+        let order = NIOLockedValueBox<[AppID]>([])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for app in [big, big, small] {
+                group.addTask {
+                    let place = try await gate.enter(.normal, cost: 1, app: app)
+                    order.withLockedValue { $0.append(app) }
+                    gate.leave(place)
+                }
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            gate.leave(place)
+            try await group.waitForAll()
+        }
+        #expect(order.withLockedValue { $0 } == [small, big, big])
+    }
+
+    @Test func slowAppsShareHalfAndWhatWaitsOfThemIsRefused() async throws {
+        let gate = WeightedGate(places: 4, slowAfter: .milliseconds(50))
+        let (sick, well) = (try AppID("sick"), try AppID("well"))
+        var places: [WeightedGate.Place] = []
+        for _ in 0..<4 { places.append(try await gate.enter(.normal, cost: 1, app: sick)) }
+        let refused = NIOLockedValueBox(0)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<5 {
+                group.addTask {
+                    do {
+                        _ = try await gate.enter(.normal, cost: 1, app: sick)
+                    } catch is WeightedGate.Refusal {
+                        refused.withLockedValue { $0 += 1 }
+                    } catch is CancellationError {
+                        return
+                    }
+                }
+            }
+            try await Task.sleep(for: .milliseconds(200))
+            gate.refuse()
+            while refused.withLockedValue({ $0 }) < 3 { try await Task.sleep(for: .milliseconds(5)) }
+            // Half of the places stay free of it.
+            for place in places.prefix(3) { gate.leave(place) }
+            let first = try await gate.enter(.normal, cost: 1, app: well)
+            #expect(first.kind == .ordinary(1))
+            group.cancelAll()
+        }
+        #expect(refused.withLockedValue { $0 } == 3)
     }
 
     @Test func aCancelledWaiterLeavesNoTrace() async throws {

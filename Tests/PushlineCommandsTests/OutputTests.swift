@@ -59,6 +59,26 @@ import Testing
         )
     }
 
+    @Test func bar() throws {
+        let members = #""state":"running","isFinal":false,"totals":\#(Self.counts),"progress":0.5"#
+        let planning = try self.job(members + #","planned":6,"estimate":8,"rate":1.6,"secondsLeft":300"#)
+        #expect(
+            JobText(job: planning).bar
+                == "[############------------] 50 %, 3 of about 8 devices, 2 a second, 5 min left, 1 failed"
+        )
+        let planned = try self.job(members + #","planned":6,"estimate":6"#)
+        #expect(JobText(job: planned).bar == "[############------------] 50 %, 3 of 6 devices, 1 failed")
+        #expect(JobText(job: try self.job(#""state":"queued","isFinal":false"#)).bar == nil)
+    }
+
+    @Test func ahead() throws {
+        let now = Date(timeIntervalSince1970: 1_800_000_000)
+        #expect(Moment.ahead("+30m", now: now) == now.addingTimeInterval(1800))
+        #expect(Moment.ahead("2027-01-15T08:00:00Z", now: now) == now)
+        #expect(Moment.ahead("30m", now: now) == nil)
+        #expect(Moment.ahead("+soon", now: now) == nil)
+    }
+
     @Test func nobodyThere() throws {
         let job = try self.job(#""state":"completed","isFinal":true,"hubState":"NoTargetFound""#)
         #expect(JobText(job: job).progress == "completed, no device has such a tag")

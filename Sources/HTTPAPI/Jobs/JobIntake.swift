@@ -47,7 +47,8 @@ struct JobIntake: Sendable {
     private func accept(_ job: NewJob) async throws -> (job: Job, isRepeat: Bool) {
         switch try await self.store.accept(job) {
         case .accepted(let accepted):
-            self.publisher.publish(accepted)
+            // A scheduled one is published when its time has come.
+            if accepted.state == .queued { self.publisher.publish(accepted) }
             return (accepted, false)
         case .repeated(let first):
             return (first, true)

@@ -12,6 +12,7 @@ struct SendJobs: Sendable {
     ///   - send: What goes to whom.
     ///   - priority: How urgent it is.
     ///   - request: Who asks.
+    ///   - startsAt: When it is to start; nil = at once.
     ///   - wait: How long to wait for the hub's answer.
     ///   - route: The route's name for `Idempotency-Key`; nil = the header has no meaning there.
     /// - Returns: What came of it in time.
@@ -20,6 +21,7 @@ struct SendJobs: Sendable {
         _ send: SendRequest,
         priority: Priority,
         request: APIRequest,
+        startsAt: Timestamp? = nil,
         wait: Duration,
         idempotentAs route: String?
     ) async throws -> JobIntake.Answer {
@@ -33,9 +35,11 @@ struct SendJobs: Sendable {
             traceparent: request.traceparent,
             idempotency: key.map {
                 NewJob.Idempotency(caller: caller.description, route: $0.route, key: $0.key, hash: $0.hash)
-            }
+            },
+            startsAt: startsAt
         )
-        return try await self.context.intake.take(job, wait: wait)
+        // The hub has no answer before the start.
+        return try await self.context.intake.take(job, wait: job.startsAt == nil ? wait : .zero)
     }
 
     /// The job of a send.
@@ -45,17 +49,20 @@ struct SendJobs: Sendable {
         caller: Caller,
         app: AppID,
         traceparent: String?,
-        idempotency: NewJob.Idempotency?
+        idempotency: NewJob.Idempotency?,
+        startsAt: Timestamp?
     ) -> NewJob {
-        NewJob(
+        let start = startsAt.flatMap { $0 > .now ? $0 : nil }
+        return NewJob(
             app: app,
             user: caller.user,
             key: caller.key,
             priority: priority,
             work: .send(send),
-            expires: Timestamp.now.advanced(by: self.lifetime(of: send)),
+            expires: (start ?? .now).advanced(by: self.lifetime(of: send)),
             traceparent: traceparent,
-            idempotency: idempotency
+            idempotency: idempotency,
+            startsAt: start
         )
     }
 

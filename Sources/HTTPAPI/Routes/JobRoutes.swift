@@ -42,7 +42,9 @@ struct JobRoutes: Sendable {
 
     private func job(_ request: APIRequest) async throws -> Response {
         _ = try request.query.strict(known: [])
-        return JobText(job: try await self.visible(request), prefix: request.prefix).response(status: .ok)
+        let seen = try await self.context.monitor.look(at: try Self.id(request), app: request.app)
+        guard let seen, try request.caller.maySee(seen.job) else { throw Self.missing }
+        return JobText(job: seen.job, prefix: request.prefix, rate: seen.rate).response(status: .ok)
     }
 
     /// Stops a send that is still going out.
@@ -53,6 +55,7 @@ struct JobRoutes: Sendable {
         let final = Problem(.conflict, "the job is final: nothing is left to stop")
         guard !job.state.isFinal else { throw final }
         guard let stopped = try await self.context.store.cancel(job.id, app: request.app) else { throw Self.missing }
+        self.context.monitor.forget(job.id)
         // It may have ended between the two looks.
         guard !stopped.state.isFinal || stopped.state == .cancelled else { throw final }
         return JobText(job: stopped, prefix: request.prefix).response(status: stopped.state.isFinal ? .ok : .accepted)
@@ -81,10 +84,15 @@ struct JobRoutes: Sendable {
 
     /// Another's job is as good as none.
     private func visible(_ request: APIRequest) async throws -> Job {
-        guard let id = request.parameters["id"].flatMap(JobID.init),
-            let job = try await self.context.store.job(id, app: request.app), try request.caller.maySee(job)
+        guard let job = try await self.context.store.job(try Self.id(request), app: request.app),
+            try request.caller.maySee(job)
         else { throw Self.missing }
         return job
+    }
+
+    private static func id(_ request: APIRequest) throws -> JobID {
+        guard let id = request.parameters["id"].flatMap(JobID.init) else { throw Self.missing }
+        return id
     }
 
     private static func text(_ record: DeliveryRecord) -> JSONValue {

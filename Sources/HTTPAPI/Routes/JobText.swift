@@ -8,6 +8,8 @@ struct JobText {
     let job: Job
     /// What links begin with.
     let prefix: String
+    /// Devices a second at the moment, where that is known.
+    var rate: Double?
 
     func response(status: HTTPResponse.Status) -> Response {
         let value = self.value
@@ -36,6 +38,7 @@ struct JobText {
         add("accepted", .string(job.accepted.iso8601))
         add("started", job.started.map { .string($0.iso8601) })
         add("finished", job.finished.map { .string($0.iso8601) })
+        add("at", job.startsAt.map { .string($0.iso8601) })
         add("expires", .string(job.expires.iso8601))
         add("due", job.due.map { .string($0.iso8601) })
         switch job.work {
@@ -68,9 +71,23 @@ struct JobText {
         for (_, tally) in services { total += tally }
         add("counts", .object(services.map { JSONValue.Member(name: $0.key.rawValue, value: Self.counts($0.value)) }))
         add("totals", Self.counts(total))
-        let progress =
-            total.targets == 0 ? (self.job.state.isFinal ? 1 : 0) : Double(total.accounted) / Double(total.targets)
-        add("progress", .number(String((min(1, progress) * 1000).rounded(.down) / 1000)))
+        self.addProgress(add, total: total)
+    }
+
+    /// Targets are counted as outcomes come in; how many there will be is known from the plan, or guessed.
+    private func addProgress(_ add: (String, JSONValue?) -> Void, total: Tally) {
+        let plan = self.job.plan
+        let whole =
+            self.job.state.isFinal || plan == nil ? total.targets : plan?.estimate.map { max($0, total.targets) }
+        let done = Double(total.accounted)
+        let share = (whole ?? 0) == 0 ? (self.job.state.isFinal ? 1 : 0) : done / Double(whole ?? 1)
+        add("progress", .number(String((min(1, share) * 1000).rounded(.down) / 1000)))
+        add("planned", plan.map { .integer($0.devices) })
+        add("estimate", plan == nil ? nil : whole.map(JSONValue.integer))
+        guard let rate = self.rate else { return }
+        add("rate", .number(String((rate * 10).rounded() / 10)))
+        guard let whole, rate > 0 else { return }
+        add("secondsLeft", .integer(Int(max(0, (Double(whole) - done) / rate).rounded(.up))))
     }
 
     private static func counts(_ tally: Tally) -> JSONValue {

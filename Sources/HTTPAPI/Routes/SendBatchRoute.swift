@@ -183,7 +183,8 @@ private final class SendUpload: Sendable {
                 caller: self.caller,
                 app: self.request.app,
                 traceparent: self.traceparent,
-                idempotency: idempotency
+                idempotency: idempotency,
+                startsAt: wish.startsAt
             )
             return Candidate(line: number, job: job)
         } catch let problem as Problem {

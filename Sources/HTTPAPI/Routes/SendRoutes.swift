@@ -11,6 +11,9 @@ struct SendRoutes: Sendable {
     /// The longest that a push service keeps a notification: 28 days.
     static let maximumTimeToLive = 2_419_200
 
+    /// How far ahead a send may be scheduled, in days.
+    static let maximumDaysAhead = 366
+
     private let context: RouteContext
     private let audiences: AudienceCounts
 
@@ -35,6 +38,7 @@ struct SendRoutes: Sendable {
             wish.request,
             priority: wish.priority,
             request: request,
+            startsAt: wish.startsAt,
             wait: preference.limit(most: self.context.configuration.maximumWait) ?? .zero,
             idempotentAs: "POST /api/sends"
         )
@@ -152,13 +156,17 @@ struct SendTarget {
 
 /// The body of `POST /api/sends`.
 struct SendWish {
-    static let members: Set<String> = ["to", "title", "body", "data", "platforms", "priority", "ttl", "collapse"]
+    static let members: Set<String> = [
+        "to", "title", "body", "data", "platforms", "priority", "ttl", "collapse", "at",
+    ]
 
     let target: SendTarget
     let message: Content.Message
     let priority: Priority
     let timeToLive: Duration?
     let collapse: String?
+    /// When it is to go out; nil = at once.
+    let startsAt: Timestamp?
 
     /// The send as its job keeps it.
     var request: SendRequest {
@@ -184,6 +192,7 @@ struct SendWish {
         }
         self.priority = try Self.priority(body)
         self.timeToLive = try body.integer("ttl", in: 0...SendRoutes.maximumTimeToLive).map { .seconds($0) }
+        self.startsAt = try Self.start(body)
         self.collapse = try body.string("collapse")
         if let collapse = self.collapse {
             guard (1...PayloadFormatter.maximumCollapse).contains(collapse.utf8.count),
@@ -192,6 +201,21 @@ struct SendWish {
                 throw body.fault("collapse", "must have 1 to \(PayloadFormatter.maximumCollapse) ASCII characters")
             }
         }
+    }
+
+    /// A moment of the last day means at once, for a repeat comes later than the first, and clocks differ; an older one is a mistake.
+    private static func start(_ body: StrictMembers) throws -> Timestamp? {
+        guard let text = try body.string("at") else { return nil }
+        guard let moment = Timestamp(rfc3339: text) else {
+            throw body.fault("at", "must be a time as in 2026-11-21T08:30:00Z")
+        }
+        let day = Duration.seconds(86_400)
+        let now = Timestamp.now
+        guard moment >= now.advanced(by: day * -1) else { throw body.fault("at", "is past") }
+        guard moment <= now.advanced(by: day * SendRoutes.maximumDaysAhead) else {
+            throw body.fault("at", "must be within \(SendRoutes.maximumDaysAhead) days from now")
+        }
+        return moment
     }
 
     private static func priority(_ body: StrictMembers) throws -> Priority {

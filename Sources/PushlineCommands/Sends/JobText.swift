@@ -16,12 +16,33 @@ struct JobText {
             if totals.expired > 0 { words.append("\(totals.expired) expired") }
             if totals.cancelled > 0 { words.append("\(totals.cancelled) cancelled") }
         }
-        if !self.job.isFinal, let due = self.job.due, self.job.state == "retrying" || self.job.state == "scheduled" {
-            words.append("next try \(Self.moment(due))")
+        if !self.job.isFinal, let due = self.job.due {
+            if self.job.state == "retrying" { words.append("next try \(Self.moment(due))") }
+            if self.job.state == "scheduled" { words.append("starts \(Self.moment(due))") }
         }
         if let reason = self.job.reason { words.append(reason) }
         if self.job.hubState == "NoTargetFound" { words.append("no device has such a tag") }
         return Console.safe(words.joined(separator: ", "))
+    }
+
+    /// A bar for a terminal, while devices are being sent to: how many of how many, how fast, and how long still.
+    var bar: String? {
+        guard self.job.state == "running", let share = self.job.progress, let totals = self.job.totals,
+            let whole = self.job.estimate ?? self.job.planned, whole > 0
+        else { return nil }
+        let width = 24
+        let filled = min(width, Int(share * Double(width)))
+        let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: width - filled)
+        // Before all is laid out, the whole is a guess.
+        let about = self.job.planned == self.job.estimate ? "" : "about "
+        var words = [
+            "[\(bar)] \(Int(share * 100)) %, \(totals.targets - totals.open) of \(about)\(Self.devices(whole))"
+        ]
+        if let rate = self.job.rate { words.append("\(Int(rate.rounded())) a second") }
+        if let left = self.job.secondsLeft { words.append("\(Self.duration(left)) left") }
+        let failed = totals.failed.values.reduce(0, +)
+        if failed > 0 { words.append("\(failed) failed") }
+        return words.joined(separator: ", ")
     }
 
     /// All that is known.
@@ -40,7 +61,8 @@ struct JobText {
         add("priority", job.priority)
         add("accepted", Self.moment(job.accepted))
         add("started", job.started.map(Self.moment))
-        if !job.isFinal { add("next try", job.due.map(Self.moment)) }
+        if !job.isFinal { add(job.state == "scheduled" ? "starts" : "next try", job.due.map(Self.moment)) }
+        add("getting on", self.bar)
         add("finished", job.finished.map(Self.moment))
         if !job.isFinal { add("expires", Self.moment(job.expires)) }
         if let result = job.result {
@@ -68,6 +90,14 @@ struct JobText {
     /// Seconds are enough for people.
     static func moment(_ date: Date) -> String {
         date.iso8601.prefix(19).replacing("T", with: " ") + "Z"
+    }
+
+    private static func duration(_ seconds: Int) -> String {
+        switch seconds {
+        case ..<120: "\(seconds) s"
+        case ..<7200: "\(seconds / 60) min"
+        default: "\(seconds / 3600) h"
+        }
     }
 
     private static func failures(_ counts: Job.Counts) -> String {

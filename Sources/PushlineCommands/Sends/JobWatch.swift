@@ -20,7 +20,9 @@ struct JobWatch {
         var shown: String?
         let last = try await self.client.waitForOutcome(of: id, within: self.time) { job in
             guard !isSilent else { return }
-            let progress = JobText(job: job).progress
+            let text = JobText(job: job)
+            // The bar moves with every look: that is for a terminal alone.
+            let progress = isLive ? text.bar ?? text.progress : text.progress
             // Not everything that changes in a job is in its line.
             guard progress != shown else { return }
             shown = progress

@@ -56,6 +56,9 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: "Replaces an undelivered notification with the same key.")
     var collapse: String?
 
+    @Option(help: "When it goes out: a time as in 2026-12-24T18:00:00Z, or +30m. At once unless given.")
+    var at: String?
+
     @Option(help: "Names this send: repeating it with the same key sends nothing twice.")
     var idempotencyKey: String?
 
@@ -135,6 +138,12 @@ struct SendCommand: AsyncParsableCommand {
             priority = PushNotification.Priority(rawValue: word)
             guard priority != nil else { throw ValidationError("--priority is high or normal.") }
         }
+        let start = try self.at.map { text in
+            guard let date = Moment.ahead(text) else {
+                throw ValidationError("--at takes a time as in 2026-12-24T18:00:00Z, or +30m.")
+            }
+            return date
+        }
         return PushNotification(
             to: self.audience,
             title: self.title,
@@ -143,7 +152,8 @@ struct SendCommand: AsyncParsableCommand {
             platforms: self.platforms,
             priority: priority,
             ttl: self.ttl,
-            collapse: self.collapse
+            collapse: self.collapse,
+            at: start
         )
     }
 

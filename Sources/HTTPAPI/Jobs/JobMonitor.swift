@@ -1,0 +1,83 @@
+import NIOConcurrencyHelpers
+import PushModel
+
+/// Tells how running jobs are getting on, however often it is asked, and how fast.
+///
+/// A running job is read at most every ``lifetime``. The rate is what came in over the last seconds; on the first look, over the
+/// time since the job started.
+final class JobMonitor: Sendable {
+    /// A job as it was read, and its devices a second.
+    struct Sight: Sendable {
+        let job: Job
+        let rate: Double?
+    }
+
+    private struct Sample {
+        let at: ContinuousClock.Instant
+        /// Devices whose outcome was known.
+        let count: Int
+    }
+
+    private struct Entry {
+        var sight: Sight
+        var samples: [Sample]
+    }
+
+    private let read: @Sendable (JobID, AppID) async throws -> Job?
+    private let entries = NIOLockedValueBox<[JobID: Entry]>([:])
+
+    private static let lifetime = Duration.milliseconds(250)
+    /// Over how long the rate is taken.
+    private static let span = Duration.seconds(5)
+    private static let capacity = 1000
+
+    /// - Parameter read: Reads a job from the store.
+    init(read: @escaping @Sendable (JobID, AppID) async throws -> Job?) { self.read = read }
+
+    /// The job, at most a quarter of a second old while it runs; nil when the app has none of that id.
+    func look(at id: JobID, app: AppID) async throws -> Sight? {
+        let known = self.entries.withLockedValue { $0[id] }
+        if let known, known.sight.job.app == app, let last = known.samples.last,
+            last.at.duration(to: .now) < Self.lifetime
+        {
+            return known.sight
+        }
+        guard let job = try await self.read(id, app) else { return nil }
+        guard job.work.kind == .send, job.state == .running else {
+            self.forget(id)
+            return Sight(job: job, rate: nil)
+        }
+        return self.note(job)
+    }
+
+    /// The job was changed: the next look reads it.
+    func forget(_ id: JobID) { self.entries.withLockedValue { _ = $0.removeValue(forKey: id) } }
+
+    private func note(_ job: Job) -> Sight {
+        let now = ContinuousClock.now
+        let count = job.tallies.values.reduce(0) { $0 + $1.accounted }
+        return self.entries.withLockedValue { entries in
+            if entries.count >= Self.capacity, entries[job.id] == nil {
+                entries = entries.filter { $0.value.samples.last.map { $0.at.duration(to: now) < Self.span } ?? false }
+                if entries.count >= Self.capacity { entries.removeAll() }
+            }
+            var samples = entries[job.id]?.samples ?? []
+            samples.append(Sample(at: now, count: count))
+            // The youngest that is old enough, and all after it.
+            while samples.count > 2, samples[1].at.duration(to: now) >= Self.span { samples.removeFirst() }
+            let sight = Sight(job: job, rate: Self.rate(samples, of: job))
+            entries[job.id] = Entry(sight: sight, samples: samples)
+            return sight
+        }
+    }
+
+    private static func rate(_ samples: [Sample], of job: Job) -> Double? {
+        guard let first = samples.first, let last = samples.last else { return nil }
+        let time = first.at.duration(to: last.at)
+        if time >= Self.lifetime { return max(0, Double(last.count - first.count) / time.inSeconds) }
+        // By the wall clock, for there is no other of that time.
+        guard let started = job.started else { return nil }
+        let whole = started.duration(to: .now)
+        return whole >= Self.lifetime ? Double(last.count) / whole.inSeconds : nil
+    }
+}
