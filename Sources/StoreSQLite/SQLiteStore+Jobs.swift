@@ -62,8 +62,18 @@ extension SQLiteStore: JobStore {
 
     private func markPublished(_ jobs: [(id: JobID, epoch: Int)], lease: Duration) async throws {
         guard !jobs.isEmpty else { return }
+        // Looks before it writes: most have been taken by the time they are marked.
+        let unclaimed = try await self.read { database in
+            try jobs.filter { job in
+                try database.exists(
+                    "SELECT 1 FROM job WHERE id = ? AND planner_epoch = ? AND due IS NOT NULL",
+                    [job.id.blob, job.epoch]
+                )
+            }
+        }
+        guard !unclaimed.isEmpty else { return }
         try await self.write { context in
-            for job in jobs {
+            for job in unclaimed {
                 // A planner that took it meanwhile has given it a lease, or has given it back: that stays.
                 try context.database.run(
                     "UPDATE job SET due = max(due, ?) WHERE id = ? AND planner_epoch = ? AND due IS NOT NULL",

@@ -15,6 +15,10 @@ final class JobPublisher: Service {
     static let capacity = 4096
     private static let batch = 256
     private static let lease = Duration.seconds(60)
+    /// How long what was published is gathered before it is marked so: well before the sweeper would look at it.
+    ///
+    /// Most of it has been taken by then and needs no mark; and a commit at once would stand in the way of the workers.
+    private static let gathering = Duration.milliseconds(250)
 
     private let store: any ResultStore
     private let broker: any MessageBroker
@@ -24,6 +28,15 @@ final class JobPublisher: Service {
     private let wakeUp: AsyncStream<Void>.Continuation
     private let deadline: Duration
     private let dropped = Counter(label: "push.api.publish.dropped")
+    private let published = NIOLockedValueBox(Published())
+    private let marks: AsyncStream<Void>
+    private let markSoon: AsyncStream<Void>.Continuation
+
+    /// What is at the broker, and not marked so yet.
+    private struct Published {
+        var jobs: [JobID] = []
+        var bundles: [BundleID] = []
+    }
 
     init(store: any ResultStore, broker: any MessageBroker, deadline: Duration, logger: Logger) {
         self.store = store
@@ -31,6 +44,7 @@ final class JobPublisher: Service {
         self.deadline = deadline
         self.logger = logger
         (self.wake, self.wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (self.marks, self.markSoon) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// What is to be published.
@@ -75,14 +89,37 @@ final class JobPublisher: Service {
         let wake = self.wake
         let wakeUp = self.wakeUp
         await withTaskCancellationOrGracefulShutdownHandler {
-            for await _ in wake { await self.publishWaiting() }
-            await self.publishWaiting()
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await self.markPublished() }
+                for await _ in wake { await self.publishWaiting() }
+                await self.publishWaiting()
+                self.markSoon.finish()
+            }
         } onCancelOrGracefulShutdown: {
             wakeUp.finish()
         }
     }
 
-    /// Two batches at most are under way, so that one waits for confirms while the other is marked in the store.
+    /// Says in the store from time to time what is at the broker.
+    private func markPublished() async {
+        for await _ in self.marks {
+            // Cut short when the process ends: then what there is is marked at once.
+            try? await Task.sleep(for: Self.gathering)
+            let published = self.published.withLockedValue { published in
+                defer { published = Published() }
+                return published
+            }
+            do {
+                try await self.store.markPublished(jobs: published.jobs, lease: Self.lease)
+                try await self.store.markPublished(bundles: published.bundles, lease: Self.lease)
+            } catch {
+                // They are published once more, which does no harm (rule 1).
+                self.logger.debug("Published jobs were not marked", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    /// Two batches at most are under way, so that one is sent while the other waits for its confirms.
     private func publishWaiting() async {
         await withTaskGroup(of: Void.self) { group in
             var running = 0
@@ -123,12 +160,12 @@ final class JobPublisher: Service {
                 metadata: ["push.jobs": "\(hints.count - jobs.count - bundles.count)"]
             )
         }
-        do {
-            try await self.store.markPublished(jobs: jobs, lease: Self.lease)
-            try await self.store.markPublished(bundles: bundles, lease: Self.lease)
-        } catch {
-            // They are published once more, which does no harm (rule 1).
-            self.logger.debug("Published jobs were not marked", metadata: ["error": "\(error)"])
+        self.published.withLockedValue { published in
+            // A store that takes no marks keeps them from growing: those that are left out are published once more.
+            guard published.jobs.count + published.bundles.count < Self.capacity else { return }
+            published.jobs += jobs
+            published.bundles += bundles
         }
+        self.markSoon.yield()
     }
 }
