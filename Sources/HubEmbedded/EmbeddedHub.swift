@@ -94,9 +94,12 @@ package struct EmbeddedHub: NotificationHub {
 
     package func resume(_ batches: [DueBatch], specs: [AppID: AppSpec]) async throws {
         var messages: [(message: OutgoingMessage, key: BatchKey)] = []
+        var memories: [JobID: AudienceMemory] = [:]
         for batch in batches {
             let spec = specs[batch.app] ?? AppSpec()
-            let devices = try await self.devices(of: batch)
+            let memory = memories[batch.key.job] ?? AudienceMemory()
+            memories[batch.key.job] = memory
+            let devices = try await self.devices(of: batch, memory: memory)
             if let message = try await self.prepare(
                 batch.key,
                 devices: devices,
@@ -139,7 +142,8 @@ package struct EmbeddedHub: NotificationHub {
             pns: lane.pns,
             after: lane.after,
             through: lane.through,
-            limit: limit
+            limit: limit,
+            memory: claim.memory
         )
         let pages = AudiencePages(audience, lane: lane)
         lane.nextPage += pages.pages.count
@@ -255,7 +259,7 @@ package struct EmbeddedHub: NotificationHub {
     }
 
     /// The devices of a batch that is published again: those of its range, or those that were carried.
-    private func devices(of batch: DueBatch) async throws -> DeliverBatch.Devices {
+    private func devices(of batch: DueBatch, memory: AudienceMemory) async throws -> DeliverBatch.Devices {
         var devices = DeliverBatch.Devices()
         if batch.key.attempt == 0 {
             // All of the range, also what has joined the audience since it was planned; in pieces, as reading goes.
@@ -267,7 +271,8 @@ package struct EmbeddedHub: NotificationHub {
                     pns: batch.key.pns,
                     after: after,
                     through: batch.to,
-                    limit: DeliverBatch.maximumDevices
+                    limit: DeliverBatch.maximumDevices,
+                    memory: memory
                 )
                 devices.rows += piece.rows
                 for index in piece.rows.indices { devices.handles.append(piece.handles[index]) }
@@ -279,7 +284,8 @@ package struct EmbeddedHub: NotificationHub {
             of: batch.carried.map(\.row),
             in: batch.request.audience,
             app: batch.app,
-            pns: batch.key.pns
+            pns: batch.key.pns,
+            memory: memory
         )
         for device in batch.carried {
             devices.rows.append(device.row)
@@ -306,7 +312,8 @@ extension PlannerClaim {
             epoch: self.epoch,
             lanes: lanes,
             waiter: self.waiter,
-            claims: self.claims
+            claims: self.claims,
+            memory: self.memory
         )
     }
 }

@@ -46,6 +46,10 @@ package enum Content: Codable, Sendable, Equatable {
 /// A send as its job row keeps it.
 package struct SendRequest: Codable, Sendable, Equatable {
     package let audience: TagExpression
+    /// How many tags of which one is enough are meant beside those in ``audience``; 0 = none, that is all.
+    ///
+    /// A job tells the first of many and their number. Whoever plans it is handed all, and this is 0.
+    package let omitted: Int
     /// The services to send through; empty = all that the app has registrations of.
     package let platforms: [PNS]
     package let content: Content
@@ -57,23 +61,47 @@ package struct SendRequest: Codable, Sendable, Equatable {
 
     package init(
         audience: TagExpression,
+        omitted: Int = 0,
         platforms: [PNS] = [],
         content: Content,
         timeToLive: Duration? = nil,
         collapse: String? = nil
     ) {
         self.audience = audience
+        self.omitted = omitted
         self.platforms = platforms
         self.content = content
         self.timeToLive = timeToLive
         self.collapse = collapse
     }
 
-    private enum CodingKeys: String, CodingKey { case audience, platforms, content, ttl, collapse }
+    /// A job tells so many of the tags of which one is enough.
+    package static let toldTags = 100
+
+    /// The send as its job tells it: with the first of its audience's tags, where there are many.
+    package var abridged: SendRequest {
+        guard let tags = self.audience.alternatives, tags.count > Self.toldTags else { return self }
+        return self.with(audience: .any(Array(tags.prefix(Self.toldTags))), omitted: tags.count - Self.toldTags)
+    }
+
+    /// The same for another audience.
+    package func with(audience: TagExpression, omitted: Int = 0) -> SendRequest {
+        SendRequest(
+            audience: audience,
+            omitted: omitted,
+            platforms: self.platforms,
+            content: self.content,
+            timeToLive: self.timeToLive,
+            collapse: self.collapse
+        )
+    }
+
+    private enum CodingKeys: String, CodingKey { case audience, omitted, platforms, content, ttl, collapse }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.audience = try container.decode(TagExpression.self, forKey: .audience)
+        self.omitted = try container.decodeIfPresent(Int.self, forKey: .omitted) ?? 0
         self.platforms = try container.decodeIfPresent([PNS].self, forKey: .platforms) ?? []
         self.content = try container.decode(Content.self, forKey: .content)
         self.timeToLive = try container.decodeIfPresent(Int64.self, forKey: .ttl).map { .seconds($0) }
@@ -83,6 +111,7 @@ package struct SendRequest: Codable, Sendable, Equatable {
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(self.audience, forKey: .audience)
+        if self.omitted > 0 { try container.encode(self.omitted, forKey: .omitted) }
         try container.encode(self.platforms, forKey: .platforms)
         try container.encode(self.content, forKey: .content)
         try container.encodeIfPresent(self.timeToLive?.components.seconds, forKey: .ttl)

@@ -50,6 +50,17 @@ package struct TagExpression: Hashable, Sendable {
         return builder.expression
     }
 
+    /// The registrations that have one of these tags; one at least must be given, and what is given twice counts once.
+    package static func any(_ tags: [Tag]) -> TagExpression {
+        var expression = TagExpression()
+        var known = Set<Tag>(minimumCapacity: tags.count)
+        expression.tags = tags.filter { known.insert($0).inserted }
+        precondition(!expression.tags.isEmpty, "an expression names a tag")
+        expression.steps = expression.tags.indices.map { .tag($0) }
+        if expression.tags.count > 1 { expression.steps.append(.any(expression.tags.count)) }
+        return expression
+    }
+
     /// The tags of which one is enough; nil where the expression is not as simple as that.
     package var alternatives: [Tag]? {
         guard self.steps.count > 1 else { return self.tags }

@@ -61,8 +61,10 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let at: Date?
     /// When the next try is due, or a scheduled send starts.
     public let due: Date?
-    /// The tags of which one is enough, where a send is for such.
+    /// The tags of which one is enough, where a send is for such; of many the first 100.
     public let to: [String]?
+    /// How many tags those are, where not all are in ``to``.
+    public let toCount: Int?
     /// The tag expression that another send is for; a long one is cut.
     public let expression: String?
     /// The services that a send was limited to.

@@ -27,6 +27,8 @@ public struct PushNotification: Sendable, Equatable, Encodable {
     public enum Audience: Sendable, Equatable, Encodable {
         /// All devices of that user.
         case user(String)
+        /// All devices of these users; 1 to 20,000.
+        case users([String])
         /// All devices that have that tag.
         case tag(String)
         /// All devices that have one of these tags; 1 to 20.
@@ -34,13 +36,14 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         /// All devices whose tags fulfil an expression of `!`, `&&`, `||` and parentheses, such as `beta && !muted`.
         case matching(String)
 
-        private enum CodingKeys: String, CodingKey { case user, tag, tags }
+        private enum CodingKeys: String, CodingKey { case user, users, tag, tags }
 
         /// Writes the API's form, such as `{"user":"ann"}`.
         public func encode(to encoder: any Encoder) throws {
             var container = encoder.container(keyedBy: CodingKeys.self)
             switch self {
             case .user(let name): try container.encode(name, forKey: .user)
+            case .users(let names): try container.encode(names, forKey: .users)
             case .tag(let tag): try container.encode(tag, forKey: .tag)
             case .tags(let tags): try container.encode(tags, forKey: .tags)
             case .matching(let expression): try container.encode(expression, forKey: .tags)

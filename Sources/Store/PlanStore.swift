@@ -28,13 +28,16 @@ package protocol PlanStore: Sendable {
     /// A page may end before its limit and before `through`, even without a row: an audience that is thin in a wide range is
     /// read in pieces of bounded cost. The end is where ``AudiencePage/scannedThrough`` says, never where rows are fewer than
     /// `limit`; each call with `after < through` and `limit > 0` comes at least one row further.
+    ///
+    /// What the memory holds may be used again for a few seconds: it belongs to one planner of one job.
     func audience(
         of expression: TagExpression,
         app: AppID,
         pns: PNS,
         after: Int64,
         through: Int64,
-        limit: Int
+        limit: Int,
+        memory: AudienceMemory?
     ) async throws -> AudiencePage
 
     /// How many registrations of the audience have rows in `(after, through]`; in slices of bounded cost, as pages are.
@@ -53,7 +56,8 @@ package protocol PlanStore: Sendable {
         of rows: [Int64],
         in expression: TagExpression,
         app: AppID,
-        pns: PNS
+        pns: PNS,
+        memory: AudienceMemory?
     ) async throws -> [Int64: Handle]
 
     /// Writes batches as rows and moves the lane's cursor, in one transaction, only where the claim is the latest; when all
@@ -86,6 +90,38 @@ package protocol PlanStore: Sendable {
     func dueBatches(limit: Int) async throws -> [DueBatch]
 }
 
+extension PlanStore {
+    /// See ``audience(of:app:pns:after:through:limit:memory:)``; for a single look.
+    package func audience(
+        of expression: TagExpression,
+        app: AppID,
+        pns: PNS,
+        after: Int64,
+        through: Int64,
+        limit: Int
+    ) async throws -> AudiencePage {
+        try await self.audience(
+            of: expression,
+            app: app,
+            pns: pns,
+            after: after,
+            through: through,
+            limit: limit,
+            memory: nil
+        )
+    }
+
+    /// See ``handles(of:in:app:pns:memory:)``; for a single look.
+    package func handles(
+        of rows: [Int64],
+        in expression: TagExpression,
+        app: AppID,
+        pns: PNS
+    ) async throws -> [Int64: Handle] {
+        try await self.handles(of: rows, in: expression, app: app, pns: pns, memory: nil)
+    }
+}
+
 /// The right to plan a job, until someone claims it later.
 package struct PlannerClaim: Sendable {
     package let job: Job
@@ -97,14 +133,24 @@ package struct PlannerClaim: Sendable {
     package let waiter: String?
     /// How often it was claimed, this time included, since its planning last came anywhere.
     package let claims: Int
+    package let memory: AudienceMemory
 
-    package init(job: Job, request: SendRequest, epoch: Int, lanes: [PlanLane], waiter: String?, claims: Int) {
+    package init(
+        job: Job,
+        request: SendRequest,
+        epoch: Int,
+        lanes: [PlanLane],
+        waiter: String?,
+        claims: Int,
+        memory: AudienceMemory = AudienceMemory()
+    ) {
         self.job = job
         self.request = request
         self.epoch = epoch
         self.lanes = lanes
         self.waiter = waiter
         self.claims = claims
+        self.memory = memory
     }
 }
 
@@ -228,5 +274,18 @@ package struct DueBatch: Sendable {
         self.to = to
         self.carried = carried
         self.overdue = overdue
+    }
+    /// The same batch of a send that is told otherwise.
+    package func with(request: SendRequest) -> DueBatch {
+        DueBatch(
+            key: self.key,
+            app: self.app,
+            job: self.job,
+            request: request,
+            from: self.from,
+            to: self.to,
+            carried: self.carried,
+            overdue: self.overdue
+        )
     }
 }

@@ -95,7 +95,7 @@ enum StoredJSON {
     }
 
     /// A job's work, by the short way where there is one.
-    static func text(work: Job.Work) throws -> String { try StoredSend.text(work) ?? self.text(work) }
+    static func text(work: Job.Work) throws -> String { try StoredSend.text(work) ?? self.text(work.abridged) }
 
     static func work(from text: String) throws -> Job.Work {
         if let send = StoredSend.read(Array(text.utf8)) { return .send(send) }

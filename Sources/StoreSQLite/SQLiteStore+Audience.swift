@@ -3,17 +3,21 @@ package import PushModel
 package import Store
 
 extension SQLiteStore {
-    /// See ``PlanStore/audience(of:app:pns:after:through:limit:)``.
+    /// See ``PlanStore/audience(of:app:pns:after:through:limit:memory:)``.
     package func audience(
         of expression: TagExpression,
         app: AppID,
         pns: PNS,
         after: Int64,
         through: Int64,
-        limit: Int
+        limit: Int,
+        memory: AudienceMemory?
     ) async throws -> AudiencePage {
         let end = AudiencePage(scannedThrough: max(after, through))
         guard limit > 0, after < through else { return end }
+        if let many = ManyTags(expression, app: app, store: self, memory: memory) {
+            return try await many.page(pns: pns, after: after, through: through, limit: limit)
+        }
         let pace = self.configuration.audiencePace
         return try await self.evaluate(expression, app: app) { database, terms in
             guard let terms else { return end }
@@ -42,6 +46,9 @@ extension SQLiteStore {
     ) async throws -> AudienceCount {
         let end = AudienceCount(count: 0, scannedThrough: max(after, through))
         guard after < through else { return end }
+        if let many = ManyTags(expression, app: app, store: self, memory: nil) {
+            return try await many.count(pns: pns, after: after, through: through)
+        }
         let pace = self.configuration.audiencePace
         return try await self.evaluate(expression, app: app) { database, terms in
             guard let terms else { return end }
@@ -56,13 +63,17 @@ extension SQLiteStore {
         }
     }
 
-    /// See ``PlanStore/handles(of:in:app:pns:)``.
+    /// See ``PlanStore/handles(of:in:app:pns:memory:)``.
     package func handles(
         of rows: [Int64],
         in expression: TagExpression,
         app: AppID,
-        pns: PNS
+        pns: PNS,
+        memory: AudienceMemory?
     ) async throws -> [Int64: Handle] {
+        if let many = ManyTags(expression, app: app, store: self, memory: memory) {
+            return try await many.handles(of: rows, pns: pns)
+        }
         let pace = self.configuration.audiencePace
         return try await self.evaluate(expression, app: app) { database, terms in
             guard let terms else { return [:] }
@@ -119,8 +130,13 @@ extension Database {
     /// The numbers of those tags; nil for one that no registration has had.
     func numbers(of tags: some Sequence<Tag>, app: AppID) throws -> [Int64?] {
         guard let number = try self.number(of: app) else { return tags.map { _ in nil } }
+        let statement = try RawStatement("SELECT number FROM tag WHERE app = ?1 AND name = ?2", in: self)
+        defer { statement.reset() }
+        try statement.bind(number, at: 1)
         return try tags.map { tag in
-            try self.first("SELECT number FROM tag WHERE app = ? AND name = ?", [number, tag.name]) { $0[0] as Int64 }
+            statement.reset()
+            try statement.bind(tag.name, at: 2)
+            return try statement.step() ? statement.integer(0) : nil
         }
     }
 }

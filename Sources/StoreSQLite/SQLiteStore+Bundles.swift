@@ -227,6 +227,7 @@ private struct JobInserter {
         try self.job.bind(job.startsAt?.milliseconds, at: 15)
         try self.job.run()
         let sequence = database.lastInsertedRowID
+        try database.insertAudience(of: job.work, job: sequence)
         if let key = job.idempotency {
             try self.idempotency.bind(self.app, at: 1)
             try self.idempotency.bind(key.caller, at: 2)

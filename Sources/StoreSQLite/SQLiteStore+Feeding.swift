@@ -31,7 +31,7 @@ extension SQLiteStore {
     package func dueBatches(limit: Int) async throws -> [DueBatch] {
         let feeding = self.feeding
         let logger = self.logger
-        return try await self.read { database in
+        let found = try await self.read { database in
             var jobs: [Int64: (job: Job, request: SendRequest)] = [:]
             var found: [DueBatch] = []
             for priority in Priority.allCases.sorted() where found.count < limit {
@@ -52,6 +52,26 @@ extension SQLiteStore {
             }
             return found
         }
+        return try await self.whole(found)
+    }
+
+    /// So many audiences of many tags are taken up at a time; what is due of others comes the next time.
+    private static let audiencesATime = 4
+
+    /// The batches with all of their sends' audiences.
+    private func whole(_ batches: [DueBatch]) async throws -> [DueBatch] {
+        guard batches.contains(where: { $0.request.omitted > 0 }) else { return batches }
+        var requests: [Int64: SendRequest] = [:]
+        var whole: [DueBatch] = []
+        for batch in batches {
+            let job = batch.job.sequence
+            if batch.request.omitted > 0, requests[job] == nil {
+                guard requests.count < Self.audiencesATime else { continue }
+                requests[job] = try await self.whole(batch.request, job: job)
+            }
+            whole.append(requests[job].map(batch.with) ?? batch)
+        }
+        return whole
     }
 
     fileprivate var feeding: Feeding { Feeding(clock: self.clock, window: self.configuration.window) }

@@ -202,14 +202,16 @@ extension WriteContext {
                 job.traceparent, self.wall.milliseconds, job.startsAt?.milliseconds,
             ]
         )
+        let sequence = self.database.lastInsertedRowID
+        try self.database.insertAudience(of: job.work, job: sequence)
         return Job(
             id: job.id,
-            sequence: self.database.lastInsertedRowID,
+            sequence: sequence,
             app: job.app,
             user: job.user,
             key: job.key,
             priority: job.priority,
-            work: job.work,
+            work: job.work.abridged,
             state: state,
             hubState: nil,
             result: nil,

@@ -4,7 +4,7 @@ package import Store
 
 extension SQLiteStore: PlanStore {
     package func claim(_ job: JobID, lease: Duration) async throws -> PlannerClaim? {
-        try await self.write { context in
+        let claim = try await self.write { context -> PlannerClaim? in
             let database = context.database
             let claimed = try database.change(
                 """
@@ -30,6 +30,15 @@ extension SQLiteStore: PlanStore {
                 claims: row.claims
             )
         }
+        guard let claim, claim.request.omitted > 0 else { return claim }
+        return PlannerClaim(
+            job: claim.job,
+            request: try await self.whole(claim.request, job: claim.job.sequence),
+            epoch: claim.epoch,
+            lanes: claim.lanes,
+            waiter: claim.waiter,
+            claims: claim.claims
+        )
     }
 
     package func extend(_ claim: PlannerClaim, lease: Duration) async throws -> Bool {

@@ -14,6 +14,7 @@ enum Schema {
         migrator.registerMigration("6 audiences without a tag") { try $0.execute(sql: self.audiences) }
         migrator.registerMigration("7 feeding and schedule") { try $0.execute(sql: self.feeding) }
         migrator.registerMigration("8 bundles and parcels") { try $0.execute(sql: self.bundles) }
+        migrator.registerMigration("9 audiences of many tags") { try $0.execute(sql: self.manyTags) }
         return migrator
     }
 
@@ -341,5 +342,10 @@ enum Schema {
         CREATE INDEX parcel_due ON parcel(due);
         CREATE INDEX parcel_window ON parcel(app, pns, priority, devices);
         ALTER TABLE batch ADD COLUMN parcel INTEGER;
+        """
+
+    private static let manyTags = """
+        -- All tags of a send for which one of many is enough, a line each; its job's work tells the first alone.
+        CREATE TABLE audience(job INTEGER PRIMARY KEY REFERENCES job, tags TEXT NOT NULL) STRICT;
         """
 }

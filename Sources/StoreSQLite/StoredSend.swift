@@ -6,7 +6,8 @@ import PushModel
 enum StoredSend {
     /// The JSON text, or nil where the work is of another kind.
     static func text(_ work: Job.Work) -> String? {
-        guard case .send(let send) = work, let tag = send.audience.onlyTag, case .message(let message) = send.content
+        guard case .send(let send) = work, let tag = send.audience.onlyTag, send.omitted == 0,
+            case .message(let message) = send.content
         else { return nil }
         if let ttl = send.timeToLive, ttl.components.attoseconds != 0 { return nil }
         var text: [UInt8] = []

@@ -14,12 +14,17 @@ import Testing
     func aBodyThatIsTooLargeIsRefused(setup: TestingSetup) async throws {
         var options = Harness.Options()
         options.setup = setup
-        options.configuration.maximumBodySize = 1000
+        options.configuration.maximumBodySize = 500
+        options.configuration.maximumSendSize = 1000
         options.configuration.maximumContentSize = 2000
         try await Harness.run(options) { api async throws in
             let large = try await api.call(.post, "/api/sends", body: String(repeating: " ", count: 1001))
             #expect(large.status == 413)
             #expect(try await api.call(.post, "/api/sends", body: String(repeating: " ", count: 1000)).status == 400)
+            let notification = "/api/notifications?pns=apns&to_tag=bob"
+            let long = String(repeating: " ", count: 501)
+            #expect(try await api.call(.post, notification, body: long).status == 413)
+            #expect(try await api.call(.post, "/api/sends/count", body: long + long).status == 413)
             #expect(try await api.call(.post, "/api/contents", body: String(repeating: "x", count: 2000)).status == 201)
             #expect(try await api.call(.post, "/api/contents", body: String(repeating: "x", count: 2001)).status == 413)
             #expect(try await api.call(.post, "/api/contents", body: "").status == 400)

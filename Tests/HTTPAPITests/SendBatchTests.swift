@@ -102,7 +102,7 @@ import Testing
 
     @Test func limitsAreKept() async throws {
         try await Harness.run { api async throws in
-            let long = Self.line("bob", String(repeating: "x", count: SendBatchRoute.maximumLine))
+            let long = Self.line("bob", String(repeating: "x", count: APIConfiguration().maximumSendSize))
             let body = [long, Self.line("bob"), long].joined(separator: "\n")
             let lines = try Self.lines(try await api.call(.post, "/api/sends/batch", body: body))
             #expect((1...3).map { lines[$0]?["status"]?.number } == [413, 202, 413])

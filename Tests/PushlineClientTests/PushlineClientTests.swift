@@ -21,7 +21,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (PushNotification.Audience.tag("a"), #"{"tag":"a"}"#), (.tags(["a", "b"]), #"{"tags":["a","b"]}"#),
+        (PushNotification.Audience.tag("a"), #"{"tag":"a"}"#), (.users(["ann", "bob"]), #"{"users":["ann","bob"]}"#),
+        (.tags(["a", "b"]), #"{"tags":["a","b"]}"#),
         (.matching("a && !b"), #"{"tags":"a && !b"}"#),
     ])
     func audiences(audience: PushNotification.Audience, text: String) throws {

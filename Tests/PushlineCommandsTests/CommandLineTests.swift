@@ -23,6 +23,8 @@ import Testing
         ["accounts", "list", "--json"],
         ["accounts", "disable", "ann"], ["keys", "create", "k", "--role", "sender"], ["keys", "list"],
         ["keys", "revoke", "k"], ["send", "--user", "ann", "hello"],
+        ["send", "--user", "ann", "--user", "bob", "hello"], ["send", "--users", "-", "hello"],
+        ["send", "--users", "names.txt", "--count"],
         ["send", "--tag", "a", "--tag", "b", "--data", "k=v=w"],
         ["send", "--user", "ann", "--title", "T", "--watch", "--priority", "high", "--ttl", "0"],
         ["send", "--batch", "-"], ["send", "--batch", "sends.ndjson", "--idempotency-key", "k", "--json"],
@@ -38,6 +40,8 @@ import Testing
 
     @Test(arguments: [
         ["bogus"], ["send"], ["send", "--user", "ann"], ["send", "hello"], ["send", "--user", "a", "--tag", "b", "x"],
+        ["send", "--user", "a", "--users", "f", "x"], ["send", "--batch", "f", "--users", "f"],
+        ["send", "--users", "f"],
         ["send", "--user", "a", "--data", "novalue"], ["send", "--user", "a", "--data", "=v"],
         ["send", "--user", "a", "--data", "k=1", "--data", "k=2"],
         ["send", "--user", "a", "x", "--priority", "urgent"], ["send", "--batch", "f", "x"],
@@ -73,14 +77,37 @@ import Testing
             platforms: [.apns],
             ttl: 5
         )
-        #expect(try command.notification() == expected)
+        #expect(try command.notification(to: command.audience()) == expected)
     }
 
     @Test func anExpressionOfASend() throws {
         let command = try SendCommand.parse(["--tags", "a && !b", "text"])
-        #expect(try command.notification().to == .matching("a && !b"))
+        #expect(try command.audience() == .matching("a && !b"))
         // Counting needs nothing to say.
         #expect(try SendCommand.parse(["--tags", "!a", "--count"]).count)
+    }
+
+    @Test func usersOfASend() throws {
+        #expect(try SendCommand.parse(["--user", "ann", "x"]).audience() == .user("ann"))
+        #expect(try SendCommand.parse(["--user", "ann", "--user", "bob", "x"]).audience() == .users(["ann", "bob"]))
+        let pipe = Pipe()
+        try pipe.fileHandleForWriting.write(contentsOf: Data("ann\r\n\n  bob \nann\neve".utf8))
+        try pipe.fileHandleForWriting.close()
+        let piped = try SendCommand.parse(["--users", "-", "x"]).audience(standardInput: pipe.fileHandleForReading)
+        #expect(piped == .users(["ann", "bob", "eve"]))
+        let path = FileManager.default.temporaryDirectory.appending(path: "names-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try Data("ann\n".utf8).write(to: URL(filePath: path))
+        #expect(try SendCommand.parse(["--users", path, "x"]).audience() == .users(["ann"]))
+        #expect(throws: CommandFailure.self) { try SendCommand.parse(["--users", path + "-none", "x"]).audience() }
+    }
+
+    @Test func tooManyUsersAreRefusedBeforeTheCall() throws {
+        func list(_ count: Int) -> Data { Data((0..<count).map { "user\($0)\n" }.joined().utf8) }
+        #expect(try UserList.names(in: list(20_000)).count == 20_000)
+        #expect(throws: CommandFailure.self) { try UserList.names(in: list(20_001)) }
+        #expect(throws: CommandFailure.self) { try UserList.names(in: Data(" \n\n".utf8)) }
+        #expect(throws: CommandFailure.self) { try UserList.names(in: Data([0xFF, 0x0A])) }
     }
 
     @Test func serverOfTheEnvironment() throws {

@@ -47,6 +47,14 @@ import Testing
         return try decoder.decode(Job.self, from: Data(text.utf8))
     }
 
+    @Test func ofManyUsersAFewAreShown() throws {
+        let names = (0..<100).map { #""username:u\#($0)""# }.joined(separator: ",")
+        let job = try self.job(#""state":"running","isFinal":false,"to":[\#(names)],"toCount":20000"#)
+        #expect(JobText(job: job).lines.contains { $0.contains("username:u4 or 19995 others") })
+        let few = try self.job(#""state":"running","isFinal":false,"to":["a","b"]"#)
+        #expect(JobText(job: few).lines.contains { $0.hasSuffix("a or b") })
+    }
+
     static let counts = #"{"targets":4,"accepted":2,"failed":{"unregistered":1},"expired":0,"cancelled":0,"open":1}"#
 
     @Test func progress() throws {

@@ -324,7 +324,7 @@ struct StoredSendTests {
         let send = SendRequest(audience: .tag(try Tag("a")), content: .message(message))
         #expect(
             Mirror(reflecting: send).children.map(\.label) == [
-                "audience", "platforms", "content", "timeToLive", "collapse",
+                "audience", "omitted", "platforms", "content", "timeToLive", "collapse",
             ]
         )
         #expect(Mirror(reflecting: message).children.map(\.label) == ["title", "body", "data"])

@@ -35,6 +35,21 @@ struct QueryPlanTests {
             plan: ["SEARCH registration_tag USING PRIMARY KEY (tag=? AND pns=? AND row>?)"]
         ),
         Pinned(
+            sql: RowSearch.sql,
+            plan: ["SEARCH registration_tag USING PRIMARY KEY (tag=? AND pns=? AND row>? AND row<?)"]
+        ),
+        Pinned(
+            sql: Database.liveWithTags,
+            plan: [
+                "SEARCH t USING COVERING INDEX registration_tag_row (row=?)",
+                "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)",
+            ]
+        ),
+        Pinned(
+            sql: Database.audienceTags,
+            plan: ["SEARCH audience USING INTEGER PRIMARY KEY (rowid=?)"]
+        ),
+        Pinned(
             sql: RowWalker.spanned,
             plan: ["SEARCH registration_tag USING PRIMARY KEY (tag=? AND pns=? AND row>?)"]
         ),
@@ -179,6 +194,10 @@ struct QueryPlanTests {
         let expression = try TagExpression(parsing: "t && username:bob || !t")
         _ = try await store.audience(of: expression, app: .default, pns: .apns, after: 0, through: 9, limit: 9)
         _ = try await store.count(of: expression, app: .default, pns: .apns, after: 0, through: .max)
+        let many = TagExpression.any(try (0..<150).map { try Tag("username:u\($0)") } + [Tag("t")])
+        _ = try await scenario.plan(scenario.accept(scenario.send(to: many)))
+        _ = try await store.count(of: many, app: .default, pns: .apns, after: 0, through: .max)
+        _ = try await store.handles(of: [1], in: many, app: .default, pns: .apns)
         _ = try await store.prune(limit: 5)
         for state in Job.State.allCases {
             _ = try await store.jobs(

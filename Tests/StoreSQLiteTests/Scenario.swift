@@ -16,6 +16,7 @@ final class TemporaryStore: Sendable {
         maximumBacklog: Int? = nil,
         patience: Duration = .seconds(5),
         window: FeedWindow = FeedWindow(),
+        pace: SQLiteStore.AudiencePace = SQLiteStore.AudiencePace(),
         time: TestTime = TestTime()
     ) throws {
         self.folder = FileManager.default.temporaryDirectory.appendingPathComponent("pushline-\(UUID().uuidString)")
@@ -27,6 +28,7 @@ final class TemporaryStore: Sendable {
             patience: patience
         )
         configuration.window = window
+        configuration.audiencePace = pace
         self.store = try SQLiteStore(configuration: configuration, source: time)
     }
 

@@ -44,8 +44,11 @@ struct JobText {
         switch job.work {
         case .register: add("result", job.result.map(Self.result))
         case .send(let send):
-            if let tags = send.audience.alternatives, tags.count <= Self.maximumTags {
-                add("to", .strings(tags.map(\.name)))
+            if let tags = send.audience.alternatives {
+                let told = tags.prefix(SendRequest.toldTags)
+                add("to", .strings(told.map(\.name)))
+                let count = tags.count + send.omitted
+                add("toCount", count > told.count ? .integer(count) : nil)
             } else {
                 add("expression", .string(Self.expression(send.audience)))
             }
@@ -55,8 +58,7 @@ struct JobText {
         return .object(members)
     }
 
-    /// So many tags are shown one by one, and so much of an expression.
-    private static let maximumTags = 100
+    /// So much of an expression is shown.
     private static let maximumExpression = 1000
 
     private static func expression(_ expression: TagExpression) -> String {

@@ -9,8 +9,8 @@ import Store
 struct SendBatchRoute: Sendable {
     /// The most lines of one request.
     static let maximumLines = 10_000
-    /// The most bytes of a line: ten times what any push service takes.
-    static let maximumLine = 64 << 10
+    /// Longer lines are taken one by one, and not many at a time: ten times what any push service takes.
+    static let usualLine = 64 << 10
     /// The most bytes of a request.
     static let maximumSize = 64 << 20
     /// So many uploads are read at a time, for each keeps its answers until it is read.
@@ -18,6 +18,7 @@ struct SendBatchRoute: Sendable {
 
     let context: RouteContext
     private let places = Places(Self.together)
+    private let longLines = Places(4)
 
     init(context: RouteContext) { self.context = context }
 
@@ -33,7 +34,7 @@ struct SendBatchRoute: Sendable {
         }
         defer { withExtendedLifetime(place) {} }
         // Nothing is answered before all is read: who writes all before reading would wait for us, and we for them.
-        let upload = try SendUpload(request: request, context: self.context)
+        let upload = try SendUpload(request: request, context: self.context, longLines: self.longLines)
         let configuration = self.context.configuration
         let watch = StallWatch(idle: configuration.requestTime, total: configuration.bulkTime)
         do {
@@ -63,6 +64,7 @@ private final class SendUpload: Sendable {
     private let caller: Caller
     private let key: String?
     private let traceparent: String?
+    private let longLines: Places
     private let state = NIOLockedValueBox(State())
 
     private struct State {
@@ -81,9 +83,10 @@ private final class SendUpload: Sendable {
         let job: NewJob
     }
 
-    init(request: APIRequest, context: RouteContext) throws {
+    init(request: APIRequest, context: RouteContext, longLines: Places) throws {
         self.request = request
         self.context = context
+        self.longLines = longLines
         self.jobs = SendJobs(context: context)
         self.caller = try request.caller
         self.key = try request.idempotencyKey
@@ -104,7 +107,7 @@ private final class SendUpload: Sendable {
 
     /// Reads the body to its end, or to where no more of it is taken.
     func read(_ watch: StallWatch) async {
-        var splitter = LineSplitter(limit: SendBatchRoute.maximumLine)
+        var splitter = LineSplitter(limit: self.context.configuration.maximumSendSize)
         var candidates: [Candidate] = []
         var size = 0
         do {
@@ -149,8 +152,15 @@ private final class SendUpload: Sendable {
             return false
         }
         self.state.withLockedValue { $0.line = number }
-        if let candidate = self.candidate(line) { candidates.append(candidate) }
-        if candidates.count == SendBundle.maximumJobs { await self.accept(&candidates) }
+        let isLong = (line.bytes?.count ?? 0) > SendBatchRoute.usualLine
+        let place = isLong ? self.longLines.take() : nil
+        defer { withExtendedLifetime(place) {} }
+        if isLong, place == nil {
+            self.refuse(number, 503, "too many long lines are being read; \(Self.hint)")
+        } else if let candidate = self.candidate(line) {
+            candidates.append(candidate)
+        }
+        if isLong || candidates.count == SendBundle.maximumJobs { await self.accept(&candidates) }
         return true
     }
 
@@ -158,7 +168,8 @@ private final class SendUpload: Sendable {
     private func candidate(_ line: LineSplitter.Line) -> Candidate? {
         let number = line.number
         guard let bytes = line.bytes else {
-            self.refuse(number, 413, "a line has at most \(SendBatchRoute.maximumLine) bytes")
+            let limit = self.context.configuration.maximumSendSize
+            self.refuse(number, 413, "a line has at most \(limit) bytes")
             return nil
         }
         guard !line.isBlank else { return nil }

@@ -8,6 +8,8 @@ import Store
 struct SendRoutes: Sendable {
     /// The most tags that a send may name, as at an Azure hub.
     static let maximumTags = 20
+    /// The most users that a send may name.
+    static let maximumUsers = 20_000
     /// The longest that a push service keeps a notification: 28 days.
     static let maximumTimeToLive = 2_419_200
 
@@ -24,8 +26,8 @@ struct SendRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/api/sends", body: .limited, handler: self.send),
-            Route(.post, "/api/sends/count", body: .limited, handler: self.count),
+            Route(.post, "/api/sends", body: .send, handler: self.send),
+            Route(.post, "/api/sends/count", body: .send, handler: self.count),
         ]
     }
 
@@ -85,7 +87,7 @@ struct SendRoutes: Sendable {
     private static func authorize(_ target: SendTarget, caller: Caller) throws {
         guard caller.role == .user, !target.isToUser else { return }
         throw Problem.forbidden(
-            "a user may send to a user (to.user); sending to tags takes the role sender or operator"
+            "a user may send to users (to.user, to.users); sending to tags takes the role sender or operator"
         )
     }
 }
@@ -98,23 +100,24 @@ struct SendTarget {
 
     init(_ body: StrictMembers) throws {
         guard let to = body["to"] else {
-            throw body.fault("to", "is needed: {\"user\": …}, {\"tag\": …} or {\"tags\": …}")
+            throw body.fault("to", "is needed: {\"user\": …}, {\"users\": …}, {\"tag\": …} or {\"tags\": …}")
         }
         (self.audience, self.isToUser) = try Self.audience(to)
         self.platforms = try Self.platforms(body)
     }
 
     private static func audience(_ value: JSONValue) throws -> (TagExpression, isToUser: Bool) {
-        let to = try StrictMembers(value, path: "to", known: ["user", "tag", "tags"])
-        let named = ["user", "tag", "tags"].filter { to[$0] != nil }
+        let to = try StrictMembers(value, path: "to", known: ["user", "users", "tag", "tags"])
+        let named = ["user", "users", "tag", "tags"].filter { to[$0] != nil }
         guard named.count == 1 else {
-            throw Problem.invalid("to", "must have exactly one of user, tag and tags")
+            throw Problem.invalid("to", "must have exactly one of user, users, tag and tags")
         }
         if let user = try to.string("user") {
             do { return (.tag(Tag(user: try UserName(user))), true) } catch {
                 throw Problem.invalid([error.named("to.user")])
             }
         }
+        if let names = try to.array("users") { return (.any(try Self.users(names, of: to)), true) }
         if let tag = try to.string("tag") { return (.tag(try Self.tag(tag, member: "to.tag")), false) }
         if case .string(let text)? = to["tags"] {
             do { return (try TagExpression(parsing: text), false) } catch {
@@ -134,6 +137,27 @@ struct SendTarget {
             return TagExpression.tag(try Self.tag(text, member: "to.tags[\(index)]"))
         }
         return (.any(tags), false)
+    }
+
+    /// The tags of users; of wrong names the first few are told.
+    private static func users(_ names: [JSONValue], of to: StrictMembers) throws -> [Tag] {
+        guard (1...SendRoutes.maximumUsers).contains(names.count) else {
+            throw to.fault("users", "must have 1 to \(SendRoutes.maximumUsers) names")
+        }
+        var tags: [Tag] = []
+        tags.reserveCapacity(names.count)
+        var faults: [InvalidValue] = []
+        for (index, value) in names.enumerated() {
+            let member = "to.users[\(index)]"
+            guard case .string(let name) = value else {
+                faults.append(InvalidValue(member: member, "must be a string, not \(value.kind)"))
+                continue
+            }
+            do { tags.append(Tag(user: try UserName(name))) } catch { faults.append(error.named(member)) }
+            if faults.count == 10 { break }
+        }
+        guard faults.isEmpty else { throw Problem.invalid(faults) }
+        return tags
     }
 
     private static func tag(_ text: String, member: String) throws -> Tag {

@@ -84,6 +84,7 @@ package struct APIResponder: HTTPResponder {
             }
         }
         let body = try await self.body.read(request, kind: match.route.body)
+        defer { withExtendedLifetime(body.place) {} }
         let parsed = APIRequest(
             head: request.head,
             path: request.uri.path,
@@ -91,7 +92,7 @@ package struct APIResponder: HTTPResponder {
             template: match.template,
             parameters: match.parameters,
             query: QueryParameters(request.uri.query),
-            body: body,
+            body: body.bytes,
             stream: request.body,
             app: app,
             spec: spec,

@@ -15,6 +15,8 @@ struct Route: Sendable {
     enum Body: Sendable {
         case none
         case limited
+        /// Up to what a send to many users takes.
+        case send
         /// Up to the limit for uploads.
         case upload
         /// Nothing is read: the handler takes it as it comes, and bounds it.

@@ -56,7 +56,7 @@ struct JobText {
         add("reason", job.reason)
         add("app", job.app)
         add("asked by", job.user.map { "user \($0)" } ?? job.key.map { "key \($0)" })
-        add("to", job.to?.joined(separator: " or ") ?? job.expression)
+        add("to", self.audience)
         add("platforms", job.platforms?.map(\.rawValue).joined(separator: ", "))
         add("priority", job.priority)
         add("accepted", Self.moment(job.accepted))
@@ -69,6 +69,15 @@ struct JobText {
             add("result", [result.status, result.registration, result.reason].compactMap { $0 }.joined(separator: " "))
         }
         return facts.lines + self.countLines
+    }
+
+    /// Of many tags a few and their number.
+    private var audience: String? {
+        guard let tags = self.job.to, let count = self.job.toCount else {
+            return self.job.to?.joined(separator: " or ") ?? self.job.expression
+        }
+        let told = tags.prefix(5)
+        return told.joined(separator: " or ") + " or \(count - told.count) others"
     }
 
     private var countLines: [String] {

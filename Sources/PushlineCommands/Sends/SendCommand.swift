@@ -6,9 +6,10 @@ import PushlineClient
 struct SendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send",
-        abstract: "Send a notification to a user, or to the devices with a tag.",
+        abstract: "Send a notification to users, or to the devices with a tag.",
         discussion: """
             Examples: pushline send --user ann --title Hello "It works" --watch
+                      pushline send --users names.txt --title News "Come and see"
                       pushline send --tags 'beta && (ios || android) && !muted' --count
 
             Many at once: pushline send --batch sends.ndjson, a line of JSON for each as POST /api/sends takes it; - reads
@@ -26,8 +27,16 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Send what the lines of this file say, each on its own.", valueName: "file"))
     var batch: String?
 
-    @Option(help: "Send to all devices of this user.")
-    var user: String?
+    @Option(help: "Send to all devices of this user; may be repeated.")
+    var user: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Send to all devices of the users in this file, a name a line, at most 20,000; - reads standard input.",
+            valueName: "file"
+        )
+    )
+    var users: String?
 
     @Option(help: "Send to the devices with this tag; several mean any of them.")
     var tag: [String] = []
@@ -70,20 +79,20 @@ struct SendCommand: AsyncParsableCommand {
 
     func validate() throws {
         if self.batch != nil {
-            let others: [Any?] = [self.body, self.user, self.title, self.priority, self.ttl, self.collapse]
-            guard others.allSatisfy({ $0 == nil }), self.tag.isEmpty, self.tags == nil, !self.count, self.data.isEmpty,
-                self.platform.isEmpty,
-                !self.watch
+            let others: [Any?] = [self.body, self.users, self.title, self.priority, self.ttl, self.collapse]
+            guard others.allSatisfy({ $0 == nil }), self.user.isEmpty, self.tag.isEmpty, self.tags == nil, !self.count,
+                self.data.isEmpty, self.platform.isEmpty, !self.watch
             else {
                 throw ValidationError("With --batch all is said in the file's lines; give --idempotency-key at most.")
             }
             return
         }
-        let targets = [self.user != nil, !self.tag.isEmpty, self.tags != nil].count { $0 }
-        guard targets == 1 else { throw ValidationError("Give one of --user, --tag and --tags.") }
+        let targets = [!self.user.isEmpty, self.users != nil, !self.tag.isEmpty, self.tags != nil].count { $0 }
+        guard targets == 1 else { throw ValidationError("Give one of --user, --users, --tag and --tags.") }
         guard self.within > 0 else { throw ValidationError("--within must be at least 1.") }
         guard !(self.count && self.watch) else { throw ValidationError("Give --count or --watch, not both.") }
-        if !self.count { _ = try self.notification() }
+        // The file is read once, when all else is right.
+        if !self.count { _ = try self.notification(to: .user("")) }
     }
 
     func run() async throws {
@@ -92,9 +101,10 @@ struct SendCommand: AsyncParsableCommand {
             let key = self.idempotencyKey ?? UUID().uuidString
             return try await SendBatch(client: client, options: self.server, key: key).run(batch)
         }
-        if self.count { return try await self.showCount(client) }
+        let audience = try self.audience()
+        if self.count { return try await self.showCount(client, audience) }
         let job = try await client.send(
-            try self.notification(),
+            try self.notification(to: audience),
             idempotencyKey: self.idempotencyKey ?? UUID().uuidString
         )
         guard self.watch else {
@@ -103,8 +113,8 @@ struct SendCommand: AsyncParsableCommand {
         try await JobWatch(client: client, options: self.server, time: .seconds(self.within)).run(job.id)
     }
 
-    private func showCount(_ client: PushlineClient) async throws {
-        let count = try await client.count(self.audience, platforms: self.platforms)
+    private func showCount(_ client: PushlineClient, _ audience: PushNotification.Audience) async throws {
+        let count = try await client.count(audience, platforms: self.platforms)
         try self.server.show(count) {
             var table = Table(["service", "devices"], numeric: [1])
             for (service, number) in count.counts.sorted(by: { $0.key < $1.key }) {
@@ -119,7 +129,7 @@ struct SendCommand: AsyncParsableCommand {
         self.platform.isEmpty ? nil : self.platform.map(Platform.init(rawValue:))
     }
 
-    func notification() throws -> PushNotification {
+    func notification(to audience: PushNotification.Audience) throws -> PushNotification {
         var pairs: [String: String] = [:]
         for text in self.data {
             guard let sign = text.firstIndex(of: "="), sign != text.startIndex else {
@@ -145,7 +155,7 @@ struct SendCommand: AsyncParsableCommand {
             return date
         }
         return PushNotification(
-            to: self.audience,
+            to: audience,
             title: self.title,
             body: self.body,
             data: pairs.isEmpty ? nil : pairs,
@@ -157,8 +167,14 @@ struct SendCommand: AsyncParsableCommand {
         )
     }
 
-    private var audience: PushNotification.Audience {
-        if let user = self.user { return .user(user) }
+    /// Whom it is for; reads the file of `--users`.
+    ///
+    /// - Parameter standardInput: What `--users -` reads.
+    /// - Returns: The audience.
+    /// - Throws: ``CommandFailure`` when the names cannot be read.
+    func audience(standardInput: FileHandle = .standardInput) throws -> PushNotification.Audience {
+        if let path = self.users { return .users(try UserList.read(path, standardInput: standardInput)) }
+        if !self.user.isEmpty { return self.user.count == 1 ? .user(self.user[0]) : .users(self.user) }
         if let expression = self.tags { return .matching(expression) }
         return self.tag.count == 1 ? .tag(self.tag[0]) : .tags(self.tag)
     }

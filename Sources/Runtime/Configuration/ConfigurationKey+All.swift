@@ -49,7 +49,13 @@ extension ConfigurationKey {
         "api.body_size",
         in: 1024...16_777_216,
         default: 65_536,
-        "The longest body of a request, uploads apart; longer ones are answered 413."
+        "The longest body of a request, sends and uploads apart; longer ones are answered 413."
+    )
+    static let apiSendSize = bytes(
+        "api.send_size",
+        in: 1024...16_777_216,
+        default: 4_194_304,
+        "The longest send, as a body or a line of many; room for 20,000 users' names."
     )
     static let apiContentSize = bytes(
         "api.content_size",
@@ -163,7 +169,8 @@ extension ConfigurationKey {
         [
             storePath, storeBacklog,
             brokerURL, brokerCA, brokerCertificate, brokerKey, brokerHeartbeat,
-            apiHost, apiPort, apiCertificate, apiKey, apiBodySize, apiContentSize, apiHeaderSize, apiRequestTime,
+            apiHost, apiPort, apiCertificate, apiKey, apiBodySize, apiSendSize, apiContentSize, apiHeaderSize,
+            apiRequestTime,
             apiInFlight, apiRequestRate, apiClassicWait,
             workersHost, registerPort, sendPort, deliveryPort,
             deliveryConnections, deliveryDevices,

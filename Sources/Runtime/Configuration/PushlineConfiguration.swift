@@ -37,6 +37,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
         package var certificateFile: String?
         package var keyFile: String?
         package var bodySize: Int
+        package var sendSize: Int
         package var contentSize: Int
         package var headerSize: Int
         package var requestTime: Duration
@@ -139,6 +140,7 @@ extension PushlineConfiguration.API {
         self.certificateFile = try values.optionalText(.apiCertificate)
         self.keyFile = try values.optionalText(.apiKey)
         self.bodySize = try values.integer(.apiBodySize)
+        self.sendSize = try values.integer(.apiSendSize)
         self.contentSize = try values.integer(.apiContentSize)
         self.headerSize = try values.integer(.apiHeaderSize)
         self.requestTime = try values.duration(.apiRequestTime)

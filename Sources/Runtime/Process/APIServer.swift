@@ -44,6 +44,7 @@ struct APIServer {
         let settings = self.configuration.api
         var limits = APIConfiguration()
         limits.maximumBodySize = settings.bodySize
+        limits.maximumSendSize = settings.sendSize
         limits.maximumContentSize = settings.contentSize
         limits.requestTime = settings.requestTime
         limits.requestsInFlight = settings.inFlight

@@ -1,0 +1,237 @@
+import GRDB
+import PushModel
+import Store
+
+/// An audience of many tags of which one is enough, such as thousands of users: sought tag by tag, in the tags' order, where an
+/// ``AudienceReader`` would go through all tags for each of its windows.
+///
+/// 20,000 users cost some 30 ms, so what is found is used for the next pages too, for ``lifetime``; but each row is looked at again
+/// when it is handed out, and left out where it is no longer live or has none of the tags.
+struct ManyTags {
+    /// From so many tags on; fewer, and with more rows each, are read faster by an ``AudienceReader``.
+    static let threshold = 64
+    /// How long it may go unseen that a registration has joined the audience.
+    static let lifetime = Duration.seconds(5)
+    /// So many rows are found at once, however few are wanted now; a count finds more.
+    static let ahead = 16_384
+    static let counted = 65_536
+    /// What is looked up, and handed out, in one read transaction: some 20 ms of it.
+    static let tagsARead = 8192
+    static let rowsARead = 4096
+
+    private let expression: TagExpression
+    private let app: AppID
+    private let store: SQLiteStore
+    private let memory: AudienceMemory?
+
+    /// - Returns: nil where the audience is of another kind.
+    init?(_ expression: TagExpression, app: AppID, store: SQLiteStore, memory: AudienceMemory?) {
+        guard expression.tags.count >= Self.threshold, expression.alternatives != nil else { return nil }
+        self.expression = expression
+        self.app = app
+        self.store = store
+        self.memory = memory
+    }
+
+    /// See ``PlanStore/audience(of:app:pns:after:through:limit:memory:)``.
+    func page(pns: PNS, after: Int64, through: Int64, limit: Int) async throws -> AudiencePage {
+        var sight = try await self.sight()
+        let stretch: Stretch
+        if let known = sight.stretches[pns], known.after <= after, after < known.through {
+            stretch = known
+        } else {
+            let most = max(limit, Self.ahead)
+            stretch = try await self.find(sight.tags, pns: pns, after: after, through: through, most: most)
+            sight.stretches[pns] = stretch
+            self.memory?.keep(sight)
+        }
+        let rows = stretch.rows(after: after, through: through).prefix(limit)
+        var page = try await self.live(Array(rows), pns: pns, tags: sight.members)
+        page.scannedThrough = rows.count == limit ? rows.last ?? through : min(stretch.through, through)
+        return page
+    }
+
+    /// See ``PlanStore/count(of:app:pns:after:through:)``.
+    func count(pns: PNS, after: Int64, through: Int64) async throws -> AudienceCount {
+        let tags = try await self.sight().tags
+        let found = try await self.find(tags, pns: pns, after: after, through: through, most: Self.counted)
+        return AudienceCount(count: found.rows.count, scannedThrough: found.through)
+    }
+
+    /// See ``PlanStore/handles(of:in:app:pns:memory:)``.
+    func handles(of rows: [Int64], pns: PNS) async throws -> [Int64: Handle] {
+        let page = try await self.live(rows.sorted(), pns: pns, tags: try await self.sight().members)
+        var found: [Int64: Handle] = [:]
+        for (index, row) in page.rows.enumerated() { found[row] = page.handles.handle(at: index) }
+        return found
+    }
+
+    // MARK: Steps
+
+    /// What was found of the audience a moment ago.
+    private struct Sight: Sendable {
+        let since: ContinuousClock.Instant
+        /// The numbers of the tags that registrations have had, ascending.
+        let tags: [Int64]
+        let members: Set<Int64>
+        var stretches: [PNS: Stretch] = [:]
+    }
+
+    /// The audience's rows in `(after, through]` at one service, ascending.
+    private struct Stretch: Sendable {
+        let after: Int64
+        let through: Int64
+        let rows: [Int64]
+
+        func rows(after: Int64, through: Int64) -> ArraySlice<Int64> {
+            let first = self.firstIndex { $0 > after }
+            return self.rows[first..<max(first, self.firstIndex { $0 > through })]
+        }
+
+        /// The first row that is beyond some other, by halving.
+        private func firstIndex(_ isBeyond: (Int64) -> Bool) -> Int {
+            var (low, high) = (0, self.rows.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if isBeyond(self.rows[middle]) { high = middle } else { low = middle + 1 }
+            }
+            return low
+        }
+    }
+
+    private func sight() async throws -> Sight {
+        if let known = self.memory?.recall(Sight.self), known.since.duration(to: .now) < Self.lifetime { return known }
+        let since = ContinuousClock.now
+        // In the index's order: next to each other they cost a quarter of what they cost at random.
+        let names = self.expression.tags.sorted()
+        var numbers: [Int64] = []
+        var rest = names[...]
+        while !rest.isEmpty {
+            let piece = rest.prefix(Self.tagsARead)
+            rest = rest.dropFirst(piece.count)
+            numbers += try await self.store.read { try $0.numbers(of: piece, app: self.app).compactMap { $0 } }
+        }
+        numbers.sort()
+        let sight = Sight(since: since, tags: numbers, members: Set(numbers))
+        self.memory?.keep(sight)
+        return sight
+    }
+
+    /// The first rows of the audience after one, `most` at most.
+    private func find(_ tags: [Int64], pns: PNS, after: Int64, through: Int64, most: Int) async throws -> Stretch {
+        var search = RowSearch(tags: tags, pns: pns, after: after, through: through, most: most)
+        let pace = self.store.configuration.audiencePace
+        // In several transactions: who moves from one of the tags to another between them, may be missed as if between two sends.
+        while !search.isDone {
+            let step = search
+            search = try await self.store.read { database in
+                var search = step
+                try search.go(on: database, maximumCost: pace.maximumCost)
+                return search
+            }
+        }
+        return Stretch(after: after, through: search.end, rows: search.rows)
+    }
+
+    /// Those of some rows that are live and have one of the tags, with their handles.
+    private func live(_ rows: [Int64], pns: PNS, tags: Set<Int64>) async throws -> AudiencePage {
+        var page = AudiencePage(scannedThrough: 0)
+        page.rows.reserveCapacity(rows.count)
+        page.handles.reserveCapacity(rows.count, bytes: rows.count * 64)
+        var rest = rows[...]
+        while !rest.isEmpty {
+            let piece = rest.prefix(Self.rowsARead)
+            rest = rest.dropFirst(piece.count)
+            let before = page
+            page = try await self.store.read { database in
+                var page = before
+                try database.append(piece, at: pns, having: tags, to: &page)
+                return page
+            }
+        }
+        return page
+    }
+}
+
+/// Seeks tags' rows, in steps of bounded cost, and keeps the first.
+struct RowSearch: Sendable {
+    static let sql = """
+        SELECT row FROM registration_tag WHERE tag = ?1 AND pns = ?2 AND row > ?3 AND row <= ?4 ORDER BY row LIMIT ?5
+        """
+    /// What a seek to a tag costs, in rows that are stepped over.
+    private static let seekCost = 16
+
+    private let tags: [Int64]
+    private let pns: PNS
+    private let after: Int64
+    private let most: Int
+    /// How many of the tags were sought.
+    private var done = 0
+    /// Rows beyond this do not count any more.
+    private(set) var end: Int64
+    private(set) var rows: [Int64] = []
+
+    init(tags: [Int64], pns: PNS, after: Int64, through: Int64, most: Int) {
+        self.tags = tags
+        self.pns = pns
+        self.after = after
+        self.end = through
+        self.most = most
+    }
+
+    var isDone: Bool { self.done == self.tags.count }
+
+    mutating func go(on database: Database, maximumCost: Int) throws {
+        let statement = try RawStatement(Self.sql, in: database)
+        defer { statement.reset() }
+        var cost = 0
+        while !self.isDone, cost < maximumCost {
+            let before = self.rows.count
+            let tag = self.tags[self.done]
+            try statement.restart(tag, Int64(self.pns.number), self.after, self.end, Int64(self.most))
+            while try statement.step() { self.rows.append(statement.integer(0)) }
+            cost += Self.seekCost + self.rows.count - before
+            self.done += 1
+            if self.rows.count >= 2 * self.most || self.isDone { self.cut() }
+        }
+    }
+
+    /// Leaves the first rows, each once.
+    private mutating func cut() {
+        self.rows.sort()
+        var count = 0
+        for index in self.rows.indices where count == 0 || self.rows[index] != self.rows[count - 1] {
+            self.rows[count] = self.rows[index]
+            count += 1
+        }
+        self.rows.removeSubrange(min(count, self.most)...)
+        if self.rows.count == self.most, let last = self.rows.last { self.end = last }
+    }
+}
+
+extension Database {
+    static let liveWithTags = """
+        SELECT t.tag, r.handle FROM registration_tag AS t CROSS JOIN registration AS r ON r.row = t.row
+        WHERE t.row = ?1 AND t.pns = ?2
+        """
+
+    /// Appends those of some rows that are live at a service and have one of the tags.
+    fileprivate func append(
+        _ rows: some Sequence<Int64>,
+        at pns: PNS,
+        having tags: Set<Int64>,
+        to page: inout AudiencePage
+    ) throws {
+        let statement = try RawStatement(Self.liveWithTags, in: self)
+        defer { statement.reset() }
+        for row in rows {
+            try statement.restart(row, Int64(pns.number))
+            while try statement.step() {
+                guard tags.contains(statement.integer(0)) else { continue }
+                page.rows.append(row)
+                statement.append(1, to: &page.handles)
+                break
+            }
+        }
+    }
+}

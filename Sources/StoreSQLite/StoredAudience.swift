@@ -1,0 +1,44 @@
+import GRDB
+import PushModel
+import Store
+
+// Audiences of many tags are kept beside their jobs: whoever lists jobs or looks at one does not read 20,000 names.
+
+extension Database {
+    static let audienceTags = "SELECT tags FROM audience WHERE job = ?"
+
+    /// Keeps all of a new job's audience, where its work tells the first tags alone.
+    func insertAudience(of work: Job.Work, job: Int64) throws {
+        guard case .send(let send) = work, send.abridged.omitted > 0 else { return }
+        let lines = send.audience.tags.map(\.name).joined(separator: "\n")
+        try self.run("INSERT INTO audience(job, tags) VALUES (?, ?)", [job, lines])
+    }
+}
+
+extension SQLiteStore {
+    /// The send with all of its audience.
+    ///
+    /// - Parameters:
+    ///   - request: As the job tells it.
+    ///   - job: The job's sequence.
+    /// - Returns: The send as it was accepted.
+    /// - Throws: ``StoreError``.
+    func whole(_ request: SendRequest, job: Int64) async throws -> SendRequest {
+        guard request.omitted > 0 else { return request }
+        let lines = try await self.read { database in
+            try database.first(Database.audienceTags, [job]) { $0[0] as String }
+        }
+        guard let lines else { throw StoreError(.corrupt, "a job's audience is missing") }
+        // Parsed outside of the transaction.
+        let tags = try lines.utf8.split(separator: UInt8(ascii: "\n")).map { try Tag(stored: String($0) ?? "") }
+        guard !tags.isEmpty else { throw StoreError(.corrupt, "a job's audience names nobody") }
+        return request.with(audience: .any(tags))
+    }
+}
+
+extension Job.Work {
+    /// The work as its job tells it.
+    var abridged: Job.Work {
+        if case .send(let send) = self { .send(send.abridged) } else { self }
+    }
+}

@@ -1,0 +1,97 @@
+import Broker
+import Foundation
+import Hub
+import HubEmbedded
+import PushModel
+import PushServices
+import PushlineSimulator
+import Store
+import StoreSQLite
+import Testing
+
+@testable import Pipeline
+
+/// A send to many users is one job, in pages as any campaign.
+@Suite(.timeLimit(.minutes(3))) struct ManyUsersTests {
+    @Test func threeThousandUsersAreReachedInPages() async throws {
+        try await Plant.with { plant in
+            try await plant.bring(users: 0..<3000, devicesOfEach: 1)
+            try await plant.bring(users: 3000..<3100, devicesOfEach: 2)
+            try await plant.register("user7", .fcm, "fcm-of-seven")
+            try await plant.bring(users: 9000..<9100, devicesOfEach: 1)
+            // One is gone for good, some are told to come again.
+            plant.simulator.inject(SimulatorFault(.answer(reason: "Unregistered"), pns: .apns, token: token(5)))
+            let busy = SimulatorFault(.answer(reason: "ServiceUnavailable"), pns: .apns, count: 50)
+            plant.simulator.inject(busy)
+            // Twice the same, and some whom nobody knows.
+            let names = (0..<3100).map { "user\($0)" } + ["user1", "nobody", "user99999"]
+            let job = try await plant.accept(.send(try Self.send(to: names)))
+            try await plant.publish(job)
+            let done = try await plant.wait(for: job.id, within: .seconds(90))
+            #expect(done.state == .completed)
+            expectSound(done)
+            let apns = try #require(done.tallies[.apns])
+            #expect(apns.targets == 3200)
+            #expect(apns.accepted == 3199)
+            #expect(apns.failed == [.unregistered: 1])
+            #expect(done.tallies[.fcm]?.accepted == 1)
+            let accepted = plant.simulator.received().filter { $0.status == 200 }
+            #expect(Set(accepted.map(\.token)).count == 3200)
+        }
+    }
+
+    @Test func whatWasNotPublishedIsSweptUp() async throws {
+        try await Plant.with([.delivery, .sweeper]) { plant in
+            try await plant.bring(users: 0..<2500, devicesOfEach: 1)
+            let job = try await plant.accept(.send(try Self.send(to: (0..<2500).map { "user\($0)" })))
+            var pace = EmbeddedHub.Configuration()
+            pace.grace = .zero
+            // No queue takes a message there.
+            let planner = EmbeddedHub(
+                store: plant.store,
+                broker: InMemoryBroker(),
+                configuration: pace,
+                logger: plant.logger
+            )
+            var claim = try #require(try await plant.store.claim(job.id, lease: .seconds(60)))
+            let spec = try plant.simulator.appSpec
+            while case .more(let next, _) = try await planner.advance(claim, spec: spec, budget: .seconds(1)) {
+                claim = next
+            }
+            let done = try await plant.wait(for: job.id, within: .seconds(60))
+            #expect(done.tallies[.apns]?.accepted == 2500)
+            #expect(plant.simulator.received().count == 2500)
+            expectSound(done)
+        }
+    }
+
+    private static func send(to users: [String]) throws -> SendRequest {
+        SendRequest(
+            audience: .any(try users.map { Tag(user: try UserName($0)) }),
+            content: .message(.init(title: "t", body: "b"))
+        )
+    }
+}
+
+extension Plant {
+    /// Devices of users, brought as an import does: device `i` of user `n` has the token `n + 100,000 i`.
+    fileprivate func bring(users: Range<Int>, devicesOfEach count: Int) async throws {
+        var rows: [ImportedRegistration] = []
+        for user in users {
+            for device in 0..<count {
+                rows.append(
+                    ImportedRegistration(
+                        pns: .apns,
+                        handle: Handle(stored: token(user + 100_000 * device)),
+                        user: try UserName("user\(user)")
+                    )
+                )
+            }
+        }
+        let sequence = try await self.store.beginImport()
+        for start in stride(from: 0, to: rows.count, by: 500) {
+            let group = Array(rows[start..<min(rows.count, start + 500)])
+            _ = try await self.store.importRegistrations(group, app: .default, sequence: sequence)
+        }
+    }
+}

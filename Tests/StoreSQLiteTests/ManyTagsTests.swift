@@ -1,0 +1,284 @@
+import Foundation
+import GRDB
+import PushModel
+import Store
+import Testing
+
+@testable import StoreSQLite
+
+/// Audiences of many users, against the same told from the registrations one after the other.
+@Suite struct ManyTagsTests {
+    /// A registration as the test remembers it.
+    private struct Known {
+        let row: Int64
+        let handle: String
+        let pns: PNS
+        let user: String
+    }
+
+    private static func store(maximumCost: Int? = nil) throws -> TemporaryStore {
+        var pace = SQLiteStore.AudiencePace()
+        if let maximumCost { pace.maximumCost = maximumCost }
+        return try TemporaryStore(pace: pace)
+    }
+
+    /// Users `u0`, `u1` … with no device to four each, over two services and apps, in any order; some gone.
+    private static func populate(
+        _ store: SQLiteStore,
+        users: Int,
+        _ random: inout SeededGenerator
+    ) async throws -> [Known] {
+        var owners: [Int] = []
+        for user in 0..<users { owners += Array(repeating: user, count: Int.random(in: 0...4, using: &random)) }
+        owners.shuffle(using: &random)
+        var rows: [ImportedRegistration] = []
+        for (number, owner) in owners.enumerated() {
+            rows.append(
+                ImportedRegistration(
+                    id: RegistrationID("r\(number)"),
+                    pns: Bool.random(using: &random) ? .apns : .fcm,
+                    handle: Handle(stored: "h\(number)"),
+                    user: try UserName("u\(owner)"),
+                    tags: [try Tag("all"), try Tag("v\(number % 3)")]
+                )
+            )
+        }
+        for start in stride(from: 0, to: rows.count, by: 400) {
+            let group = Array(rows[start..<min(rows.count, start + 400)])
+            _ = try await store.importRegistrations(group, app: .default, sequence: 1)
+            // The same users of another app.
+            _ = try await store.importRegistrations(Array(group.prefix(50)), app: AppID("other"), sequence: 1)
+        }
+        var known: [Known] = []
+        for (number, row) in rows.enumerated() {
+            let id = try #require(row.id)
+            if number % 11 == 5 {
+                _ = try await store.change(.delete(id), app: .default, user: nil, sequence: 2, expires: nil)
+                continue
+            }
+            let stored = try #require(try await store.registration(id, app: .default))
+            known.append(
+                Known(row: stored.row, handle: row.handle.text, pns: row.pns, user: "u\(owners[number])")
+            )
+        }
+        return known.sorted { $0.row < $1.row }
+    }
+
+    private static func names(_ count: Int, of users: Int, _ random: inout SeededGenerator) -> [String] {
+        Array((0..<(users + users / 4)).shuffled(using: &random).prefix(count)).map { "u\($0)" }
+    }
+
+    private static func audience(_ names: [String]) throws -> TagExpression {
+        .any(try names.map { Tag(user: try UserName($0)) })
+    }
+
+    @Test(arguments: [(1, nil), (2, 1), (3, 300)] as [(UInt64, Int?)])
+    func thoseOfTheUsersAreReadAndNoOthers(seed: UInt64, maximumCost: Int?) async throws {
+        var random = SeededGenerator(seed: seed)
+        let keep = try Self.store(maximumCost: maximumCost)
+        let store = keep.store
+        let users = 400
+        let known = try await Self.populate(store, users: users, &random)
+        let last = try #require(known.last?.row)
+        for _ in 0..<12 {
+            let count = Int.random(in: ManyTags.threshold...users, using: &random)
+            let names = Self.names(count, of: users, &random)
+            let expression = try Self.audience(names)
+            let wanted = Set(names)
+            let memory: AudienceMemory? = Bool.random(using: &random) ? AudienceMemory() : nil
+            let limit = Int.random(in: 1...250, using: &random)
+            let from = Int64.random(in: 0...last, using: &random) * Int64.random(in: 0...1, using: &random)
+            let through = Bool.random(using: &random) ? .max : Int64.random(in: from...(last + 5), using: &random)
+            for pns in [PNS.apns, .fcm, .wns] {
+                let meant = known.filter {
+                    $0.pns == pns && wanted.contains($0.user) && $0.row > from && $0.row <= through
+                }
+                var rows: [Int64] = []
+                var handles: [String] = []
+                var after = from
+                while after < through {
+                    let page = try await store.audience(
+                        of: expression,
+                        app: .default,
+                        pns: pns,
+                        after: after,
+                        through: through,
+                        limit: limit,
+                        memory: memory
+                    )
+                    try #require(page.rows.count <= limit && page.scannedThrough > after)
+                    rows += page.rows
+                    handles += page.rows.indices.map { page.handles.handle(at: $0).text }
+                    after = page.scannedThrough
+                }
+                #expect(after == max(from, through))
+                #expect(rows == meant.map(\.row))
+                #expect(handles == meant.map(\.handle))
+
+                let counted = try await store.count(
+                    of: expression,
+                    app: .default,
+                    pns: pns,
+                    after: from,
+                    through: through
+                )
+                #expect(counted.count == meant.count)
+
+                let asked = (0..<40).map { _ in Int64.random(in: 1...(last + 5), using: &random) }
+                let found = try await store.handles(of: asked, in: expression, app: .default, pns: pns, memory: memory)
+                let isMeant = known.filter {
+                    asked.contains($0.row) && $0.pns == pns && wanted.contains($0.user)
+                }
+                #expect(found.keys.sorted() == isMeant.map(\.row))
+            }
+        }
+    }
+
+    /// More rows than are found at once: the first are kept, the others come with the next pages.
+    @Test func aLongAudienceIsFoundInStretches() async throws {
+        let keep = try Self.store(maximumCost: 100)
+        var search = RowSearch(tags: Array(1...100), pns: .apns, after: 0, through: .max, most: 7)
+        try await keep.store.pool.writeWithoutTransaction { database in
+            try database.execute(
+                sql: """
+                    PRAGMA foreign_keys = OFF;
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+                    INSERT INTO registration_tag SELECT 1 + (i * 7) % 100, 1, i FROM n
+                        UNION SELECT 1 + (i * 13) % 100, 1, i FROM n;
+                    PRAGMA foreign_keys = ON;
+                    """
+            )
+        }
+        var found: [Int64] = []
+        var pieces = 0
+        while found.count < 1000 {
+            while !search.isDone {
+                let step = search
+                search = try await keep.store.pool.read { database in
+                    var search = step
+                    try search.go(on: database, maximumCost: 100)
+                    return search
+                }
+            }
+            try #require(!search.rows.isEmpty && search.rows.count <= 7)
+            found += search.rows
+            pieces += 1
+            search = RowSearch(tags: Array(1...100), pns: .apns, after: search.end, through: .max, most: 7)
+        }
+        // A row of two tags comes once.
+        #expect(found == (1...1000).map(Int64.init))
+        #expect(pieces == 143)
+    }
+
+    /// What is remembered says where to look, not whom to send to.
+    @Test func whoHasGoneMeanwhileIsNotHandedOut() async throws {
+        let keep = try Self.store()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        var ids: [RegistrationID] = []
+        for number in 0..<6 { ids.append(try await scenario.register(user: "u\(number)", handle: "h\(number)")) }
+        let expression = try Self.audience((0..<100).map { "u\($0)" })
+        let memory = AudienceMemory()
+        func page(after: Int64) async throws -> AudiencePage {
+            try await keep.store.audience(
+                of: expression,
+                app: .default,
+                pns: .apns,
+                after: after,
+                through: 100,
+                limit: 2,
+                memory: memory
+            )
+        }
+        #expect(try await page(after: 0).rows == [1, 2])
+        // One is deleted, one becomes a stranger's, one another listed user's.
+        let sequence = try await scenario.sequence()
+        _ = try await keep.store.change(.delete(ids[2]), app: .default, user: nil, sequence: sequence, expires: nil)
+        #expect(try await scenario.upsert(ids[3], user: "stranger", handle: "h3") == .done)
+        #expect(try await scenario.upsert(ids[4], user: "u0", handle: "h4") == .done)
+        let second = try await page(after: 2)
+        #expect(second.rows.isEmpty && second.scannedThrough == 4)
+        #expect(try await page(after: 4).rows == [5, 6])
+        let found = try await keep.store.handles(
+            of: Array(1...6),
+            in: expression,
+            app: .default,
+            pns: .apns,
+            memory: memory
+        )
+        #expect(found.keys.sorted() == [1, 2, 5, 6])
+        // A look without that memory, as another job's planner has it, sees who has joined.
+        #expect(try await scenario.upsert(ids[3], user: "u50", handle: "h3") == .done)
+        #expect(
+            try await keep.store.count(of: expression, app: .default, pns: .apns, after: 0, through: .max).count == 5
+        )
+    }
+
+    // MARK: Jobs
+
+    private static func manyUsers(_ count: Int = 20_000) throws -> TagExpression {
+        try Self.audience((0..<count).map { "u\($0)" })
+    }
+
+    @Test(arguments: [false, true])
+    func aJobTellsTheFirstAndPlansAll(together: Bool) async throws {
+        let keep = try Self.store()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        try await scenario.register(user: "u19999", handle: "h")
+        let everybody = try Self.manyUsers()
+        let new = NewJob(
+            app: .default,
+            work: .send(scenario.send(to: everybody)),
+            expires: keep.time.wall.advanced(by: .seconds(60))
+        )
+        let accepted: Job
+        if together {
+            let answer = try await keep.store.accept(together: [new])
+            #expect(answer.bundles.isEmpty)
+            accepted = try #require(answer.singles.first)
+        } else {
+            guard case .accepted(let job) = try await keep.store.accept(new) else { throw Unexpected("not accepted") }
+            accepted = job
+        }
+        let listed = try #require(try await keep.store.jobs(JobQuery(app: .default, kind: .send)).items.first)
+        for job in [accepted, listed, try await scenario.job(new.id)] {
+            guard case .send(let told) = job.work else { throw Unexpected("no send") }
+            #expect(told.audience.tags.map(\.name) == (0..<100).map { "username:u\($0)" })
+            #expect(told.omitted == 19_900)
+        }
+        let claim = try #require(try await keep.store.claim(new.id, lease: .seconds(60)))
+        #expect(claim.request == scenario.send(to: everybody))
+        // Planned for the very last of them, carried by it and brought up again.
+        let keys = try await scenario.plan(accepted, publish: false)
+        let key = try #require(keys.first)
+        let carried = CarriedDevice(row: 1, tries: 1, wait: .zero)
+        keep.time.advance(.seconds(3))
+        let first = try #require(try await keep.store.dueBatches(limit: 10).first)
+        #expect(first.key == key && first.request.audience == everybody)
+        _ = try await keep.store.record(BatchOutcome(key: key, carried: [carried], at: keep.time.wall))
+        let second = try #require(try await keep.store.dueBatches(limit: 10).first)
+        #expect(second.key.attempt == 1 && second.carried.map(\.row) == [1])
+        #expect(second.request.audience == everybody)
+    }
+
+    @Test func whatIsDueOfManyLargeAudiencesComesBitByBit() async throws {
+        let keep = try Self.store()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        try await scenario.register(user: "u1", handle: "h")
+        var wanted = Set<BatchKey>()
+        for number in 0..<10 {
+            let audience = try number.isMultiple(of: 5) ? .tag(Tag("username:u1")) : Self.manyUsers(200)
+            let job = try await scenario.accept(scenario.send(to: audience))
+            wanted.formUnion(try await scenario.plan(job, publish: false))
+        }
+        keep.time.advance(.seconds(3))
+        var found = Set<BatchKey>()
+        for _ in 0..<2 {
+            let due = try await keep.store.dueBatches(limit: 32)
+            #expect(Set(due.map(\.job.id)).count <= 6)
+            #expect(due.allSatisfy { $0.request.omitted == 0 })
+            found.formUnion(due.map(\.key))
+            try await keep.store.markPublished(batches: due.map(\.key), lease: .seconds(100), isRepeat: true)
+        }
+        #expect(found == wanted && found.count == 10)
+    }
+}
