@@ -57,7 +57,12 @@ package struct API: Sendable {
             configuration: configuration,
             store: store,
             broker: broker,
-            intake: JobIntake(store: store, publisher: publisher, waiter: waiter),
+            intake: JobIntake(
+                store: store,
+                publisher: publisher,
+                groups: SendGroups(store: store, publisher: publisher),
+                waiter: waiter
+            ),
             monitor: JobMonitor { try await store.job($0, app: $1) },
             metricsText: metricsText
         )

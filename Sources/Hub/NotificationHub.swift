@@ -23,6 +23,9 @@ package protocol NotificationHub: Sendable {
     /// - Throws: ``HubError``; with ``HubError/Code/refused`` the bundle is taken apart, and its sends go one by one.
     func advance(_ claim: BundleClaim, spec: AppSpec, budget: Duration) async throws -> BundleAdvance
 
+    /// Does what the hub does behind its answers, until the task is cancelled; what is left then is done before this returns.
+    func run() async
+
     /// Publishes batches again that are due: retries, and what a crash or a lost broker left behind (rule 1).
     func resume(_ batches: [DueBatch], specs: [AppID: AppSpec]) async throws
 }

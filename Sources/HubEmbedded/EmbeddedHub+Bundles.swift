@@ -34,10 +34,11 @@ extension EmbeddedHub {
             case .noRoom: return .more(claim, after: self.configuration.windowPause)
             case .written(let parcels, let left): (ids, lost) = (parcels, left)
             }
+            claim = claim.held
             guard !sends.isEmpty else { return .done }
             let parcels = planner.parcels(without: lost)
             let written = zip(ids, parcels).compactMap { id, parcel in id.map { (id: $0, parcel: parcel) } }
-            if try await !self.publish(written) { return .more(claim, after: self.configuration.brokerPause) }
+            if await !self.publish(written) { return .more(claim, after: self.configuration.brokerPause) }
         } while ContinuousClock.now < end
         return .more(claim, after: .zero)
     }
@@ -59,17 +60,17 @@ extension EmbeddedHub {
         return (devices, nil)
     }
 
-    /// Publishes parcels and says in the store which are at the broker; the sweeper takes the others apart.
+    /// Publishes parcels, and has those marked that are at the broker; the sweeper takes the others apart.
     ///
     /// - Returns: Whether all are.
-    private func publish(_ parcels: [(id: ParcelID, parcel: DeliverParcel)]) async throws -> Bool {
+    private func publish(_ parcels: [(id: ParcelID, parcel: DeliverParcel)]) async -> Bool {
         let messages = parcels.compactMap { id, parcel in
             OutgoingMessage(delivering: parcel, id: id).map { (id: id, message: $0) }
         }
         guard !messages.isEmpty else { return true }
         let results = await self.broker.publish(messages.map(\.message), deadline: self.configuration.publishDeadline)
         let published = zip(messages, results).filter { $0.1.isPublished }.map(\.0.id)
-        try await self.store.markPublished(parcels: published, lease: self.configuration.batchLease)
+        self.marks.note(published)
         return published.count == messages.count
     }
 }

@@ -31,6 +31,7 @@ package struct EmbeddedHub: NotificationHub {
     let broker: any MessageBroker
     let configuration: Configuration
     let logger: Logger
+    let marks: ParcelMarks
 
     /// - Parameters:
     ///   - store: Where registrations and batches are.
@@ -47,7 +48,10 @@ package struct EmbeddedHub: NotificationHub {
         self.broker = broker
         self.configuration = configuration
         self.logger = logger
+        self.marks = ParcelMarks(store: store, lease: configuration.batchLease, logger: logger)
     }
+
+    package func run() async { await self.marks.run() }
 
     package func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult {
         let expires = spec.registrationLifetimeDays.map { Timestamp.now.advanced(by: .seconds($0 * 86_400)) }

@@ -70,6 +70,18 @@ final class BundlesInWork: Sendable {
         return self.state.withLockedValue { $0.lines[kind]?.services ?? [] }
     }
 
+    /// Takes a turn if there is one now; ``leave(_:services:)`` gives it on.
+    ///
+    /// - Returns: The services of the bundle before; nil = others are before it.
+    func enterAtOnce(_ kind: Kind) -> Set<PNS>? {
+        self.state.withLockedValue { state in
+            let line = state.lines[kind] ?? Line()
+            guard line.running < Self.together else { return nil }
+            state.lines[kind, default: Line()].running += 1
+            return line.services
+        }
+    }
+
     func leave(_ kind: Kind, services: Set<PNS>) {
         let next = self.state.withLockedValue { state -> CheckedContinuation<Bool, Never>? in
             state.lines[kind]?.services = services

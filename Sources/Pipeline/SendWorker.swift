@@ -58,6 +58,14 @@ package struct SendWorker: Service {
     }
 
     package func run() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await self.hub.run() }
+            try await self.consume()
+            group.cancelAll()
+        }
+    }
+
+    private func consume() async throws {
         let slices = WeightedGate(places: self.concurrency)
         try await withThrowingDiscardingTaskGroup { group in
             for priority in Priority.allCases {

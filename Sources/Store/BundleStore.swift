@@ -27,6 +27,13 @@ package protocol BundleStore: Sendable {
     /// - Returns: nil when nothing of it is to be planned.
     func claim(_ bundle: BundleID, lease: Duration) async throws -> BundleClaim?
 
+    /// Looks at a bundle without taking it over: what is committed first for the claim does that, if nobody else has since.
+    ///
+    /// So a bundle that is planned in one step costs one commit. Until then nothing in the store says that someone is at it.
+    ///
+    /// - Returns: A claim that is not held; nil when nothing of the bundle is to be planned.
+    func look(at bundle: BundleID) async throws -> BundleClaim?
+
     /// Gives a claim back: the bundle is due after `pause`.
     func release(_ claim: BundleClaim, pause: Duration) async throws
 
@@ -46,10 +53,10 @@ package protocol BundleStore: Sendable {
     func smallSends(of claim: BundleClaim, devices: Int) async throws -> [SmallSend]
 
     /// Writes the batches of a bundle's next sends and marks those jobs planned, in one transaction, only where the claim is the
-    /// latest.
+    /// latest; one that is not held is held from then on.
     ///
-    /// A job that was stopped or taken out meanwhile is left out with all its batches. The devices count for the rate limits. Parcels are due after `grace` until they
-    /// are marked published.
+    /// A job that was stopped or taken out meanwhile is left out with all its batches. The devices count for the rate limits.
+    /// Parcels are due after `grace` until they are marked published.
     func commit(
         _ plan: BundlePlan,
         of claim: BundleClaim,
@@ -103,7 +110,7 @@ package struct GroupAcceptance: Sendable {
     /// What came of one job.
     package enum Answer: Sendable, Equatable {
         /// It is new and durable.
-        case accepted(JobID)
+        case accepted(Job)
         /// The same line of the same request was accepted before, as that job.
         case repeated(JobID)
         /// The idempotency key was used for another request.
@@ -122,14 +129,25 @@ package struct BundleClaim: Sendable, Equatable {
     package let claims: Int
     /// The highest registration row that counts: the highest there was at this claim.
     package let through: Int64
+    /// Whether the store knows of the claim; one that only looked becomes known with its first commit.
+    package let isHeld: Bool
     /// The services that its next sends go through, as far as is known: their windows are looked at first.
     package var services: Set<PNS> = []
 
-    package init(bundle: SendBundle, epoch: Int, claims: Int, through: Int64) {
+    package init(bundle: SendBundle, epoch: Int, claims: Int, through: Int64, isHeld: Bool = true) {
         self.bundle = bundle
         self.epoch = epoch
         self.claims = claims
         self.through = through
+        self.isHeld = isHeld
+    }
+
+    /// The claim as it is when something was committed for it.
+    package var held: BundleClaim {
+        guard !self.isHeld else { return self }
+        var claim = BundleClaim(bundle: self.bundle, epoch: self.epoch + 1, claims: 0, through: self.through)
+        claim.services = self.services
+        return claim
     }
 }
 

@@ -118,6 +118,37 @@ package struct NewJob: Sendable {
         self.startsAt = startsAt
     }
 
+    /// The job that it becomes.
+    ///
+    /// - Parameters:
+    ///   - sequence: The store's number for it.
+    ///   - accepted: The time of its acceptance.
+    ///   - state: ``Job/State/queued``, or ``Job/State/scheduled`` where it starts later.
+    /// - Returns: The job, with nothing done of it.
+    package func job(sequence: Int64, accepted: Timestamp, state: Job.State) -> Job {
+        Job(
+            id: self.id,
+            sequence: sequence,
+            app: self.app,
+            user: self.user,
+            key: self.key,
+            priority: self.priority,
+            work: self.work.abridged,
+            state: state,
+            hubState: nil,
+            result: nil,
+            reason: nil,
+            accepted: accepted,
+            started: nil,
+            finished: nil,
+            expires: self.expires,
+            due: state == .scheduled ? self.startsAt : nil,
+            tallies: [:],
+            traceparent: self.traceparent,
+            startsAt: self.startsAt
+        )
+    }
+
     /// What makes a request and its repeat the same (rule 17).
     package struct Idempotency: Sendable, Equatable {
         /// Account or key, with its kind: two callers never share keys.

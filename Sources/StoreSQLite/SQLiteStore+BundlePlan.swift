@@ -13,25 +13,22 @@ extension SQLiteStore {
                 UPDATE bundle SET epoch = epoch + 1, claims = claims + 1, due = ? WHERE id = ?
                 RETURNING epoch, claims, app, priority
                 """,
-                [context.now + lease.milliseconds, bundle.number]
-            ) { row in
-                (
-                    epoch: row[0] as Int, claims: row[1] as Int, app: row[2] as Int64,
-                    priority: try Priority(number: row[3])
-                )
-            }
-            guard let claimed else { return nil }
-            let app = try database.first("SELECT name FROM app WHERE number = ?", [claimed.app]) {
-                try AppID(stored: $0[0])
-            }
-            guard let app else { throw StoreError(.corrupt, "a bundle of an unknown app") }
-            let through = try database.first("SELECT coalesce(max(row), 0) FROM registration") { $0[0] as Int64 } ?? 0
-            return BundleClaim(
-                bundle: SendBundle(id: bundle, app: app, priority: claimed.priority),
-                epoch: claimed.epoch,
-                claims: claimed.claims,
-                through: through
+                [context.now + lease.milliseconds, bundle.number],
+                read: ClaimedBundle.init
             )
+            return try claimed.map { try database.claim(bundle, $0, isHeld: true) }
+        }
+    }
+
+    /// See ``BundleStore/look(at:)``.
+    package func look(at bundle: BundleID) async throws -> BundleClaim? {
+        try await self.read { database in
+            let found = try database.first(
+                "SELECT epoch, claims, app, priority FROM bundle WHERE id = ?",
+                [bundle.number],
+                read: ClaimedBundle.init
+            )
+            return try found.map { try database.claim(bundle, $0, isHeld: false) }
         }
     }
 
@@ -79,12 +76,44 @@ extension SQLiteStore {
 }
 
 extension WriteContext {
-    /// Extends the lease of a claim, if it is the latest.
+    /// Extends the lease of a claim, if it is the latest; one that only looked takes the bundle over.
     fileprivate func hold(_ claim: BundleClaim, lease: Duration) throws -> Bool {
         try self.database.change(
-            "UPDATE bundle SET due = ? WHERE id = ? AND epoch = ?",
-            [self.now + lease.milliseconds, claim.bundle.id.number, claim.epoch]
+            "UPDATE bundle SET epoch = ?, due = ? WHERE id = ? AND epoch = ?",
+            [claim.held.epoch, self.now + lease.milliseconds, claim.bundle.id.number, claim.epoch]
         ) > 0
+    }
+}
+
+/// What the table `bundle` says of a claim.
+private struct ClaimedBundle {
+    let epoch: Int
+    let claims: Int
+    let app: Int64
+    let priority: Priority
+
+    init(_ row: Row) throws {
+        self.epoch = row[0]
+        self.claims = row[1]
+        self.app = row[2]
+        self.priority = try Priority(number: row[3])
+    }
+}
+
+extension Database {
+    fileprivate func claim(_ bundle: BundleID, _ claimed: ClaimedBundle, isHeld: Bool) throws -> BundleClaim {
+        let app = try self.first("SELECT name FROM app WHERE number = ?", [claimed.app]) {
+            try AppID(stored: $0[0])
+        }
+        guard let app else { throw StoreError(.corrupt, "a bundle of an unknown app") }
+        let through = try self.first("SELECT coalesce(max(row), 0) FROM registration") { $0[0] as Int64 } ?? 0
+        return BundleClaim(
+            bundle: SendBundle(id: bundle, app: app, priority: claimed.priority),
+            epoch: claimed.epoch,
+            claims: claimed.claims,
+            through: through,
+            isHeld: isHeld
+        )
     }
 }
 

@@ -12,8 +12,13 @@ extension SQLiteStore: BundleStore {
 
     package func markPublished(bundles: [BundleID], lease: Duration) async throws {
         guard !bundles.isEmpty else { return }
+        // Looks before it writes: most have been taken by the time they are marked.
+        let left = try await self.read { database in
+            try bundles.filter { try database.exists("SELECT 1 FROM bundle WHERE id = ?", [$0.number]) }
+        }
+        guard !left.isEmpty else { return }
         try await self.write { context in
-            for bundle in bundles {
+            for bundle in left {
                 try context.database.run(
                     "UPDATE bundle SET due = max(due, ?) WHERE id = ?",
                     [context.now + lease.milliseconds, bundle.number]
@@ -45,8 +50,13 @@ extension SQLiteStore: BundleStore {
 
     package func markPublished(parcels: [ParcelID], lease: Duration) async throws {
         guard !parcels.isEmpty else { return }
+        // Looks before it writes: most have been delivered by the time they are marked.
+        let open = try await self.read { database in
+            try parcels.filter { try database.exists("SELECT 1 FROM parcel WHERE id = ?", [$0.number]) }
+        }
+        guard !open.isEmpty else { return }
         try await self.write { context in
-            for parcel in parcels {
+            for parcel in open {
                 try context.database.run(
                     "UPDATE parcel SET due = ? WHERE id = ?",
                     [context.now + lease.milliseconds, parcel.number]
@@ -103,12 +113,12 @@ extension WriteContext {
                 guard (isScheduled ? later : room) > 0 else { continue }
                 if isScheduled { later -= 1 } else { room -= 1 }
                 let isBundled = job.work.isSmall && !isScheduled
-                let sequence = try inserter.insert(job, work: works[index], isBundled: isBundled)
-                answers[index] = .accepted(job.id)
+                let accepted = try inserter.insert(job, work: works[index], isBundled: isBundled)
+                answers[index] = .accepted(accepted)
                 if isBundled {
-                    range = (range?.lowerBound ?? sequence)...sequence
-                } else if !isScheduled, let row = try self.database.jobRow(sequence: sequence) {
-                    result.singles.append(try self.job(row))
+                    range = (range?.lowerBound ?? accepted.sequence)...accepted.sequence
+                } else if !isScheduled {
+                    result.singles.append(accepted)
                 }
             }
             if let range {
@@ -207,7 +217,7 @@ private struct JobInserter {
         )
     }
 
-    func insert(_ job: NewJob, work: String, isBundled: Bool) throws -> Int64 {
+    func insert(_ job: NewJob, work: String, isBundled: Bool) throws -> Job {
         let database = self.context.database
         try self.job.bind(job.id.bytes, at: 1)
         try self.job.bind(self.app, at: 2)
@@ -217,7 +227,8 @@ private struct JobInserter {
         try self.job.bind(Int64(job.priority.rank), at: 6)
         try self.job.bind(Int64(job.work.platformBits), at: 7)
         let isScheduled = job.startsLater(than: self.context.wall)
-        try self.job.bind(Int64((isScheduled ? Job.State.scheduled : .queued).number), at: 8)
+        let state: Job.State = isScheduled ? .scheduled : .queued
+        try self.job.bind(Int64(state.number), at: 8)
         try self.job.bind(work, at: 9)
         try self.job.bind(isBundled || isScheduled ? nil : self.context.now, at: 10)
         try self.job.bind(job.expires.milliseconds, at: 11)
@@ -238,6 +249,6 @@ private struct JobInserter {
             try self.idempotency.bind(self.context.wall.milliseconds, at: 7)
             try self.idempotency.run()
         }
-        return sequence
+        return job.job(sequence: sequence, accepted: self.context.wall, state: state)
     }
 }

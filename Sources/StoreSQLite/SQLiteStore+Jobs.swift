@@ -202,29 +202,9 @@ extension WriteContext {
                 job.traceparent, self.wall.milliseconds, job.startsAt?.milliseconds,
             ]
         )
-        let sequence = self.database.lastInsertedRowID
-        try self.database.insertAudience(of: job.work, job: sequence)
-        return Job(
-            id: job.id,
-            sequence: sequence,
-            app: job.app,
-            user: job.user,
-            key: job.key,
-            priority: job.priority,
-            work: job.work.abridged,
-            state: state,
-            hubState: nil,
-            result: nil,
-            reason: nil,
-            accepted: self.wall,
-            started: nil,
-            finished: nil,
-            expires: job.expires,
-            due: state == .scheduled ? job.startsAt : nil,
-            tallies: [:],
-            traceparent: job.traceparent,
-            startsAt: job.startsAt
-        )
+        let accepted = job.job(sequence: self.database.lastInsertedRowID, accepted: self.wall, state: state)
+        try self.database.insertAudience(of: job.work, job: accepted.sequence)
+        return accepted
     }
 
     /// Ends a register job; a job that is refused is abandoned.

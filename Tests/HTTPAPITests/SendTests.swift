@@ -316,9 +316,13 @@ import Testing
             let ready = try await api.call(.get, "/readyz", as: .nobody)
             #expect(ready.status == 200)
             #expect(ready.json["broker"]?.text == "disconnected")
-            // What was not published is due for the sweeper.
-            let due = try await api.store.dueJobs(overdue: .zero, limit: 10)
-            #expect(due.map(\.id.description) == [answer.json["id"]?.text])
+            // What was not published is due for the sweeper, in its bundle.
+            let due = try await api.store.dueBundles(overdue: .zero, limit: 10)
+            let bundle = try #require(due.first)
+            #expect(due.count == 1)
+            let claim = try #require(try await api.store.claim(bundle.id, lease: .seconds(60)))
+            let sends = try await api.store.smallSends(of: claim, devices: 10)
+            #expect(sends.map(\.id.description) == [answer.json["id"]?.text])
         }
     }
 

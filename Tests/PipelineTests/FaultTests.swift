@@ -205,6 +205,8 @@ private struct FaultyHub: NotificationHub {
         try await self.hub.advance(claim, spec: spec, budget: budget)
     }
 
+    func run() async { await self.hub.run() }
+
     func resume(_ batches: [DueBatch], specs: [AppID: AppSpec]) async throws {
         throw StoreError(.corrupt, "a row makes no sense")
     }

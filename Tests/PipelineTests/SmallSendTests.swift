@@ -85,8 +85,8 @@ import Testing
                 logger: plant.logger
             )
             let running = Task { try await worker.run() }
-            for case .accepted(let id) in accepted.answers {
-                let job = try await plant.wait(for: id)
+            for case .accepted(let accepted) in accepted.answers {
+                let job = try await plant.wait(for: accepted.id)
                 #expect(job.tallies[.apns]?.accepted == 1)
                 expectSound(job)
             }
@@ -104,8 +104,8 @@ import Testing
             let accepted = try await plant.store.accept(together: (0..<30).map { try plant.smallSend(to: "user\($0)") })
             let bundle = try #require(accepted.bundles.first as SendBundle?)
             try await plant.planUnpublished(bundle)
-            for case .accepted(let id) in accepted.answers {
-                #expect(try await plant.wait(for: id).tallies[.apns]?.accepted == 1)
+            for case .accepted(let job) in accepted.answers {
+                #expect(try await plant.wait(for: job.id).tallies[.apns]?.accepted == 1)
             }
             #expect(plant.simulator.received().count == 30)
         }
@@ -197,7 +197,7 @@ extension Plant {
             let group = rest.prefix(SendBundle.maximumJobs)
             rest = rest.dropFirst(group.count)
             let accepted = try await self.store.accept(together: group.map { try self.smallSend(to: $0) })
-            for case .accepted(let id) in accepted.answers { ids.append(id) }
+            for case .accepted(let job) in accepted.answers { ids.append(job.id) }
             if isPublished { try await self.publish(accepted.bundles) }
         }
         return ids

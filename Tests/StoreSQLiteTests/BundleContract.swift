@@ -36,7 +36,7 @@ struct BundleContract {
     }
 
     private func ids(_ acceptance: GroupAcceptance) -> [JobID] {
-        acceptance.answers.compactMap { if case .accepted(let id) = $0 { id } else { nil } }
+        acceptance.answers.compactMap { if case .accepted(let job) = $0 { job.id } else { nil } }
     }
 
     /// Accepts sends to these users in one bundle.
@@ -170,6 +170,40 @@ struct BundleContract {
         _ = try await self.commit(again, of: second)
         #expect(try await self.commit(again, of: second) == .lost)
         #expect(try await self.store.standing(of: keys) == [keys[0]: .open])
+    }
+
+    @Test func whoOnlyLookedTakesTheBundleOverWithTheFirstCommit() async throws {
+        for user in ["ann", "bob"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
+        let (bundle, jobs) = try await self.bundle(["ann", "bob"])
+        let first = try #require(try await self.store.look(at: bundle.id))
+        let second = try #require(try await self.store.look(at: bundle.id))
+        #expect(!first.isHeld)
+        var (plan, _) = try await self.plan(first)
+        plan.sends.removeLast()
+        guard case .written = try await self.commit(plan, of: first) else { throw Unexpected("not written") }
+        // The other one is too late, and so is the first without what it holds now.
+        #expect(try await self.commit(plan, of: second) == .lost)
+        #expect(try await self.commit(plan, of: first) == .lost)
+        #expect(try await self.scenario.job(jobs[0]).state == .running)
+        #expect(try await self.scenario.job(jobs[1]).state == .queued)
+        let held = first.held
+        #expect(held.isHeld)
+        #expect(try await self.store.smallSends(of: held, devices: 10).map(\.id) == [jobs[1]])
+        let (rest, _) = try await self.plan(held)
+        guard case .written = try await self.commit(rest, of: held) else { throw Unexpected("not written") }
+        #expect(try await self.scenario.job(jobs[1]).state == .running)
+        #expect(try await self.store.look(at: bundle.id) == nil)
+    }
+
+    @Test func aClaimVoidsALook() async throws {
+        try await self.scenario.register(user: "ann", handle: "aa")
+        let (bundle, jobs) = try await self.bundle(["ann"])
+        let look = try #require(try await self.store.look(at: bundle.id))
+        let (plan, _) = try await self.plan(look)
+        let claim = try await self.claim(bundle)
+        #expect(try await self.commit(plan, of: look) == .lost)
+        #expect(try await self.scenario.job(jobs[0]).state == .queued)
+        guard case .written = try await self.commit(plan, of: claim) else { throw Unexpected("not written") }
     }
 
     @Test func whatIsStoppedBetweenReadingAndWritingIsLeftOut() async throws {

@@ -6,6 +6,7 @@ import Store
 struct JobIntake: Sendable {
     let store: any ResultStore
     let publisher: JobPublisher
+    let groups: SendGroups
     let waiter: OutcomeWaiter
 
     /// What came of a job within the time.
@@ -25,7 +26,7 @@ struct JobIntake: Sendable {
     /// - Throws: ``Problem`` 422 when the idempotency key was used for another request; `StoreError`.
     func take(_ job: NewJob, wait: Duration) async throws -> Answer {
         guard wait > .zero else {
-            let (accepted, isRepeat) = try await self.accept(job)
+            let (accepted, isRepeat) = try await job.isToOneUser ? self.acceptInGroup(job) : self.accept(job)
             return Answer(job: accepted, isAnswered: accepted.hubHasAnswered, isRepeat: isRepeat)
         }
         // The place is taken before the commit: an answer that comes right after it is heard.
@@ -52,15 +53,30 @@ struct JobIntake: Sendable {
             return (accepted, false)
         case .repeated(let first):
             return (first, true)
-        case .keyReused:
-            throw Problem(
-                .unprocessableContent,
-                "the header Idempotency-Key was used for another request; choose a new one",
-                errors: [InvalidValue(member: "Idempotency-Key", "was used for another request")],
-                type: "idempotency-key-reused"
-            )
+        case .keyReused: throw Self.keyReused
         }
     }
+
+    /// Accepts a small send that nobody waits for, together with others of its kind.
+    private func acceptInGroup(_ job: NewJob) async throws -> (job: Job, isRepeat: Bool) {
+        switch try await self.groups.accept(job) {
+        case .accepted(let accepted): return (accepted, false)
+        case .repeated(let id):
+            guard let first = try await self.store.job(id, app: job.app) else {
+                throw StoreError(.corrupt, "an idempotency key without its job")
+            }
+            return (first, true)
+        case .keyReused: throw Self.keyReused
+        case .backlogFull: throw StoreError(.backlogFull, "so many jobs are accepted and unfinished")
+        }
+    }
+
+    private static let keyReused = Problem(
+        .unprocessableContent,
+        "the header Idempotency-Key was used for another request; choose a new one",
+        errors: [InvalidValue(member: "Idempotency-Key", "was used for another request")],
+        type: "idempotency-key-reused"
+    )
 
     private func wait(
         for job: Job,
@@ -83,6 +99,16 @@ struct JobIntake: Sendable {
         let last: Job
         do { last = try await self.store.job(job.id, app: job.app) ?? job } catch { last = job }
         return Answer(job: last, isAnswered: last.hubHasAnswered, isRepeat: isRepeat)
+    }
+}
+
+extension NewJob {
+    /// Whether it is a send to one user, who has few devices: it is planned together with others (rule 15).
+    fileprivate var isToOneUser: Bool {
+        guard case .send(let send) = self.work, let tags = send.audience.alternatives, tags.count == 1 else {
+            return false
+        }
+        return tags[0].name.hasPrefix(Tag.userPrefix)
     }
 }
 

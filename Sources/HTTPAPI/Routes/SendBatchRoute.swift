@@ -245,8 +245,8 @@ private final class SendUpload: Sendable {
 
     private static func answer(_ line: Int, _ answer: GroupAcceptance.Answer) -> [UInt8] {
         switch answer {
-        case .accepted(let id):
-            return Array("{\"line\":\(line),\"status\":202,\"id\":\"\(id)\"}\n".utf8)
+        case .accepted(let job):
+            return Array("{\"line\":\(line),\"status\":202,\"id\":\"\(job.id)\"}\n".utf8)
         case .repeated(let id):
             return Array("{\"line\":\(line),\"status\":202,\"id\":\"\(id)\",\"repeated\":true}\n".utf8)
         case .keyReused:
