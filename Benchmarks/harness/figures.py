@@ -143,10 +143,14 @@ class Figures:
         body = plant.folder / "send.json"
         body.write_text(json.dumps({"to": {"user": registrations.user(1)}, **MESSAGE}))
         url = f"http://127.0.0.1:{plant.api.port}/api/sends"
+        first, before = plant.last_sequence(), plant.cpu()
         rate = load.http1(url, 64, self.options.seconds, plant.api.key, body)
         unfinished = plant.unfinished_jobs()
         self.say(f"  accepted {rate:,.0f}/s, /healthz {idle:,.0f}/s; waiting for {unfinished} sends to end")
         self._wait_for_all(600)
+        after, sends = plant.cpu(), plant.last_sequence() - first
+        costs = ", ".join(f"{name} {(after[name] - before[name]) / sends * 1e6:.1f} us" for name in before)
+        self.say(f"  CPU a send: {costs}")
         return {"accept_ratio": rate / idle, "accept_per_s": rate}
 
     def status(self):

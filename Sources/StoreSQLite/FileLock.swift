@@ -50,6 +50,13 @@ final class FileLock: Sendable {
         return try body()
     }
 
+    /// Whether nobody holds the lock.
+    var isFree: Bool {
+        guard self.tryLock() else { return false }
+        self.unlock()
+        return true
+    }
+
     /// Joins those who hold the lock together; nobody holds it alone for longer than a look.
     private func lockShared() { _ = flock(self.descriptor, LOCK_SH) }
 

@@ -10,10 +10,10 @@ import Store
 /// Writes for all callers of this process: what comes together is committed together (rule 8).
 ///
 /// A change runs in a savepoint of its own, so that its failure undoes nothing but itself. Its caller goes on when the group's
-/// commit is durable. Where other processes wait to write, at least ``pause`` lies between two commits, in which they get their
-/// turn: without it they starve for seconds.
+/// commit is durable. Where other processes wait to write, one of them has its turn before the next commit of this one: without
+/// that they starve for seconds.
 final class GroupWriter: Sendable {
-    /// Time between two commits of this process while another one waits.
+    /// The longest that another process which waits is let go first: it may have been stopped.
     static let pause = Duration.milliseconds(5)
     /// The most changes in one commit.
     static let maximumGroup = 512
@@ -139,7 +139,7 @@ final class GroupWriter: Sendable {
 
     private func drain() {
         while true {
-            self.rest()
+            self.giveWay()
             self.commitGroup()
             let isDone = self.state.withLockedValue { state -> Bool in
                 if state.count == 0 { state.isScheduled = false }
@@ -149,10 +149,11 @@ final class GroupWriter: Sendable {
         }
     }
 
-    private func rest() {
+    /// Lets another process begin its turn, if one waits.
+    private func giveWay() {
         guard let last = self.state.withLockedValue({ $0.lastCommit }) else { return }
-        let left = Self.pause - (ContinuousClock.now - last)
-        if left > .zero, self.waiting.isShared { usleep(UInt32(left.components.attoseconds / 1_000_000_000_000)) }
+        let end = last + Self.pause
+        while ContinuousClock.now < end, self.waiting.isShared, self.lock.isFree { usleep(50) }
     }
 
     private func commitGroup() {
