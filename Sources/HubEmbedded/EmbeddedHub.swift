@@ -16,7 +16,7 @@ package struct EmbeddedHub: NotificationHub {
         /// How long a planner may be silent before another takes its job over.
         package var plannerLease: Duration = .seconds(60)
         /// How long a batch waits for its planner's own publishing before the sweeper does it.
-        package var grace: Duration = .seconds(10)
+        package var grace: Duration = .seconds(30)
         /// How long publishing may take.
         package var publishDeadline: Duration = .seconds(10)
         /// How soon a planner looks again when its window is full.

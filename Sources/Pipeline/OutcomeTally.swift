@@ -8,7 +8,7 @@ struct OutcomeTally {
     private let recording: AppSpec.Recording
     private let retry: RetryPolicy
     /// One draw for the whole batch: devices that failed together are tried again together.
-    private let jitter = Double.random(in: 0...1)
+    private lazy var jitter = Double.random(in: 0...1)
     private let began = Timestamp.now
     private let received = ContinuousClock.now
     private var result: BatchOutcome

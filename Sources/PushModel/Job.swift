@@ -106,6 +106,11 @@ package struct Job: Sendable, Equatable {
             case .send: .send
             }
         }
+
+        /// The work as its job tells it.
+        package var abridged: Work {
+            if case .send(let send) = self { .send(send.abridged) } else { self }
+        }
     }
 
     /// Where a job stands.

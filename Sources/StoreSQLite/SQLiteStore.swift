@@ -57,6 +57,7 @@ package final class SQLiteStore: Sendable {
 
     package let configuration: Configuration
     let pool: DatabasePool
+    private let reader: ReadQueue
     let writer: GroupWriter
     let clock: StoreClock
     let logger: Logger
@@ -97,6 +98,7 @@ package final class SQLiteStore: Sendable {
             }
             guard let clock else { throw StoreError(.corrupt, "the store's clock cannot be set") }
             self.pool = pool
+            self.reader = ReadQueue(pool: pool, limit: configuration.readers)
             self.clock = clock
             self.writer = GroupWriter(
                 pool: pool,
@@ -163,7 +165,7 @@ package final class SQLiteStore: Sendable {
     /// Reads in a transaction of its own: all of it sees one state of the store.
     func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         do {
-            return try await self.pool.read(body)
+            return try await self.reader.read(body)
         } catch let error as DatabaseError {
             throw StoreError(error)
         }

@@ -35,10 +35,3 @@ extension SQLiteStore {
         return request.with(audience: .any(tags))
     }
 }
-
-extension Job.Work {
-    /// The work as its job tells it.
-    var abridged: Job.Work {
-        if case .send(let send) = self { .send(send.abridged) } else { self }
-    }
-}

@@ -16,7 +16,12 @@ struct BodyReader: Sendable {
     /// So many bodies beyond the usual limit are in memory at a time.
     private let large = Places(16)
 
-    init(configuration: APIConfiguration) { self.configuration = configuration }
+    private let deadlines: Deadlines
+
+    init(configuration: APIConfiguration) {
+        self.configuration = configuration
+        self.deadlines = Deadlines(limit: configuration.requestTime)
+    }
 
     /// - Throws: ``Problem``: 413 for a body that is too large, 408 for one that does not come in time, 400 for one that breaks
     ///   off, 503 while too many large ones are read; `CancellationError` when the server goes down.
@@ -29,22 +34,17 @@ struct BodyReader: Sendable {
         case .upload: limit = self.configuration.maximumContentSize
         }
         if let length = request.headers[.contentLength].flatMap(Int.init), length > limit { throw Self.tooLarge(limit) }
-        let time = self.configuration.requestTime
+        let stream = request.body
         do {
-            return try await withThrowingTaskGroup(of: Body.self) { group in
-                group.addTask {
-                    guard kind == .send else {
-                        return Body(bytes: Array(buffer: try await request.body.collect(upTo: limit)))
-                    }
-                    return try await self.collect(request.body, upTo: limit)
+            return try await self.deadlines.run {
+                guard kind == .send else {
+                    return Body(bytes: Array(buffer: try await stream.collect(upTo: limit)))
                 }
-                group.addTask {
-                    try await Task.sleep(for: time)
-                    throw Problem(.requestTimeout, "the body did not come within \(time.inSeconds) s")
-                }
-                defer { group.cancelAll() }
-                return try await group.next() ?? Body()
+                return try await self.collect(stream, upTo: limit)
             }
+        } catch is Deadlines.Overdue {
+            let time = self.configuration.requestTime
+            throw Problem(.requestTimeout, "the body did not come within \(time.inSeconds) s")
         } catch is NIOTooManyBytesError {
             throw Self.tooLarge(limit)
         } catch let problem as Problem {
