@@ -12,15 +12,18 @@ extension EmbeddedHub {
             guard case .connected = await self.broker.status else {
                 return .more(claim, after: self.configuration.brokerPause)
             }
-            // Looked at before anything is read: who waits for room costs little.
-            let known = try await self.rooms(of: claim.services, bundle: claim.bundle)
-            if let wait = known.wait { return .more(claim, after: wait) }
-            let sends = try await self.store.smallSends(of: claim, devices: Self.smallSendDevices)
-            claim.services = Set(sends.flatMap(\.services))
-            let rooms = try await self.rooms(of: claim.services, bundle: claim.bundle)
-            if let wait = rooms.wait { return .more(claim, after: wait) }
-            var planner = BundlePlanner(hub: self, claim: claim, spec: spec, rooms: rooms.devices)
-            for send in sends { guard planner.plan(send) else { break } }
+            let glimpse: BundleGlimpse
+            switch try await self.glimpse(of: &claim) {
+            case .full(let wait): return .more(claim, after: wait)
+            case .room(let found): glimpse = found
+            }
+            var planner = BundlePlanner(
+                hub: self,
+                claim: claim,
+                spec: spec,
+                rooms: glimpse.rooms.mapValues(\.devices)
+            )
+            for send in glimpse.sends { guard planner.plan(send) else { break } }
             let result = try await self.store.commit(
                 planner.plan,
                 of: claim,
@@ -28,42 +31,63 @@ extension EmbeddedHub {
                 grace: self.configuration.grace
             )
             let lost: Set<Int64>
+            let isDone: Bool
             let ids: [ParcelID?]
             switch result {
             case .lost: return .lost
             case .noRoom: return .more(claim, after: self.configuration.windowPause)
-            case .written(let parcels, let left): (ids, lost) = (parcels, left)
+            case .written(let parcels, let left, let isLast): (ids, lost, isDone) = (parcels, left, isLast)
             }
             claim = claim.held
-            guard !sends.isEmpty else { return .done }
             let parcels = planner.parcels(without: lost)
             let written = zip(ids, parcels).compactMap { id, parcel in id.map { (id: $0, parcel: parcel) } }
-            if await !self.publish(written) { return .more(claim, after: self.configuration.brokerPause) }
+            let isPublished = try await self.publish(written)
+            if isDone { return .done }
+            if !isPublished { return .more(claim, after: self.configuration.brokerPause) }
         } while ContinuousClock.now < end
         return .more(claim, after: .zero)
     }
 
-    /// The most devices of a send that is planned together with others.
-    private static let smallSendDevices = 100
-
-    /// How many devices of each service may be fed now (rule 12), or how long to wait where one takes none.
-    private func rooms(
-        of services: Set<PNS>,
-        bundle: SendBundle
-    ) async throws -> (devices: [PNS: Int], wait: Duration?) {
-        var devices: [PNS: Int] = [:]
-        for pns in services where pns.isInService {
-            let room = try await self.store.room(for: .first, app: bundle.app, pns: pns, priority: bundle.priority)
-            guard room.devices > 0 else { return ([:], max(room.wait ?? .zero, self.configuration.windowPause)) }
-            devices[pns] = room.devices
-        }
-        return (devices, nil)
+    private enum Glimpse {
+        case room(BundleGlimpse)
+        /// A service takes nothing for so long (rule 12).
+        case full(Duration)
     }
 
-    /// Publishes parcels, and has those marked that are at the broker; the sweeper takes the others apart.
+    /// The next sends of a bundle, and how much of them may be fed now.
+    private func glimpse(of claim: inout BundleClaim) async throws -> Glimpse {
+        if let known = claim.glimpse {
+            // It is good for one step.
+            claim.glimpse = nil
+            claim.services = Set(known.sends.flatMap(\.services))
+            return self.wait(known.rooms).map(Glimpse.full) ?? .room(known)
+        }
+        // Looked at before anything is read: who waits for room costs little.
+        if let wait = self.wait(try await self.rooms(of: claim.services, bundle: claim.bundle)) { return .full(wait) }
+        let sends = try await self.store.smallSends(of: claim, devices: SmallSend.devices)
+        claim.services = Set(sends.flatMap(\.services))
+        let rooms = try await self.rooms(of: claim.services, bundle: claim.bundle)
+        return self.wait(rooms).map(Glimpse.full) ?? .room(BundleGlimpse(sends: sends, rooms: rooms))
+    }
+
+    /// How long to wait where a service takes nothing now.
+    private func wait(_ rooms: [PNS: FeedRoom]) -> Duration? {
+        rooms.values.first { $0.devices <= 0 }.map { max($0.wait ?? .zero, self.configuration.windowPause) }
+    }
+
+    /// How many devices of each service may be fed now (rule 12).
+    private func rooms(of services: Set<PNS>, bundle: SendBundle) async throws -> [PNS: FeedRoom] {
+        var rooms: [PNS: FeedRoom] = [:]
+        for pns in services where pns.isInService {
+            rooms[pns] = try await self.store.room(for: .first, app: bundle.app, pns: pns, priority: bundle.priority)
+        }
+        return rooms
+    }
+
+    /// Publishes parcels, and has those marked that are at the broker; the others are taken apart, and go when the broker is back.
     ///
     /// - Returns: Whether all are.
-    private func publish(_ parcels: [(id: ParcelID, parcel: DeliverParcel)]) async -> Bool {
+    private func publish(_ parcels: [(id: ParcelID, parcel: DeliverParcel)]) async throws -> Bool {
         let messages = parcels.compactMap { id, parcel in
             OutgoingMessage(delivering: parcel, id: id).map { (id: id, message: $0) }
         }
@@ -71,6 +95,9 @@ extension EmbeddedHub {
         let results = await self.broker.publish(messages.map(\.message), deadline: self.configuration.publishDeadline)
         let published = zip(messages, results).filter { $0.1.isPublished }.map(\.0.id)
         self.marks.note(published)
+        for (failed, result) in zip(messages, results) where !result.isPublished {
+            try await self.store.takeApart(failed.id)
+        }
         return published.count == messages.count
     }
 }
@@ -168,12 +195,5 @@ private struct BundlePlanner {
         self.batches.map { batches in
             DeliverParcel(batches: batches.filter { !lost.contains($0.sequence) }.map(\.batch))
         }
-    }
-}
-
-extension SmallSend {
-    /// The services that it goes through.
-    fileprivate var services: [PNS] {
-        if case .all(let devices) = self.audience { Array(devices.keys) } else { [] }
     }
 }

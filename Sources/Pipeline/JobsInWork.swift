@@ -16,8 +16,8 @@ final class JobsInWork: Sendable {
 ///
 /// Bundles of one app and priority share a window: more than a few at once would only wait for it together.
 final class BundlesInWork: Sendable {
-    /// So many of an app and priority: while one is written another is published.
-    static let together = 4
+    /// So many of an app and priority: while some are written, in one commit, others are read and published.
+    static let together = 8
     /// So many more wait for their turn.
     static let line = 64
 

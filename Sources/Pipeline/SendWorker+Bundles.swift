@@ -20,11 +20,14 @@ extension SendWorker {
         logger[metadataKey: "push.bundle"] = "\(bundle)"
         let patience = StorePatience(logger: logger, limit: .seconds(30))
         var claim: BundleClaim?
-        if delivery.deliveryCount == 0 {
+        let app = delivery.properties.headers[MessageProperties.appHeader].flatMap { try? AppID($0) }
+        if delivery.deliveryCount == 0, let app {
             // Until its first commit the message is what brings the bundle back if this process dies.
-            switch try await self.planUnclaimed(bundle, slices: slices, patience: patience) {
+            let kind = BundlesInWork.Kind(app: app, priority: priority)
+            switch try await self.planUnclaimed(bundle, of: kind, slices: slices, patience: patience) {
             case .done, .lost: return await subscription.acknowledge([delivery])
             case .more(let begun, _): claim = begun.isHeld ? begun : nil
+            case nil: break
             }
         }
         if claim == nil { claim = try await patience.run { try await self.store.claim(bundle, lease: Self.lease) } }
@@ -49,22 +52,23 @@ extension SendWorker {
 
     /// Plans a bundle without a claim if it is its turn at once: one commit is enough for most.
     ///
-    /// - Returns: How far it came; a claim that is not held where it came nowhere, for whatever reason.
+    /// - Returns: How far it came; nil, or a claim that is not held, where it came nowhere, for whatever reason.
     private func planUnclaimed(
         _ bundle: BundleID,
+        of kind: BundlesInWork.Kind,
         slices: WeightedGate,
         patience: StorePatience
-    ) async throws -> BundleAdvance {
-        guard let claim = try await patience.run({ try await self.store.look(at: bundle) }) else { return .lost }
-        let kind = BundlesInWork.Kind(app: claim.bundle.app, priority: claim.bundle.priority)
-        guard let services = self.bundlesInWork.enterAtOnce(kind) else { return .more(claim, after: .zero) }
+    ) async throws -> BundleAdvance? {
+        guard let services = self.bundlesInWork.enterAtOnce(kind) else { return nil }
         defer { self.bundlesInWork.leave(kind, services: services) }
+        let look = try await patience.run { try await self.store.look(at: bundle, devices: SmallSend.devices) }
+        guard let claim = look else { return .lost }
         do {
             return try await self.slice(of: claim, alone: false, in: slices, patience: patience)
         } catch is HubError {
-            return .more(claim, after: .zero)
+            return nil
         } catch let error as StoreError where error.code != .unavailable {
-            return .more(claim, after: .zero)
+            return nil
         }
     }
 

@@ -31,8 +31,12 @@ package protocol BundleStore: Sendable {
     ///
     /// So a bundle that is planned in one step costs one commit. Until then nothing in the store says that someone is at it.
     ///
-    /// - Returns: A claim that is not held; nil when nothing of the bundle is to be planned.
-    func look(at bundle: BundleID) async throws -> BundleClaim?
+    /// - Parameters:
+    ///   - bundle: The bundle.
+    ///   - devices: The most devices of one send, as in ``smallSends(of:devices:)``.
+    /// - Returns: A claim that is not held, with its first sends; nil when nothing of the bundle is to be planned.
+    /// - Throws: ``StoreError``.
+    func look(at bundle: BundleID, devices: Int) async throws -> BundleClaim?
 
     /// Gives a claim back: the bundle is due after `pause`.
     func release(_ claim: BundleClaim, pause: Duration) async throws
@@ -133,6 +137,8 @@ package struct BundleClaim: Sendable, Equatable {
     package let isHeld: Bool
     /// The services that its next sends go through, as far as is known: their windows are looked at first.
     package var services: Set<PNS> = []
+    /// What was read together with the claim, for its first step.
+    package var glimpse: BundleGlimpse?
 
     package init(bundle: SendBundle, epoch: Int, claims: Int, through: Int64, isHeld: Bool = true) {
         self.bundle = bundle
@@ -151,8 +157,20 @@ package struct BundleClaim: Sendable, Equatable {
     }
 }
 
+/// What a planner needs for the next sends of a bundle.
+package struct BundleGlimpse: Sendable, Equatable {
+    package let sends: [SmallSend]
+    /// What may be fed to each of their services.
+    package let rooms: [PNS: FeedRoom]
+
+    package init(sends: [SmallSend], rooms: [PNS: FeedRoom]) {
+        self.sends = sends
+        self.rooms = rooms
+    }
+}
+
 /// A send of a bundle, ready to be planned.
-package struct SmallSend: Sendable {
+package struct SmallSend: Sendable, Equatable {
     /// Whom it reaches.
     package enum Audience: Sendable, Equatable {
         /// All its devices, by service.
@@ -186,6 +204,14 @@ package struct SmallSend: Sendable {
         self.expires = expires
         self.traceparent = traceparent
         self.audience = audience
+    }
+
+    /// The most devices of a send that is planned together with others.
+    package static let devices = 100
+
+    /// The services that it goes through.
+    package var services: [PNS] {
+        if case .all(let devices) = self.audience { Array(devices.keys) } else { [] }
     }
 }
 
@@ -246,8 +272,9 @@ package struct SmallBatch: Sendable, Equatable {
 
 /// What came of a bundle's plan.
 package enum BundleResult: Sendable, Equatable {
-    /// Written, but for the jobs in `lost`; the plan's parcels by index, nil where nothing is in one.
-    case written(parcels: [ParcelID?], lost: Set<Int64>)
+    /// Written, but for the jobs in `lost`; the plan's parcels by index, nil where nothing is in one; `isDone` when that was all of the
+    /// bundle.
+    case written(parcels: [ParcelID?], lost: Set<Int64>, isDone: Bool)
     /// Another planner was faster and has used up a rate limit: nothing was written.
     case noRoom
     /// Someone else has claimed the bundle, or it was taken apart: nothing was written.

@@ -20,15 +20,30 @@ extension SQLiteStore {
         }
     }
 
-    /// See ``BundleStore/look(at:)``.
-    package func look(at bundle: BundleID) async throws -> BundleClaim? {
-        try await self.read { database in
+    /// See ``BundleStore/look(at:devices:)``.
+    package func look(at bundle: BundleID, devices: Int) async throws -> BundleClaim? {
+        let feeding = self.feeding
+        return try await self.read { database in
             let found = try database.first(
                 "SELECT epoch, claims, app, priority FROM bundle WHERE id = ?",
                 [bundle.number],
                 read: ClaimedBundle.init
             )
-            return try found.map { try database.claim(bundle, $0, isHeld: false) }
+            guard let found else { return nil }
+            var claim = try database.claim(bundle, found, isHeld: false)
+            let sends = try database.smallSends(of: claim, devices: devices)
+            var rooms: [PNS: FeedRoom] = [:]
+            for pns in Set(sends.flatMap(\.services)) where pns.isInService {
+                rooms[pns] = try feeding.room(
+                    for: .first,
+                    app: found.app,
+                    pns: pns,
+                    priority: found.priority,
+                    in: database
+                )
+            }
+            claim.glimpse = BundleGlimpse(sends: sends, rooms: rooms)
+            return claim
         }
     }
 
@@ -49,15 +64,7 @@ extension SQLiteStore {
 
     /// See ``BundleStore/smallSends(of:devices:)``.
     package func smallSends(of claim: BundleClaim, devices: Int) async throws -> [SmallSend] {
-        try await self.read { database in
-            let range = try database.first(
-                "SELECT first, last FROM bundle WHERE id = ? AND epoch = ?",
-                [claim.bundle.id.number, claim.epoch]
-            ) { (first: $0[0] as Int64, last: $0[1] as Int64) }
-            guard let range else { return [] }
-            return try SmallSendReader(database: database, claim: claim, limit: devices)
-                .sends(from: range.first, through: range.last)
-        }
+        try await self.read { try $0.smallSends(of: claim, devices: devices) }
     }
 
     /// See ``BundleStore/commit(_:of:lease:grace:)``.
@@ -101,6 +108,16 @@ private struct ClaimedBundle {
 }
 
 extension Database {
+    fileprivate func smallSends(of claim: BundleClaim, devices: Int) throws -> [SmallSend] {
+        let range = try self.first(
+            "SELECT first, last FROM bundle WHERE id = ? AND epoch = ?",
+            [claim.bundle.id.number, claim.epoch]
+        ) { (first: $0[0] as Int64, last: $0[1] as Int64) }
+        guard let range else { return [] }
+        return try SmallSendReader(database: self, claim: claim, limit: devices)
+            .sends(from: range.first, through: range.last)
+    }
+
     fileprivate func claim(_ bundle: BundleID, _ claimed: ClaimedBundle, isHeld: Bool) throws -> BundleClaim {
         let app = try self.first("SELECT name FROM app WHERE number = ?", [claimed.app]) {
             try AppID(stored: $0[0])
@@ -292,8 +309,8 @@ private struct BundleWriter {
             if !isWritten { lost.insert(send.sequence) }
         }
         try self.finishParcels()
-        try self.advance()
-        return .written(parcels: self.parcels.map { $0.map { ParcelID(number: $0.id) } }, lost: lost)
+        let isDone = try self.advance()
+        return .written(parcels: self.parcels.map { $0.map { ParcelID(number: $0.id) } }, lost: lost, isDone: isDone)
     }
 
     private func mark(_ send: PlannedSend, by statement: RawStatement, _ moment: Int64) throws -> Bool {
@@ -343,14 +360,14 @@ private struct BundleWriter {
     }
 
     /// Moves the bundle behind what was planned, or ends it.
-    private func advance() throws {
+    ///
+    /// - Returns: Whether it is ended.
+    private func advance() throws -> Bool {
         let database = self.context.database
         let bundle = self.claim.bundle.id.number
-        if let last = self.plan.sends.last?.sequence {
-            try database.run("UPDATE bundle SET first = ?, claims = 0 WHERE id = ?", [last + 1, bundle])
-            try database.run("DELETE FROM bundle WHERE id = ? AND first > last", [bundle])
-        } else {
-            try database.run("DELETE FROM bundle WHERE id = ?", [bundle])
-        }
+        let last = self.plan.sends.last?.sequence ?? .max
+        if try database.change("DELETE FROM bundle WHERE id = ? AND last <= ?", [bundle, last]) > 0 { return true }
+        try database.run("UPDATE bundle SET first = ?, claims = 0 WHERE id = ?", [last + 1, bundle])
+        return false
     }
 }

@@ -74,14 +74,14 @@ extension SQLiteStore {
         return whole
     }
 
-    fileprivate var feeding: Feeding { Feeding(clock: self.clock, window: self.configuration.window) }
+    var feeding: Feeding { Feeding(clock: self.clock, window: self.configuration.window) }
 }
 
 /// One look at what is due.
 ///
 /// Due rows are read in groups that an index keeps apart, one app's after the other's: however many rows of a group there are, the
 /// others are found behind its first.
-private struct Feeding: Sendable {
+struct Feeding: Sendable {
     let clock: StoreClock
     let window: FeedWindow
     /// The store's clock.
@@ -176,7 +176,7 @@ private struct Feeding: Sendable {
 
     // MARK: Batches
 
-    func dueBatches(_ priority: Priority, limit: Int, in database: Database) throws -> [DueBatchRow] {
+    fileprivate func dueBatches(_ priority: Priority, limit: Int, in database: Database) throws -> [DueBatchRow] {
         var groups: [BatchGroup] = []
         var last = BatchGroup(app: -1, pns: 0, published: 0)
         while let next = try database.nextBatchGroup(priority, after: last) {

@@ -134,8 +134,8 @@ struct BundleContract {
         let claim = try await self.claim(bundle)
         let (plan, keys) = try await self.plan(claim)
         let result = try await self.commit(plan, of: claim)
-        guard case .written(let parcels, let lost) = result else { throw Unexpected("\(result)") }
-        #expect(lost.isEmpty)
+        guard case .written(let parcels, let lost, let isDone) = result else { throw Unexpected("\(result)") }
+        #expect(lost.isEmpty && isDone)
         #expect(parcels.compactMap { $0 }.count == 2)
         #expect(try await self.underWay() > 0)
         #expect(try await self.store.claim(bundle.id, lease: Self.lease) == nil)
@@ -175,12 +175,14 @@ struct BundleContract {
     @Test func whoOnlyLookedTakesTheBundleOverWithTheFirstCommit() async throws {
         for user in ["ann", "bob"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
         let (bundle, jobs) = try await self.bundle(["ann", "bob"])
-        let first = try #require(try await self.store.look(at: bundle.id))
-        let second = try #require(try await self.store.look(at: bundle.id))
+        let first = try #require(try await self.store.look(at: bundle.id, devices: 10))
+        let second = try #require(try await self.store.look(at: bundle.id, devices: 10))
         #expect(!first.isHeld)
         var (plan, _) = try await self.plan(first)
         plan.sends.removeLast()
-        guard case .written = try await self.commit(plan, of: first) else { throw Unexpected("not written") }
+        guard case .written(_, _, isDone: false) = try await self.commit(plan, of: first) else {
+            throw Unexpected("not written")
+        }
         // The other one is too late, and so is the first without what it holds now.
         #expect(try await self.commit(plan, of: second) == .lost)
         #expect(try await self.commit(plan, of: first) == .lost)
@@ -190,15 +192,17 @@ struct BundleContract {
         #expect(held.isHeld)
         #expect(try await self.store.smallSends(of: held, devices: 10).map(\.id) == [jobs[1]])
         let (rest, _) = try await self.plan(held)
-        guard case .written = try await self.commit(rest, of: held) else { throw Unexpected("not written") }
+        guard case .written(_, _, isDone: true) = try await self.commit(rest, of: held) else {
+            throw Unexpected("not written")
+        }
         #expect(try await self.scenario.job(jobs[1]).state == .running)
-        #expect(try await self.store.look(at: bundle.id) == nil)
+        #expect(try await self.store.look(at: bundle.id, devices: 10) == nil)
     }
 
     @Test func aClaimVoidsALook() async throws {
         try await self.scenario.register(user: "ann", handle: "aa")
         let (bundle, jobs) = try await self.bundle(["ann"])
-        let look = try #require(try await self.store.look(at: bundle.id))
+        let look = try #require(try await self.store.look(at: bundle.id, devices: 10))
         let (plan, _) = try await self.plan(look)
         let claim = try await self.claim(bundle)
         #expect(try await self.commit(plan, of: look) == .lost)
@@ -218,7 +222,7 @@ struct BundleContract {
         self.time.advance(.seconds(11))
         _ = try await self.store.expireJobs(limit: 10, lease: Self.lease)
         let result = try await self.commit(plan, of: claim)
-        guard case .written(_, let lost) = result else { throw Unexpected("\(result)") }
+        guard case .written(_, let lost, _) = result else { throw Unexpected("\(result)") }
         #expect(lost == Set(plan.sends.prefix(2).map(\.sequence)))
         let standing = try await self.store.standing(of: keys)
         #expect(keys.map { standing[$0] } == [.closed, .closed, .open])
@@ -258,7 +262,7 @@ struct BundleContract {
         let claim = try await self.claim(bundle)
         let (plan, keys) = try await self.plan(claim)
         let result = try await self.commit(plan, of: claim)
-        guard case .written(let parcels, _) = result else { throw Unexpected("\(result)") }
+        guard case .written(let parcels, _, _) = result else { throw Unexpected("\(result)") }
         try await self.store.markPublished(parcels: parcels.compactMap { $0 }, lease: Self.lease)
         _ = try await self.store.record(BatchOutcome(key: keys[0], accepted: 1, at: self.time.wall))
         self.time.advance(.seconds(59))
@@ -297,7 +301,7 @@ struct BundleContract {
         let claim = try await self.claim(bundle)
         let (plan, keys) = try await self.plan(claim)
         let result = try await self.commit(plan, of: claim)
-        guard case .written(let parcels, _) = result, let parcel = parcels.compactMap({ $0 }).first else {
+        guard case .written(let parcels, _, _) = result, let parcel = parcels.compactMap({ $0 }).first else {
             throw Unexpected("\(result)")
         }
         let (other, jobs) = try await self.bundle(["ann"])
