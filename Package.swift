@@ -262,6 +262,11 @@ if Context.environment["PUSHLINE_BENCHMARKS"] == "1" {
         ),
         .executableTarget(name: "CountedPaths", dependencies: ["HotPaths"], path: "Benchmarks/CountedPaths"),
         .executableTarget(
+            name: "ImportSpeed",
+            dependencies: ["PushModel", "Store", "StoreSQLite", lifecycle, logging],
+            path: "Benchmarks/ImportSpeed"
+        ),
+        .executableTarget(
             name: "TimedPaths",
             dependencies: ["HotPaths", .product(name: "Benchmark", package: "benchmark")],
             path: "Benchmarks/TimedPaths",

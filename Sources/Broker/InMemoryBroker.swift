@@ -16,6 +16,13 @@ package final class InMemoryBroker: MessageBroker {
     }
 
     package func publish(_ messages: [OutgoingMessage], deadline: Duration) async -> [PublishResult] {
+        let end = ContinuousClock.now.advanced(by: deadline)
+        while self.state.withLockedValue({ $0.isSilent }) {
+            guard ContinuousClock.now < end, !Task.isCancelled else {
+                return messages.map { _ in .failed(BrokerError(.timeout, "The broker was silent.")) }
+            }
+            try? await Task.sleep(for: .milliseconds(10))
+        }
         var results: [PublishResult] = []
         results.reserveCapacity(messages.count)
         self.change { state in
@@ -62,6 +69,11 @@ extension InMemoryBroker {
     /// higher, and what exclusive queues held is lost.
     package func setUnavailable(_ unavailable: Bool) {
         self.change { $0.setUnavailable(unavailable) }
+    }
+
+    /// While it is silent nothing that is published is answered before its deadline.
+    package func setSilent(_ silent: Bool) {
+        self.change { $0.isSilent = silent }
     }
 
     /// Raises the broker's alarm for a reason, or clears it with nil: messages are refused, deliveries go on.

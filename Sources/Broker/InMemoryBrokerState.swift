@@ -48,6 +48,7 @@ struct InMemoryBrokerState {
     /// Names of queues by exchange; the queue's name is the routing key.
     var bindings: [String: Set<String>] = [:]
     var isUnavailable = false
+    var isSilent = false
     var blocked: String?
     var confirmsToLose = 0
 

@@ -30,6 +30,8 @@ package struct APIConfiguration: Sendable {
     package var directoryLifetime = Duration.seconds(2)
     /// Whether the server listens on a loopback address alone: the demonstration scheme works nowhere else.
     package var isLoopback = true
+    /// Gives the system back the memory that an import took, after it.
+    package var releaseMemory: @Sendable () -> Void = {}
     /// Shown by `/healthz`.
     package var version = "0"
 

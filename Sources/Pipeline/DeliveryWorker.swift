@@ -133,15 +133,25 @@ package struct DeliveryWorker: Service {
         }
     }
 
-    /// Gives a batch back to its row: the sweeper publishes it again.
+    /// Gives what a message holds back to its rows: the sweeper publishes it again.
     ///
     /// - Returns: false when the store does not take it now, or the message is no batch's.
-    private func park(_ delivery: Delivery, _ subscription: any Subscription) async throws -> Bool {
-        guard let key = BatchKey(delivery.properties.messageID) else { return false }
+    private func park(
+        _ delivery: Delivery,
+        _ subscription: any Subscription,
+        reason: String = "the push service answers slowly or not at all"
+    ) async throws -> Bool {
+        let (id, rest) = (delivery.properties.messageID, self.configuration.rest)
         do {
-            try await self.store.park([key], for: self.configuration.rest)
+            if let parcel = ParcelID(id) {
+                try await self.store.park(parcel, for: rest, reason: reason)
+            } else if let key = BatchKey(id) {
+                guard try await self.store.park(key, for: rest, reason: reason) else { return false }
+            } else {
+                return false
+            }
         } catch let error as StoreError {
-            self.logger.debug("A batch cannot be given back", metadata: ["push.batch": "\(key)", "error": "\(error)"])
+            self.logger.debug("A message cannot be given back", metadata: ["message.id": "\(id)", "error": "\(error)"])
             return false
         }
         await subscription.acknowledge([delivery])

@@ -22,8 +22,19 @@ package protocol OutcomeSink: Sendable {
     /// Has every open batch of a parcel be published for itself, at once.
     func takeApart(_ parcel: ParcelID) async throws
 
-    /// Gives batches back that were not begun: they are due after `pause`, and count for their windows until then (rule 12).
-    func park(_ batches: [BatchKey], for pause: Duration) async throws
+    /// Gives a batch back that was not begun: it is due after `pause`, and counts for its window until then (rule 12). One whose
+    /// job is being stopped is closed instead.
+    ///
+    /// - Parameters:
+    ///   - batch: The batch.
+    ///   - pause: How long it rests.
+    ///   - reason: What it waits for, for whoever asks.
+    /// - Returns: false while the store does not know that it is at the broker: who marks it so later would undo this.
+    /// - Throws: ``StoreError``.
+    func park(_ batch: BatchKey, for pause: Duration, reason: String) async throws -> Bool
+
+    /// Takes a parcel apart and gives its open batches back, as ``park(_:for:reason:)-(BatchKey,_,_)`` does.
+    func park(_ parcel: ParcelID, for pause: Duration, reason: String) async throws
 
     /// Counts that a redelivered batch was begun once more (rule 5).
     ///

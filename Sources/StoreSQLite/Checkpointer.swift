@@ -8,11 +8,19 @@ import Store
 
 /// Moves the log into the file, on a connection and a queue of its own, where no other process does (rule 8).
 final class Checkpointer: Sendable {
+    /// The log's length from which on it is moved at once, in bytes.
+    private static let growingLog = 16 << 20
     /// The log's length from which on it is emptied, in bytes.
     private static let longLog = 64 << 20
+    /// So few pages of the log are moved while others wait to write.
+    private static let fewPages = 1024
 
     private let path: String
+    private let interval: Duration
     private let lock: FileLock
+    /// The locks of those who write: the log is emptied in a turn among theirs.
+    private let writer: FileLock
+    private let waiting: FileLock
     private let logger: Logger
     private let queue = DispatchQueue(label: "pushline.store.checkpointer", qos: .utility)
     private let state = NIOLockedValueBox(State())
@@ -21,15 +29,24 @@ final class Checkpointer: Sendable {
         var isHolding = false
         var connection: DatabaseQueue?
         var lastChange: Date?
+        var lastTurn: ContinuousClock.Instant?
     }
 
-    init(path: String, logger: Logger) throws {
+    /// - Parameters:
+    ///   - path: The store's file.
+    ///   - interval: How often a log that grows slowly is moved.
+    ///   - logger: Hears at debug of a log that could not be moved.
+    /// - Throws: ``StoreError`` when a lock's file cannot be opened.
+    init(path: String, interval: Duration, logger: Logger) throws {
         self.path = path
+        self.interval = interval
         self.lock = try FileLock(path: path + ".checkpointer")
+        self.writer = try FileLock(path: path + ".writer")
+        self.waiting = try FileLock(path: path + ".waiting")
         self.logger = logger
     }
 
-    /// Takes a turn; does nothing where another process has the task, or nothing was written.
+    /// Takes a turn; does nothing where another process has the task, or nothing that matters was written.
     ///
     /// Checkpoints block: they never run on the cooperative pool.
     func turn() async {
@@ -56,20 +73,34 @@ final class Checkpointer: Sendable {
     }
 
     private func checkpointIfChanged() throws {
-        let lastChange = self.state.withLockedValue { state -> Date?? in
+        let start = ContinuousClock.now
+        let last = self.state.withLockedValue { state -> (change: Date?, isDue: Bool)? in
             state.isHolding = state.isHolding || self.lock.tryLock()
-            return state.isHolding ? state.lastChange : Date??.none
+            guard state.isHolding else { return nil }
+            return (state.lastChange, state.lastTurn.map { start - $0 >= self.interval } ?? true)
         }
-        guard let lastChange else { return }
-        let attributes = try FileManager.default.attributesOfItem(atPath: self.path + "-wal")
-        let change = attributes[.modificationDate] as? Date
-        guard change != lastChange else { return }
-        let size = (attributes[.size] as? NSNumber)?.intValue ?? 0
+        guard let last else { return }
+        let log = try LogFile(of: self.path)
+        guard log.changed != last.change, last.isDue || log.size >= Self.growingLog else { return }
         try self.connected().inDatabase { database in
-            try database.checkpoint(.passive)
-            if size > Self.longLog { try database.checkpoint(.truncate) }
+            _ = try database.checkpoint(.passive)
+            if log.size > Self.longLog { try self.empty(database) }
         }
-        self.state.withLockedValue { $0.lastChange = change }
+        self.state.withLockedValue {
+            $0.lastChange = log.changed
+            $0.lastTurn = start
+        }
+    }
+
+    /// Moves what was written meanwhile, until little is left, and cuts the log to nothing while nobody writes.
+    private func empty(_ database: Database) throws {
+        for _ in 0..<4 {
+            let (pages, moved) = try database.checkpoint(.passive)
+            if pages - moved < Self.fewPages { break }
+        }
+        try self.writer.withLock(within: .seconds(1), waiting: self.waiting) {
+            _ = try database.checkpoint(.truncate)
+        }
     }
 
     private func connected() throws -> DatabaseQueue {
@@ -83,5 +114,20 @@ final class Checkpointer: Sendable {
         let connection = try DatabaseQueue(path: self.path, configuration: settings)
         self.state.withLockedValue { $0.connection = connection }
         return connection
+    }
+}
+
+/// The log beside a store's file.
+struct LogFile {
+    /// In bytes.
+    let size: Int
+    let changed: Date?
+
+    /// - Parameter path: The store's file.
+    /// - Throws: Where there is no log.
+    init(of path: String) throws {
+        let attributes = try FileManager.default.attributesOfItem(atPath: path + "-wal")
+        self.size = (attributes[.size] as? NSNumber)?.intValue ?? 0
+        self.changed = attributes[.modificationDate] as? Date
     }
 }

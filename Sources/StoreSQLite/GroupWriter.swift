@@ -1,3 +1,4 @@
+import DequeModule
 import Dispatch
 import Foundation
 import GRDB
@@ -45,28 +46,12 @@ final class GroupWriter: Sendable {
     }
 
     private struct State {
-        var waiting: [Change] = []
-        /// The first of ``waiting`` that was not taken yet.
-        var head = 0
+        /// Who is taken from it is not held by it: a change of an import is large.
+        var waiting: Deque<Change> = []
         var isScheduled = false
         /// On the queue's thread alone.
         var lastCommit: ContinuousClock.Instant?
         var lastSeen: Int64 = 0
-
-        var count: Int { self.waiting.count - self.head }
-
-        /// Whether the next change may not join others.
-        var nextIsBulk: Bool { self.head < self.waiting.count && self.waiting[self.head].isBulk }
-
-        mutating func next() -> Change? {
-            guard self.head < self.waiting.count else {
-                self.waiting.removeAll(keepingCapacity: self.waiting.capacity < 4096)
-                self.head = 0
-                return nil
-            }
-            defer { self.head += 1 }
-            return self.waiting[self.head]
-        }
     }
 
     /// A change that waits for its group.
@@ -124,7 +109,7 @@ final class GroupWriter: Sendable {
     private func enqueue(_ change: Change) {
         enum Next { case schedule, wait, refuse }
         let next = self.state.withLockedValue { state -> Next in
-            guard state.count < Self.maximumWaiting else { return .refuse }
+            guard state.waiting.count < Self.maximumWaiting else { return .refuse }
             state.waiting.append(change)
             if state.isScheduled { return .wait }
             state.isScheduled = true
@@ -142,7 +127,7 @@ final class GroupWriter: Sendable {
             self.giveWay()
             self.commitGroup()
             let isDone = self.state.withLockedValue { state -> Bool in
-                if state.count == 0 { state.isScheduled = false }
+                if state.waiting.isEmpty { state.isScheduled = false }
                 return !state.isScheduled
             }
             if isDone { return }
@@ -168,7 +153,9 @@ final class GroupWriter: Sendable {
                         while results.count < Self.maximumGroup,
                             ContinuousClock.now - start < Self.maximumTime + self.patience,
                             let change = self.state.withLockedValue({ state in
-                                results.isEmpty || !state.nextIsBulk ? state.next() : nil
+                                // A bulk change may not join others.
+                                results.isEmpty || state.waiting.first?.isBulk == false
+                                    ? state.waiting.popFirst() : nil
                             })
                         {
                             // Listed before it runs: whatever happens, its caller hears of it.
@@ -232,9 +219,8 @@ final class GroupWriter: Sendable {
 
     private func takeAll() -> [Change] {
         self.state.withLockedValue { state in
-            var found: [Change] = []
-            while let change = state.next() { found.append(change) }
-            return found
+            defer { state.waiting = [] }
+            return Array(state.waiting)
         }
     }
 

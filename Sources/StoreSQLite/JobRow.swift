@@ -147,7 +147,7 @@ struct JobRow {
         return try database.first(
             """
             SELECT due, carried_reason FROM batch INDEXED BY batch_open
-            WHERE job = ? AND open = 1 AND published = 0 AND due IS NOT NULL ORDER BY due LIMIT 1
+            WHERE job = ? AND open = 1 AND published <= 0 AND due IS NOT NULL ORDER BY due LIMIT 1
             """,
             [self.sequence]
         ) { (due: $0[0], reason: $0[1]) }

@@ -12,9 +12,11 @@ import Store
     private let cached: Statement
     private let handle: SQLiteStatement
 
+    /// Gives it a text of its own in GRDB's cache: GRDB leaves a statement in the middle of its run, where nothing can be bound.
+    static let mark = "/* raw */ "
+
     init(_ sql: String, in database: Database) throws {
-        // A text of its own in GRDB's cache: GRDB leaves a statement in the middle of its run, where nothing can be bound.
-        self.cached = try database.cachedStatement(sql: "/* raw */ " + sql)
+        self.cached = try database.cachedStatement(sql: Self.mark + sql)
         unsafe self.handle = self.cached.sqliteStatement
         // A run that a fault ended may have left it where its last row was.
         self.reset()

@@ -146,23 +146,29 @@ struct RegistrationImport {
 
 /// The numbers of the tags of rows, each tag looked up or made once.
 private struct TagNumbers {
-    private var numbers: [[Int64]] = []
+    private var numbers: [[Int64]]
 
     init(of rows: [ImportedRegistration], statements: ImportStatements) throws {
-        var known: [Tag: Int64] = [:]
-        var names = Set<Tag>()
-        for row in rows {
-            names.formUnion(row.tags)
-            if let user = row.user { names.insert(Tag(user: user)) }
-        }
-        // In the order of the index of names.
-        for (tag, number) in try statements.numbers(of: names.sorted()) { known[tag] = number }
+        let names = rows.reduce(into: Set<Tag>()) { $0.formUnion($1.tags) }
+        // In the order of the index of names, here and below.
+        let known = Dictionary(uniqueKeysWithValues: try statements.numbers(of: names.sorted()))
         self.numbers = rows.map { row in
             var numbers: [Int64] = []
-            for tag in row.tags + (row.user.map { [Tag(user: $0)] } ?? []) {
-                if let number = known[tag], !numbers.contains(number) { numbers.append(number) }
-            }
+            for tag in row.tags { if let number = known[tag], !numbers.contains(number) { numbers.append(number) } }
             return numbers
+        }
+        // Nearly every row has a user of its own: they are told apart by their order, which costs less than hashing.
+        let users = rows.indices.compactMap { index in rows[index].user.map { (tag: Tag(user: $0), row: index) } }
+            .sorted { $0.tag < $1.tag }
+        var distinct: [Tag] = []
+        distinct.reserveCapacity(users.count)
+        for user in users where distinct.last != user.tag { distinct.append(user.tag) }
+        var next = try statements.numbers(of: distinct).makeIterator()
+        var current: (tag: Tag, number: Int64)?
+        for user in users {
+            if current?.tag != user.tag { current = next.next() }
+            guard let number = current?.number, !self.numbers[user.row].contains(number) else { continue }
+            self.numbers[user.row].append(number)
         }
     }
 

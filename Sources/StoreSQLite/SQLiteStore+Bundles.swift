@@ -171,6 +171,22 @@ extension WriteContext {
     ///   - moment: Only where it is due by then; nil = in any case.
     /// - Throws: What SQLite says.
     func takeApart(_ parcel: ParcelID, ifDueBy moment: Int64 = .max) throws {
+        try self.free(parcel, ifDueBy: moment, published: 0, due: self.now, reason: nil)
+    }
+
+    /// Gives what is open of a parcel back.
+    func park(_ parcel: ParcelID, for pause: Duration, reason: String) throws {
+        try self.free(parcel, published: -1, due: self.now + pause.milliseconds, reason: String(reason.prefix(200)))
+    }
+
+    /// Ends a parcel, and has each of its open batches stand for itself.
+    private func free(
+        _ parcel: ParcelID,
+        ifDueBy moment: Int64 = .max,
+        published: Int,
+        due: Int64,
+        reason: String?
+    ) throws {
         let range = try self.database.first(
             "DELETE FROM parcel WHERE id = ? AND due <= ? RETURNING first, last",
             [parcel.number, moment]
@@ -178,10 +194,10 @@ extension WriteContext {
         guard let range else { return }
         try self.database.run(
             """
-            UPDATE batch SET published = 0, due = ?, parcel = NULL
+            UPDATE batch SET published = ?, due = ?, parcel = NULL, carried_reason = ?
             WHERE job BETWEEN ? AND ? AND parcel = ? AND open = 1
             """,
-            [self.now, range.first, range.last, parcel.number]
+            [published, due, reason, range.first, range.last, parcel.number]
         )
     }
 }

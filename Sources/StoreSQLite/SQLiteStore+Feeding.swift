@@ -126,7 +126,8 @@ struct Feeding: Sendable {
         // Of what is limited no more is under way than goes out in two seconds: else it all went out at once after a pause.
         let ahead = kind.share(of: max(1, Int(bucket.rate) * 2)) - devices
         let nanoseconds = self.now * 1_000_000
-        let isUrgent = priority == .high
+        // What was begun comes before what is new: planners take all that is free as soon as it is worth a step.
+        let isUrgent = priority == .high || kind == .retry
         let free = bucket.devices(at: nanoseconds, isUrgent: isUrgent)
         guard free > 0 else {
             return FeedRoom(devices: 0, wait: .nanoseconds(bucket.wait(at: nanoseconds, isUrgent: isUrgent)))
@@ -315,6 +316,22 @@ extension WriteContext {
             [bucket.used, app, pns.number]
         )
         return true
+    }
+
+    /// Counts the devices of a batch that was published again for the rate limit, where they are sent to once more.
+    ///
+    /// Also where its outcome stands already: the worker was faster than this. What was planned and never came to the broker was
+    /// counted then, and what a worker gave back was not sent to.
+    func feedAgain(_ key: BatchKey, of job: Int64) throws {
+        let batch = try self.database.first(
+            """
+            SELECT app, priority, size FROM batch
+            WHERE job = ? AND pns = ? AND page = ? AND attempt = ? AND (published = 1 OR published = 0 AND attempt > 0)
+            """,
+            [job, key.pns.number, key.page, key.attempt]
+        ) { (app: $0[0] as Int64, priority: try Priority(number: $0[1]), size: $0[2] as Int) }
+        guard let batch else { return }
+        _ = try self.feed(batch.size, app: batch.app, pns: key.pns, priority: batch.priority, isOwed: true)
     }
 
     /// Takes over the rate limits of an app's declaration.

@@ -4,9 +4,11 @@ package import Store
 
 extension SQLiteStore {
     /// The most imported registrations in one transaction: about as many as take the time of another group of changes.
-    private static let importGroup = 4000
+    private static let importGroup = 4096
     /// In KiB, negative as SQLite wants it.
-    private static let importCache = -49_152
+    private static let importCache = -24_576
+    /// An import waits while the log is longer, in bytes: it can write faster than the log is moved into the file.
+    private static let longestLog = 128 << 20
 
     /// See ``RegistrationStore/beginImport()``.
     package func beginImport() async throws -> Int64 {
@@ -28,11 +30,11 @@ extension SQLiteStore {
         sequence: Int64
     ) async throws -> [ImportResult] {
         var results = [ImportResult](repeating: .superseded, count: rows.count)
-        let order = RegistrationImport.order(rows)
-        for start in stride(from: 0, to: order.count, by: Self.importGroup) {
-            let group = order[start..<min(start + Self.importGroup, order.count)]
-            let some = group.map { rows[$0] }
-            let isLast = group.endIndex == order.endIndex
+        var order = RegistrationImport.order(rows)[...]
+        while !order.isEmpty {
+            let some = order.prefix(Self.importGroup).map { rows[$0] }
+            let isLast = some.count == order.count
+            try await self.waitForLog()
             let written = try await self.writer.write(isBulk: true) { context in
                 // Handles, users and tags touch a page each: with less room, pages are written and read again before the commit.
                 // Not with a statement that stays prepared: SQLite does this pragma when it prepares it.
@@ -42,8 +44,19 @@ extension SQLiteStore {
                 if isLast { try context.database.execute(sql: "PRAGMA cache_size = \(Self.cacheSize)") }
                 return results
             }
-            for (index, result) in zip(group, written) { results[index] = result }
+            for (index, result) in zip(order, written) { results[index] = result }
+            order = order.dropFirst(some.count)
         }
         return results
+    }
+
+    /// Gives whoever moves the log into the file time to do so; where nobody does, the log grows slowly.
+    private func waitForLog() async throws {
+        let start = ContinuousClock.now
+        while try LogFile(of: self.configuration.path).size > Self.longestLog,
+            ContinuousClock.now - start < self.configuration.patience
+        {
+            try await Task.sleep(for: .milliseconds(10))
+        }
     }
 }

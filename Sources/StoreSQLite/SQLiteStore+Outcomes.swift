@@ -23,20 +23,12 @@ extension SQLiteStore: OutcomeSink {
         try await self.write { try $0.takeApart(parcel) }
     }
 
-    package func park(_ batches: [BatchKey], for pause: Duration) async throws {
-        try await self.write { context in
-            for key in batches {
-                guard let job = try context.database.sequence(of: key.job) else { continue }
-                try context.database.run(
-                    """
-                    UPDATE batch SET published = -1, due = ?
-                    WHERE job = ? AND pns = ? AND page = ? AND attempt = ? AND open = 1 AND published = 1
-                        AND due IS NOT NULL
-                    """,
-                    [context.now + pause.milliseconds, job, key.pns.number, key.page, key.attempt]
-                )
-            }
-        }
+    package func park(_ batch: BatchKey, for pause: Duration, reason: String) async throws -> Bool {
+        try await self.write { try $0.park(batch, for: pause, reason: reason) }
+    }
+
+    package func park(_ parcel: ParcelID, for pause: Duration, reason: String) async throws {
+        try await self.write { try $0.park(parcel, for: pause, reason: reason) }
     }
 
     package func raiseStarts(batch: BatchKey) async throws -> Int {
@@ -79,6 +71,26 @@ private struct OutcomeTarget {
 }
 
 extension WriteContext {
+    fileprivate func park(_ key: BatchKey, for pause: Duration, reason: String) throws -> Bool {
+        guard let target = try self.target(of: key) else { return true }
+        if let cause = target.state.stopCause {
+            // Nobody has begun it: it is at no worker any more.
+            try self.close(target.batch, of: target.job, as: cause.count)
+            try self.completeIfDone(target.job)
+            return true
+        }
+        return try self.database.change(
+            """
+            UPDATE batch SET published = -1, due = ?, carried_reason = ?
+            WHERE job = ? AND pns = ? AND page = ? AND attempt = ? AND open = 1 AND published = 1
+            """,
+            [
+                self.now + pause.milliseconds, String(reason.prefix(200)), target.job, key.pns.number, key.page,
+                key.attempt,
+            ]
+        ) > 0
+    }
+
     /// Records an outcome where its batch is still open (rule 3).
     ///
     /// - Parameter outcome: What became of the batch's devices.

@@ -102,21 +102,13 @@ extension SQLiteStore: PlanStore {
         try await self.write { context in
             for key in batches {
                 guard let job = try context.database.sequence(of: key.job) else { continue }
-                let batch = try context.database.first(
+                if isRepeat { try context.feedAgain(key, of: job) }
+                try context.database.run(
                     """
                     UPDATE batch SET published = 1, due = ?
                     WHERE job = ? AND pns = ? AND page = ? AND attempt = ? AND open = 1 AND due IS NOT NULL
-                    RETURNING app, priority, size
                     """,
                     [context.now + lease.milliseconds, job, key.pns.number, key.page, key.attempt]
-                ) { (app: $0[0] as Int64, priority: try Priority(number: $0[1]), size: $0[2] as Int) }
-                guard isRepeat, let batch else { continue }
-                _ = try context.feed(
-                    batch.size,
-                    app: batch.app,
-                    pns: key.pns,
-                    priority: batch.priority,
-                    isOwed: true
                 )
             }
         }

@@ -134,7 +134,6 @@ extension Bench {
 
     func cancellationEndsNext() async throws {
         try await self.declare()
-        let start = ContinuousClock.now
         let wasCancelled = await withTaskGroup(of: Bool.self) { group in
             group.addTask {
                 do {
@@ -149,6 +148,5 @@ extension Bench {
             return await group.next() ?? false
         }
         try self.expect(wasCancelled, "next() does not end by cancellation.")
-        try self.expect(ContinuousClock.now - start < .seconds(10), "It took too long.")
     }
 }

@@ -98,10 +98,7 @@ actor EndToEndInstallation {
         _ environment: [String: String],
         app: AppSpec
     ) async throws -> String {
-        var logger = Logger(label: "test.store")
-        logger.logLevel = .error
-        let configuration = try await PushlineConfiguration(file: nil, environment: environment)
-        let store = try await Composition.openStore(configuration, logger: logger)
+        let store = try await Self.openStore(environment)
         _ = try await store.apply(app, to: .default)
         for name in ["alice", "bob", "carol"] {
             let account = Account(
@@ -117,6 +114,18 @@ actor EndToEndInstallation {
         let key = APIKey(app: .default, name: "test", role: .operator, created: .now, revoked: nil)
         try await store.add(key, hash: secret.hash)
         return secret.text
+    }
+
+    private static func openStore(_ environment: [String: String]) async throws -> any ResultStore {
+        var logger = Logger(label: "test.store")
+        logger.logLevel = .error
+        let configuration = try await PushlineConfiguration(file: nil, environment: environment)
+        return try await Composition.openStore(configuration, logger: logger)
+    }
+
+    /// Declares the app anew; the programs see it within two seconds, the limits of its rate at once.
+    func apply(_ app: AppSpec) async throws {
+        _ = try await Self.openStore(self.environment).apply(app, to: .default)
     }
 
     // MARK: - Processes
@@ -185,14 +194,20 @@ actor EndToEndInstallation {
         return try await self.request(method, path, body: body, authorization: "Basic \(login)")
     }
 
-    func asBackend(_ method: String, _ path: String, body: String? = nil) async throws -> Answer {
-        try await self.request(method, path, body: body, authorization: "Bearer \(self.senderKey)")
+    func asBackend(
+        _ method: String,
+        _ path: String,
+        body: String? = nil,
+        type: String = "application/json"
+    ) async throws -> Answer {
+        try await self.request(method, path, body: body, type: type, authorization: "Bearer \(self.senderKey)")
     }
 
     private func request(
         _ method: String,
         _ path: String,
         body: String? = nil,
+        type: String = "application/json",
         authorization: String?
     ) async throws -> Answer {
         guard let url = URL(string: "http://127.0.0.1:\(self.port)\(path)") else {
@@ -202,7 +217,7 @@ actor EndToEndInstallation {
         request.httpMethod = method
         request.httpBody = body.map { Data($0.utf8) }
         request.setValue(authorization, forHTTPHeaderField: "Authorization")
-        if body != nil { request.setValue("application/json", forHTTPHeaderField: "Content-Type") }
+        if body != nil { request.setValue(type, forHTTPHeaderField: "Content-Type") }
         let (data, response) = try await URLSession.shared.data(for: request)
         guard let response = response as? HTTPURLResponse else { throw Failure(description: "no HTTP answer") }
         var headers: [String: String] = [:]
@@ -222,6 +237,23 @@ actor EndToEndInstallation {
         guard answer.status == 200, answer.body.isEmpty else {
             throw Failure(description: "not registered: \(answer.status)")
         }
+    }
+
+    /// Registers devices in one request, a line of NDJSON each.
+    func importRegistrations(_ lines: [String]) async throws {
+        struct Report: Decodable {
+            let created: Int
+            let failed: Int
+        }
+        let answer = try await self.asBackend(
+            "POST",
+            "/api/registrations/import",
+            body: lines.joined(separator: "\n"),
+            type: "application/x-ndjson"
+        )
+        guard answer.status == 200 else { throw Failure(description: "not imported: \(answer.status)") }
+        let report: Report = try answer.decoded()
+        guard report.created == lines.count, report.failed == 0 else { throw Failure(description: "\(report)") }
     }
 
     func job(_ id: String) async throws -> JobAnswer { try await self.asBackend("GET", "/api/jobs/\(id)").decoded() }

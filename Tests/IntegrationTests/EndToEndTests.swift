@@ -11,7 +11,7 @@ import FoundationXML
     /// Quotes, markup, a line separator and an emoji, as no payload may break on.
     private static let hostile = "a \"b\" <c> & </toast> \\ \u{2028} 🍜 {\"aps\":{}}"
 
-    private var installation: EndToEndInstallation {
+    var installation: EndToEndInstallation {
         get throws { try #require(EndToEndInstallation.current) }
     }
 
@@ -154,7 +154,7 @@ import FoundationXML
         try await self.start(program)
     }
 
-    private func send(_ body: String) async throws -> String {
+    func send(_ body: String) async throws -> String {
         struct Accepted: Decodable { let id: String }
         let answer = try await self.installation.asBackend("POST", "/api/sends", body: body)
         #expect(answer.status == 202)

@@ -117,7 +117,7 @@ import Testing
             (pace.devices, pace.batches) = (4, 4)
             pace.slowAfter = .milliseconds(500)
             pace.rest = .seconds(2)
-            let (delivery, senders) = plant.deliveryWorker(pace)
+            let (delivery, senders) = plant.deliveryWorker(pace, requestTimeout: .seconds(10))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await delivery.run() }
                 for _ in 0..<20 { _ = try await plant.send(to: "username:ann") }

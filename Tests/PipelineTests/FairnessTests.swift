@@ -98,8 +98,111 @@ import Testing
             let received = plant.simulator.received().count
             #expect(received >= 1260)
             // What may go at once comes on top: 200 ms' worth.
-            #expect(Double(received) <= 1.05 * 200 * (seconds + 0.2), "\(received) in \(seconds) s")
+            #expect(Double(received) <= 1.05 * 200 * (seconds + 0.2), "\(plant.simulator.counts.apns) in \(seconds) s")
             #expect(seconds < 30)
+        }
+    }
+
+    /// Two send workers feed one limit; at any time its rate is what arrives.
+    @Test func aRateLimitIsReachedAndHeld() async throws {
+        try await Plant.with { plant in
+            var spec = try plant.simulator.appSpec
+            spec.apns?.devicesPerSecond = 400
+            _ = try await plant.store.apply(spec, to: .default)
+            try await plant.importDevices((1...1500).map(token), user: "ann", tag: "news")
+            try await plant.run(.send) {
+                // The limit cannot be reached while the machine holds everything up: then it is tried again.
+                var measured: [Double] = []
+                for _ in 0..<3 {
+                    let before = plant.simulator.counts.next
+                    let ids = [try await plant.send(to: "news"), try await plant.send(to: "news")]
+                    for id in ids { try await plant.wait(for: id, within: .seconds(60)) }
+                    let times = plant.simulator.received(since: before).map(\.time.timeIntervalSince1970).sorted()
+                    try #require(times.count == 3000)
+                    // Neither the beginning, where something may go at once, nor the end.
+                    let (first, last) = (400, 2800)
+                    let rate = Double(last - first) / (times[last] - times[first])
+                    measured.append(rate)
+                    // More is never due to a busy machine.
+                    #expect(rate <= 1.05 * 400, "\(measured)")
+                    if rate >= 0.95 * 400 { return }
+                }
+                Issue.record("the limit was never reached: \(measured)")
+            }
+        }
+    }
+
+    @Test func twoCampaignsShareAWorker() async throws {
+        try await Plant.with([.send, .sweeper]) { plant in
+            let other = try AppID("other")
+            _ = try await plant.store.apply(try plant.simulator.appSpec, to: other)
+            try await plant.importDevices((1...20_000).map(token), user: "ann", tag: "news")
+            try await plant.importDevices((50_001...54_000).map(token), user: "ben", tag: "news", app: other)
+            // The worker's places are what they have to share.
+            plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 200))
+            var pace = DeliveryWorker.Configuration()
+            pace.devices = 2000
+            let (delivery, senders) = plant.deliveryWorker(pace)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await delivery.run() }
+                let first = try await plant.accept(try self.send(to: "news"))
+                try await plant.publish(first)
+                try await plant.wait(for: first.id, within: .seconds(60)) { ($0.tallies[.apns]?.accepted ?? 0) > 0 }
+                let second = try await plant.accept(try self.send(to: "news"), app: other)
+                try await plant.publish(second)
+                let done = try await plant.wait(for: second.id, app: other, within: .seconds(60))
+                #expect(done.tallies[.apns]?.accepted == 4000)
+                let late = Set((50_001...54_000).map(token))
+                let pushes = plant.simulator.received()
+                let begin = try #require(pushes.firstIndex { late.contains($0.token) })
+                let end = try #require(pushes.lastIndex { late.contains($0.token) })
+                // While both went out, each had its share: neither waited for the other's end.
+                let share = Double(4000) / Double(end - begin + 1)
+                #expect((0.3...0.8).contains(share), "\(share)")
+                #expect(begin < 15_000)
+                _ = try await plant.store.cancel(first.id, app: .default)
+                try await plant.wait(for: first.id, within: .seconds(60))
+                group.cancelAll()
+            }
+            await senders.close()
+        }
+    }
+
+    @Test func urgentSendsPassACampaign() async throws {
+        try await Plant.with([.send, .sweeper]) { plant in
+            // The campaign's devices answer slowly, so that it fills window and worker; the urgent ones' do not.
+            let slow = (1...12_000).map { String(token($0).dropFirst(4)) + "cafe" }
+            try await plant.importDevices(slow, user: "ann", tag: "news")
+            try await plant.register("ben", .apns, token(7))
+            plant.simulator.inject(SimulatorFault(.delay, pns: .apns, token: "cafe", latency: 5000))
+            var pace = DeliveryWorker.Configuration()
+            pace.devices = 1000
+            // None of it counts as silent.
+            pace.slowAfter = .seconds(60)
+            let (delivery, senders) = plant.deliveryWorker(pace)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await delivery.run() }
+                let campaign = try await plant.send(to: "news")
+                try await plant.wait(for: campaign) { ($0.tallies[.apns]?.accepted ?? 0) > 0 }
+                var delays: [Double] = []
+                for number in 0..<9 {
+                    let start = Date.now
+                    let job = try await plant.accept(try self.send(to: "username:ben"), priority: .high)
+                    try await plant.publish(job)
+                    try await plant.wait(for: job.id)
+                    let pushes = plant.simulator.received(token: token(7))
+                    try #require(pushes.count == number + 1)
+                    delays.append(pushes[number].time.timeIntervalSince(start))
+                    try await Task.sleep(for: .milliseconds(100))
+                }
+                // It was passed, not over.
+                #expect(try await !plant.job(campaign).state.isFinal)
+                #expect(delays.sorted()[4] < 0.5, "\(delays)")
+                _ = try await plant.store.cancel(campaign, app: .default)
+                expectSound(try await plant.wait(for: campaign))
+                group.cancelAll()
+            }
+            await senders.close()
         }
     }
 }

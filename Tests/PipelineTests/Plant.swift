@@ -110,12 +110,17 @@ struct Plant: Sendable {
     }
 
     /// A delivery worker of its own, as another process would have.
+    ///
+    /// It is patient: a simulator on a busy machine answers late, and what is not answered in time is sent again.
     func deliveryWorker(
-        _ pace: DeliveryWorker.Configuration = DeliveryWorker.Configuration()
+        _ pace: DeliveryWorker.Configuration = DeliveryWorker.Configuration(),
+        requestTimeout: Duration = .seconds(20)
     ) -> (worker: DeliveryWorker, senders: SenderRegistry) {
         var configuration = pace
         configuration.retry.base = .milliseconds(50)
-        let senders = SenderRegistry(logger: self.logger)
+        var settings = SenderSettings()
+        settings.requestTimeout = requestTimeout
+        let senders = SenderRegistry(settings: settings, logger: self.logger)
         let worker = DeliveryWorker(
             senders: senders,
             store: self.store,
@@ -211,6 +216,21 @@ struct Plant: Sendable {
         }
     }
 
+    /// Registers APNs devices in a few transactions.
+    func importDevices(_ handles: [String], user: String, tag: String, app: AppID = .default) async throws {
+        let sequence = try await self.store.beginImport()
+        let (name, tags) = (try UserName(user), [try Tag(tag)])
+        var rest = handles[...]
+        while !rest.isEmpty {
+            let rows = rest.prefix(2000).map {
+                ImportedRegistration(pns: .apns, handle: Handle(stored: $0), user: name, tags: tags)
+            }
+            rest = rest.dropFirst(rows.count)
+            let results = try await self.store.importRegistrations(rows, app: app, sequence: sequence)
+            #expect(results.allSatisfy { $0 == .created })
+        }
+    }
+
     func accept(
         _ work: Job.Work,
         app: AppID = .default,
@@ -268,7 +288,7 @@ struct Plant: Sendable {
     func wait(
         for id: JobID,
         app: AppID = .default,
-        within limit: Duration = .seconds(20),
+        within limit: Duration = .seconds(60),
         until isWanted: @Sendable (Job) -> Bool = { $0.state.isFinal }
     ) async throws -> Job {
         let end = ContinuousClock.now.advanced(by: limit)

@@ -153,6 +153,49 @@ import Testing
         }
     }
 
+    @Test func parcelsOfASilentAppHoldUpNoOthers() async throws {
+        try await Plant.with([.send, .sweeper]) { plant in
+            let other = try AppID("other")
+            _ = try await plant.store.apply(try plant.simulator.appSpec, to: other)
+            try await plant.register("user1", .apns, token(1))
+            try await plant.register("user2", .apns, token(2), app: other)
+            plant.simulator.inject(SimulatorFault(.silence, pns: .apns, token: token(1)))
+            var pace = DeliveryWorker.Configuration()
+            (pace.devices, pace.batches) = (4, 4)
+            pace.slowAfter = .milliseconds(500)
+            pace.rest = .seconds(2)
+            let (delivery, senders) = plant.deliveryWorker(pace, requestTimeout: .seconds(10))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await delivery.run() }
+                // More parcels than the worker takes from the queue at a time.
+                var silent: [JobID] = []
+                for _ in 0..<12 { silent += try await plant.acceptSmall(["user1", "user1"]) }
+                for id in silent { try await plant.wait(for: id) { $0.state != .queued } }
+                for _ in 0..<3 {
+                    for id in try await plant.acceptSmall(["user2", "user2"], app: other) {
+                        let done = try await plant.wait(for: id, app: other)
+                        #expect(done.tallies[.apns]?.accepted == 1)
+                    }
+                }
+                var waiting = 0
+                for id in silent {
+                    let job = try await plant.job(id)
+                    #expect(!job.state.isFinal)
+                    if job.reason?.contains("slowly") == true { waiting += 1 }
+                }
+                #expect(waiting > 0)
+                plant.simulator.clearFaults()
+                for id in silent {
+                    let job = try await plant.wait(for: id, within: .seconds(60))
+                    #expect(job.tallies[.apns]?.accepted == 1)
+                    expectSound(job)
+                }
+                group.cancelAll()
+            }
+            await senders.close()
+        }
+    }
+
     @Test func aMessageThatIsNoParcelIsBuried() async throws {
         try await Plant.with { plant in
             try await plant.registerUsers(2)
@@ -180,23 +223,27 @@ extension Plant {
         }
     }
 
-    fileprivate func smallSend(to user: String) throws -> NewJob {
+    fileprivate func smallSend(to user: String, app: AppID = .default) throws -> NewJob {
         let number = user.hasPrefix("user") ? Int(user.dropFirst(4)) ?? 0 : 0
         let request = SendRequest(
             audience: .tag(Tag(user: try UserName(user))),
             content: .message(.init(body: "for \(token(number))"))
         )
-        return NewJob(app: .default, work: .send(request), expires: .now.advanced(by: .seconds(3600)))
+        return NewJob(app: app, work: .send(request), expires: .now.advanced(by: .seconds(3600)))
     }
 
     /// Accepts sends as the API does, in groups, and publishes them; or does not, as when the API died.
-    fileprivate func acceptSmall(_ users: [String], isPublished: Bool = true) async throws -> [JobID] {
+    fileprivate func acceptSmall(
+        _ users: [String],
+        app: AppID = .default,
+        isPublished: Bool = true
+    ) async throws -> [JobID] {
         var ids: [JobID] = []
         var rest = users[...]
         while !rest.isEmpty {
             let group = rest.prefix(SendBundle.maximumJobs)
             rest = rest.dropFirst(group.count)
-            let accepted = try await self.store.accept(together: group.map { try self.smallSend(to: $0) })
+            let accepted = try await self.store.accept(together: group.map { try self.smallSend(to: $0, app: app) })
             for case .accepted(let job) in accepted.answers { ids.append(job.id) }
             if isPublished { try await self.publish(accepted.bundles) }
         }

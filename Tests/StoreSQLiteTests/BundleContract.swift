@@ -255,6 +255,28 @@ struct BundleContract {
         #expect(try await self.store.claim(bundle.id, lease: Self.lease) == nil)
     }
 
+    @Test func aParcelThatIsGivenBackLeavesItsBatchesForLater() async throws {
+        for user in ["ann", "bob"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
+        let (bundle, jobs) = try await self.bundle(["ann", "bob"])
+        let claim = try await self.claim(bundle)
+        let (plan, keys) = try await self.plan(claim)
+        guard case .written(let parcels, _, _) = try await self.commit(plan, of: claim) else { throw Unexpected("lost") }
+        let parcel = try #require(parcels.compactMap { $0 }.first)
+        _ = try await self.store.record(BatchOutcome(key: keys[0], accepted: 1, at: self.time.wall))
+        try await self.store.park(parcel, for: .seconds(5), reason: "slow")
+        // Its planner says too late that it was published.
+        try await self.store.markPublished(parcels: [parcel], lease: Self.lease)
+        #expect(try await self.underWay() > 0)
+        let job = try await self.scenario.job(jobs[1])
+        #expect(job.state == .retrying)
+        #expect(job.reason == "slow")
+        #expect(try await self.store.dueBatches(limit: 10).isEmpty)
+        self.time.advance(.seconds(5))
+        #expect(try await self.store.dueBatches(limit: 10).map(\.key) == [keys[1]])
+        try await self.store.park(parcel, for: .seconds(5), reason: "slow")
+        #expect(try await self.store.dueBatches(limit: 10).map(\.key) == [keys[1]])
+    }
+
     /// The planner died between its commit and the broker, or the message was lost.
     @Test func aParcelThatIsDueIsTakenApart() async throws {
         for user in ["ann", "bob"] { try await self.scenario.register(user: user, handle: "aa\(user)") }

@@ -170,10 +170,50 @@ struct SharedFileTests {
         for _ in 0..<20 { _ = try await scenario.accept(scenario.send(to: .tag(Tag("t")))) }
         let path = keep.store.configuration.path
         let before = try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
-        let checkpointer = try Checkpointer(path: path, logger: keep.store.logger)
+        let checkpointer = try Checkpointer(path: path, interval: .zero, logger: keep.store.logger)
         await checkpointer.turn()
         let after = try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
         #expect(try #require(after).intValue > #require(before).intValue)
         checkpointer.stop()
+    }
+
+    /// A log that is long is emptied, however much is written meanwhile, and others write on afterwards.
+    @Test func aLongLogIsEmptied() async throws {
+        let keep = try TemporaryStore()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        let path = keep.store.configuration.path
+        let checkpointer = try Checkpointer(path: path, interval: .seconds(3600), logger: keep.store.logger)
+        await checkpointer.turn()
+        let bytes = [UInt8](repeating: 7, count: 1 << 20)
+        // 66 MB, which is more than the log may have.
+        for _ in 0..<66 {
+            _ = try await keep.store.put(StoredContent(owner: nil, mediaType: "a/b", bytes: bytes), app: .default)
+        }
+        #expect(try LogFile(of: path).size > 64 << 20)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for _ in 0..<50 { _ = try await scenario.accept(scenario.send(to: .tag(Tag("t")))) }
+            }
+            await checkpointer.turn()
+            try await group.waitForAll()
+        }
+        #expect(try LogFile(of: path).size < 16 << 20)
+        checkpointer.stop()
+        _ = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+    }
+
+    /// What a change holds goes with it, also where no other follows: an import's rows are many.
+    @Test func aChangeThatIsDoneIsLetGo() async throws {
+        final class Load: Sendable {}
+        let keep = try TemporaryStore()
+        weak var left: Load?
+        try await {
+            let load = Load()
+            left = load
+            try await keep.store.writer.write(isBulk: true) { _ in withExtendedLifetime(load) {} }
+        }()
+        // The writer's thread lets go of it a moment after its caller goes on.
+        for _ in 0..<2000 where left != nil { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(left == nil)
     }
 }

@@ -27,6 +27,7 @@ struct BulkRoutes: Sendable {
         try request.requireLines()
         let place = try self.place()
         defer { withExtendedLifetime(place) {} }
+        defer { self.context.configuration.releaseMemory() }
         let importer = RegistrationImporter(
             store: self.context.store,
             configuration: self.context.configuration,

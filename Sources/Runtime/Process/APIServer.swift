@@ -51,6 +51,7 @@ struct APIServer {
         limits.requestsPerSecond = settings.requestsPerSecond
         limits.classicWait = settings.classicWait
         limits.isLoopback = self.isLoopback
+        limits.releaseMemory = Bootstrap.releaseMemory
         limits.version = pushlineVersion
         return limits
     }

@@ -47,4 +47,11 @@ enum Bootstrap {
         mallopt(M_TRIM_THRESHOLD, 1 << 20)
         #endif
     }
+
+    /// Gives freed memory back that lies among used memory, which glibc does only when asked.
+    @Sendable static func releaseMemory() {
+        #if canImport(CMalloc)
+        malloc_trim(0)
+        #endif
+    }
 }
