@@ -19,6 +19,41 @@ final class ReadQueue: Sendable {
         var running = 0
     }
 
+    /// Whoever waits for a read: goes on with what comes first, its result or its cancellation.
+    private final class Caller<Value: Sendable>: Sendable {
+        private enum State {
+            case new
+            case waiting(CheckedContinuation<Value, any Error>)
+            case gone
+        }
+
+        private let state = NIOLockedValueBox(State.new)
+
+        var isWaiting: Bool {
+            self.state.withLockedValue { if case .waiting = $0 { true } else { false } }
+        }
+
+        /// - Returns: false when it was cancelled before it began to wait; then it goes on at once.
+        func wait(_ continuation: CheckedContinuation<Value, any Error>) -> Bool {
+            let isNew = self.state.withLockedValue { state in
+                guard case .new = state else { return false }
+                state = .waiting(continuation)
+                return true
+            }
+            if !isNew { continuation.resume(throwing: CancellationError()) }
+            return isNew
+        }
+
+        func go(on result: Result<Value, any Error>) {
+            let continuation = self.state.withLockedValue { state -> CheckedContinuation<Value, any Error>? in
+                defer { state = .gone }
+                guard case .waiting(let continuation) = state else { return nil }
+                return continuation
+            }
+            continuation?.resume(with: result)
+        }
+    }
+
     init(pool: DatabasePool, limit: Int) {
         self.pool = pool
         self.limit = limit
@@ -26,10 +61,19 @@ final class ReadQueue: Sendable {
 
     /// Reads in a transaction of its own: all of it sees one state of the store.
     ///
-    /// A cancelled caller waits all the same: a read is short.
+    /// A cancelled caller goes on at once, whatever holds the read up.
     func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            self.enqueue { continuation.resume(with: Result { try self.perform(body) }) }
+        let caller = Caller<Value>()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                guard caller.wait(continuation) else { return }
+                self.enqueue {
+                    guard caller.isWaiting else { return }
+                    caller.go(on: Result { try self.perform(body) })
+                }
+            }
+        } onCancel: {
+            caller.go(on: .failure(CancellationError()))
         }
     }
 

@@ -117,9 +117,13 @@ import Testing
 
     @Test func healthIsOpen() async throws {
         try await Harness.run { api async throws in
-            for path in ["/healthz", "/readyz", "/metrics", "/openapi.yaml"] {
+            for path in ["/healthz", "/metrics", "/openapi.yaml"] {
                 #expect(try await api.call(.get, path, as: .nobody).status == 200, "\(path)")
             }
+            // The store has two seconds to answer, which a busy machine may not keep at once.
+            var tries = 0
+            while try await api.call(.get, "/readyz", as: .nobody).status != 200, tries < 20 { tries += 1 }
+            #expect(tries < 20)
             #expect(try await api.call(.get, "/metrics", as: .nobody).text == "up 1\n")
             #expect(try await api.call(.get, "/readyz", as: .nobody).json["broker"]?.text == "connected")
         }
