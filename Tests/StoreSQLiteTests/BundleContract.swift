@@ -260,7 +260,9 @@ struct BundleContract {
         let (bundle, jobs) = try await self.bundle(["ann", "bob"])
         let claim = try await self.claim(bundle)
         let (plan, keys) = try await self.plan(claim)
-        guard case .written(let parcels, _, _) = try await self.commit(plan, of: claim) else { throw Unexpected("lost") }
+        guard case .written(let parcels, _, _) = try await self.commit(plan, of: claim) else {
+            throw Unexpected("lost")
+        }
         let parcel = try #require(parcels.compactMap { $0 }.first)
         _ = try await self.store.record(BatchOutcome(key: keys[0], accepted: 1, at: self.time.wall))
         try await self.store.park(parcel, for: .seconds(5), reason: "slow")

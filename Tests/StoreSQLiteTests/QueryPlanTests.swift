@@ -292,7 +292,8 @@ struct QueryPlanTests {
             plan.sends.append(PlannedSend(sequence: send.sequence, fate: .planned([batch])))
             keys.append(BatchKey(job: send.id, pns: .apns, page: 0, attempt: 0))
         }
-        guard case .written(let parcels, _, _) = try await store.commit(plan, of: claim, lease: .zero, grace: .zero) else {
+        guard case .written(let parcels, _, _) = try await store.commit(plan, of: claim, lease: .zero, grace: .zero)
+        else {
             throw Unexpected("nothing was planned")
         }
         let parcel = try #require(parcels.compactMap { $0 }.first)
