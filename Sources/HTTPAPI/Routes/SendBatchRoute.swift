@@ -68,10 +68,8 @@ private final class SendUpload: Sendable {
     private let state = NIOLockedValueBox(State())
 
     private struct State {
-        /// The answers of the lines up to the last group, in their order.
-        var answers: [UInt8] = []
-        /// Those of the group that is being read, in any order.
-        var group: [(line: Int, text: [UInt8])] = []
+        /// The answers so far, in any order: some lines are refused while those before them are being accepted.
+        var answers: [(line: Int, text: [UInt8])] = []
         /// The number of the last line that was read.
         var line = 0
         var isBrokenOff = false
@@ -93,7 +91,12 @@ private final class SendUpload: Sendable {
         self.traceparent = request.traceparent
     }
 
-    var answers: [UInt8] { self.state.withLockedValue { $0.answers } }
+    /// What is answered to all lines, in their order.
+    var answers: [UInt8] {
+        let answers = self.state.withLockedValue { $0.answers }
+        return answers.sorted { $0.line < $1.line }.reduce(into: []) { $0 += $1.text }
+    }
+
     var isEmpty: Bool { self.state.withLockedValue { $0.answers.isEmpty } }
     var isBrokenOff: Bool { self.state.withLockedValue { $0.isBrokenOff } }
 
@@ -101,12 +104,17 @@ private final class SendUpload: Sendable {
     func breakOff(_ status: Int, _ detail: String) {
         self.state.withLockedValue { state in
             state.isBrokenOff = true
-            state.answers += Self.answer(state.line + 1, status, detail: detail + "; what follows was not read")
+            let line = state.line + 1
+            state.answers.append((line, Self.answer(line, status, detail: detail + "; what follows was not read")))
         }
     }
 
     /// Reads the body to its end, or to where no more of it is taken.
     func read(_ watch: StallWatch) async {
+        await withTaskGroup(of: Void.self) { await self.read(watch, accepting: &$0) }
+    }
+
+    private func read(_ watch: StallWatch, accepting tasks: inout TaskGroup<Void>) async {
         var splitter = LineSplitter(limit: self.context.configuration.maximumSendSize)
         var candidates: [Candidate] = []
         var size = 0
@@ -117,16 +125,16 @@ private final class SendUpload: Sendable {
                 var lines: [LineSplitter.Line] = []
                 splitter.split(piece) { lines.append($0) }
                 for line in lines {
-                    guard await self.take(line, size: size, into: &candidates) else { return }
+                    guard await self.take(line, size: size, into: &candidates, accepting: &tasks) else { return }
                 }
             }
             if !Task.isCancelled, let line = splitter.last() {
-                _ = await self.take(line, size: size, into: &candidates)
+                _ = await self.take(line, size: size, into: &candidates, accepting: &tasks)
             }
-            await self.accept(&candidates)
+            await self.accept(&candidates, in: &tasks)
         } catch {
             // The sender has gone: what was read is accepted all the same, for it may come again with its key.
-            await self.accept(&candidates)
+            await self.accept(&candidates, in: &tasks)
             if !Task.isCancelled { self.breakOff(400, "the body breaks off, or is not sent as HTTP has it") }
         }
     }
@@ -141,10 +149,15 @@ private final class SendUpload: Sendable {
     /// Takes a line; a group that is full with it is accepted.
     ///
     /// - Returns: false when no more is taken.
-    private func take(_ line: LineSplitter.Line, size: Int, into candidates: inout [Candidate]) async -> Bool {
+    private func take(
+        _ line: LineSplitter.Line,
+        size: Int,
+        into candidates: inout [Candidate],
+        accepting tasks: inout TaskGroup<Void>
+    ) async -> Bool {
         let number = line.number
         guard number <= SendBatchRoute.maximumLines, size <= SendBatchRoute.maximumSize else {
-            await self.accept(&candidates)
+            await self.accept(&candidates, in: &tasks)
             let limit =
                 number > SendBatchRoute.maximumLines
                 ? "\(SendBatchRoute.maximumLines) lines" : "\(SendBatchRoute.maximumSize) bytes"
@@ -160,8 +173,18 @@ private final class SendUpload: Sendable {
         } else if let candidate = self.candidate(line) {
             candidates.append(candidate)
         }
-        if isLong || candidates.count == SendBundle.maximumJobs { await self.accept(&candidates) }
+        if isLong || candidates.count == SendBundle.maximumJobs { await self.accept(&candidates, in: &tasks) }
+        // Its place is kept until it is in the store.
+        if isLong { await tasks.next() }
         return true
+    }
+
+    /// Has lines accepted while the next are read; one group at a time, so that jobs keep the order of their lines.
+    private func accept(_ candidates: inout [Candidate], in tasks: inout TaskGroup<Void>) async {
+        await tasks.next()
+        let group = candidates
+        candidates = []
+        if !group.isEmpty { tasks.addTask { await self.accept(group) } }
     }
 
     /// The job of a line; nil where it is empty or wrong, and then it is answered.
@@ -209,21 +232,13 @@ private final class SendUpload: Sendable {
     }
 
     /// Has the lines accepted that are right, together.
-    private func accept(_ candidates: inout [Candidate]) async {
-        defer {
-            candidates = []
-            self.state.withLockedValue { state in
-                for answer in state.group.sorted(by: { $0.line < $1.line }) { state.answers += answer.text }
-                state.group = []
-            }
-        }
-        guard !candidates.isEmpty else { return }
+    private func accept(_ candidates: [Candidate]) async {
         do {
             let accepted = try await self.context.store.accept(together: candidates.map(\.job))
             self.context.intake.publisher.publish(accepted.bundles, and: accepted.singles)
             self.state.withLockedValue { state in
                 for (candidate, answer) in zip(candidates, accepted.answers) {
-                    state.group.append((candidate.line, Self.answer(candidate.line, answer)))
+                    state.answers.append((candidate.line, Self.answer(candidate.line, answer)))
                 }
             }
         } catch {
@@ -271,7 +286,7 @@ private final class SendUpload: Sendable {
 
     private func refuse(_ line: Int, _ status: Int, _ detail: String, member: String? = nil) {
         let text = Self.answer(line, status, member: member, detail: detail)
-        self.state.withLockedValue { $0.group.append((line, text)) }
+        self.state.withLockedValue { $0.answers.append((line, text)) }
     }
 
     private func refuse(_ problem: Problem, _ line: Int) {
