@@ -9,12 +9,12 @@ package import Store
 /// Publishes what is due and seems to be nowhere (rules 1 and 15).
 ///
 /// That is: retries, lapsed leases, and jobs whose process died before it could publish them. It also ends jobs whose
-/// time is over and prunes dead handles (rules 9 and 13).
+/// time is over, prunes dead handles (rules 9 and 13), and removes what is kept no longer.
 ///
 /// One process at a time leads: an economy, for nothing breaks when two do the same.
 package struct Sweeper: Service {
     /// The store's part that sweeping needs.
-    package typealias SweptStore = BundleStore & JobStore & PlanStore & RegistrationStore
+    package typealias SweptStore = BundleStore & JobStore & PlanStore & RegistrationStore & RetentionStore
 
     /// The pace of sweeping.
     package struct Configuration: Sendable {
@@ -26,6 +26,8 @@ package struct Sweeper: Service {
         package var jobLease: Duration = .seconds(60)
         /// How often expired jobs, dead handles and expired registrations are looked for.
         package var housekeeping: Duration = .seconds(1)
+        /// How long each is kept that is over; what is not named is kept for good.
+        package var retention: [Retained: Duration] = [:]
         /// The most rows of a kind in one step.
         package var limit = 500
 
@@ -69,6 +71,7 @@ package struct Sweeper: Service {
     package func run() async throws {
         await cancelWhenGracefulShutdown {
             var nextHousekeeping = ContinuousClock.now
+            var cleaner = Cleaner(store: self.store, ages: self.configuration.retention)
             defer { self.leadership.release() }
             while !Task.isCancelled {
                 guard self.leadership.acquire() else {
@@ -78,6 +81,8 @@ package struct Sweeper: Service {
                 // On its own: neither a broker that is away nor a row that cannot be published keeps jobs from ending.
                 if nextHousekeeping <= .now {
                     _ = await self.attempt(self.keepHouse)
+                    let removed = await self.attempt { try await cleaner.turn() }
+                    Counter(label: "pushline.retention.removed").increment(by: removed ?? 0)
                     nextHousekeeping = .now + self.configuration.housekeeping
                 }
                 guard case .connected = await self.broker.status else {

@@ -15,6 +15,7 @@ enum Schema {
         migrator.registerMigration("7 feeding and schedule") { try $0.execute(sql: self.feeding) }
         migrator.registerMigration("8 bundles and parcels") { try $0.execute(sql: self.bundles) }
         migrator.registerMigration("9 audiences of many tags") { try $0.execute(sql: self.manyTags) }
+        migrator.registerMigration("10 retention") { try $0.execute(sql: self.retention) }
         return migrator
     }
 
@@ -347,5 +348,16 @@ enum Schema {
     private static let manyTags = """
         -- All tags of a send for which one of many is enough, a line each; its job's work tells the first alone.
         CREATE TABLE audience(job INTEGER PRIMARY KEY REFERENCES job, tags TEXT NOT NULL) STRICT;
+        """
+
+    private static let retention = """
+        CREATE INDEX job_finished ON job(finished) WHERE finished IS NOT NULL;
+        -- Whether some of its batches, outcomes or devices are removed already.
+        ALTER TABLE job ADD COLUMN cleared INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX registration_past ON registration(coalesce(ended_at, updated)) WHERE state <> 1;
+        CREATE INDEX content_created ON content(created);
+        CREATE INDEX rich_created ON rich(created);
+        CREATE INDEX rich_content ON rich(app, content) WHERE content IS NOT NULL;
+        CREATE INDEX dead_message ON dead(message);
         """
 }

@@ -13,6 +13,32 @@ extension ConfigurationKey {
         "The most jobs that are accepted and unfinished; then requests are answered 503 with Retry-After."
     )
 
+    static let retentionJobs = days(
+        "retention.jobs",
+        default: 7,
+        "How long a finished job can be asked for, with its counts and its idempotency key."
+    )
+    static let retentionDevices = days(
+        "retention.devices",
+        default: 3,
+        "How long single devices that failed are listed; the job's counts outlive them."
+    )
+    static let retentionContents = days(
+        "retention.contents",
+        default: 30,
+        "How long uploaded contents and rich notifications are kept."
+    )
+    static let retentionRegistrations = days(
+        "retention.registrations",
+        default: 90,
+        "How long a registration is remembered that ended; a deleted id is answered 404 instead of 410 then."
+    )
+    static let retentionDead = days(
+        "retention.dead",
+        default: 30,
+        "How long messages are kept that nobody could work on; their jobs are kept as long."
+    )
+
     static let brokerURL = text(
         "broker.url",
         default: "amqp://guest:guest@127.0.0.1:5672/",
@@ -168,6 +194,7 @@ extension ConfigurationKey {
     package static let all: [ConfigurationKey] =
         [
             storePath, storeBacklog,
+            retentionJobs, retentionDevices, retentionContents, retentionRegistrations, retentionDead,
             brokerURL, brokerCA, brokerCertificate, brokerKey, brokerHeartbeat,
             apiHost, apiPort, apiCertificate, apiKey, apiBodySize, apiSendSize, apiContentSize, apiHeaderSize,
             apiRequestTime,

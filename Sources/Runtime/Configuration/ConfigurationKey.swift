@@ -66,6 +66,11 @@ package struct ConfigurationKey: Sendable, Equatable {
         Self(name, .integer(range), unit: unit, default: .integer(value), meaning)
     }
 
+    /// At least a day: nothing goes while its idempotency key holds.
+    static func days(_ name: String, default value: Int, _ meaning: String) -> Self {
+        Self(name, .integer(1...3650), unit: "days", default: .integer(value), meaning)
+    }
+
     static func bytes(_ name: String, in range: ClosedRange<Int>, default value: Int, _ meaning: String) -> Self {
         Self(name, .integer(range), unit: "bytes", default: .integer(value), meaning)
     }

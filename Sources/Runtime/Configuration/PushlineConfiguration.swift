@@ -1,5 +1,6 @@
 import Foundation
 package import Logging
+package import Store
 
 /// What a process is told at its start: ports, broker, store and limits, and no app.
 ///
@@ -70,6 +71,8 @@ package struct PushlineConfiguration: Sendable, Equatable {
     }
 
     package var store: Store
+    /// How long each is kept that is over.
+    package var retention: [Retained: Duration]
     package var broker: Broker
     package var api: API
     package var workers: Workers
@@ -100,6 +103,12 @@ package struct PushlineConfiguration: Sendable, Equatable {
         let values = try await ConfigurationValues(file: found, environment: environment)
         self.store = Store(path: try values.text(.storePath), backlog: try values.integer(.storeBacklog))
         guard !self.store.path.isEmpty else { throw ConfigurationError("store.path must name a file") }
+        self.retention = try Dictionary(
+            uniqueKeysWithValues: [
+                (.jobs, .retentionJobs), (.devices, .retentionDevices), (.contents, .retentionContents),
+                (.registrations, .retentionRegistrations), (.deadMessages, .retentionDead),
+            ].map { (kind: Retained, key: ConfigurationKey) in (kind, .seconds(try values.integer(key) * 86_400)) }
+        )
         self.broker = try Broker(values)
         self.api = try API(values)
         self.workers = Workers(

@@ -119,12 +119,15 @@ struct PushlineProcess {
     }
 
     private func sweeper(_ parts: Parts) -> Sweeper {
-        Sweeper(
+        var pace = Sweeper.Configuration()
+        pace.retention = self.configuration.retention
+        return Sweeper(
             hub: parts.hub,
             store: parts.store,
             apps: parts.apps,
             broker: parts.broker,
             leadership: LeaderLock(path: self.configuration.store.path + ".sweeper"),
+            configuration: pace,
             logger: parts.logger
         )
     }

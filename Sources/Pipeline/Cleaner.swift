@@ -1,0 +1,53 @@
+package import Store
+
+/// Removes what is kept no longer: a bite of each kind at a turn, and a rest where nothing is left.
+///
+/// It remembers where it was in memory alone: another process begins anew, and finds what is left.
+package struct Cleaner: Sendable {
+    /// The most rows of a bite: some 20 ms of the store's writer.
+    package static let limit = 2000
+    /// How long a kind is left alone of which nothing was left.
+    static let rest = Duration.seconds(60)
+
+    private struct Kind: Sendable {
+        let kind: Retained
+        let age: Duration
+        var cursor: Int64 = 0
+        var due = ContinuousClock.now
+    }
+
+    private let store: any RetentionStore
+    private let limit: Int
+    private var kinds: [Kind]
+
+    /// - Parameters:
+    ///   - store: What is cleaned.
+    ///   - ages: How long each is kept; what is not named is kept for good.
+    ///   - limit: The most rows of a bite.
+    package init(store: any RetentionStore, ages: [Retained: Duration], limit: Int = Self.limit) {
+        self.store = store
+        self.limit = limit
+        self.kinds = Retained.allCases.compactMap { kind in ages[kind].map { Kind(kind: kind, age: $0) } }
+    }
+
+    /// Takes a turn.
+    ///
+    /// - Returns: How many rows it removed.
+    /// - Throws: ``StoreError``.
+    package mutating func turn() async throws -> Int {
+        var removed = 0
+        for index in self.kinds.indices where self.kinds[index].due <= .now {
+            let kind = self.kinds[index]
+            let bite = try await self.store.remove(
+                kind.kind,
+                olderThan: kind.age,
+                after: kind.cursor,
+                limit: self.limit
+            )
+            removed += bite.removed
+            self.kinds[index].cursor = bite.next ?? 0
+            if bite.next == nil { self.kinds[index].due = .now + Self.rest }
+        }
+        return removed
+    }
+}

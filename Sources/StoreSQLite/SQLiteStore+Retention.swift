@@ -1,0 +1,214 @@
+import GRDB
+import PushModel
+package import Store
+
+extension SQLiteStore: RetentionStore {
+    /// A key holds for so long, in milliseconds (rule 17).
+    static let keyLife: Int64 = 86_400_000
+
+    package func remove(
+        _ kind: Retained,
+        olderThan age: Duration,
+        after cursor: Int64,
+        limit: Int
+    ) async throws -> RetentionBite {
+        let before = self.clock.wall.milliseconds - age.milliseconds
+        // Each looks before it writes: an idle store stays idle.
+        switch kind {
+        case .devices: return try await self.removeDevices(before: before, after: cursor, limit: limit)
+        case .jobs: return try await self.removeJobs(before: before, from: cursor, limit: limit)
+        case .contents: return try await self.removeContents(before: before, from: cursor, limit: limit)
+        case .registrations: return try await self.removeRegistrations(before: before, limit: limit)
+        case .deadMessages: return try await self.removeDeadMessages(before: before, limit: limit)
+        }
+    }
+
+    /// Goes through the table in the order of recording; devices of jobs that are not final are passed over.
+    private func removeDevices(before: Int64, after cursor: Int64, limit: Int) async throws -> RetentionBite {
+        let old = try await self.read { database in
+            try database.all("SELECT id, job, at FROM delivery WHERE id > ? ORDER BY id LIMIT ?", [cursor, limit]) {
+                (id: $0[0] as Int64, job: $0[1] as Int64, at: $0[2] as Int64)
+            }
+        }.prefix { $0.at <= before }
+        guard let last = old.last else { return RetentionBite(removed: 0, next: nil) }
+        let removed = try await self.write { context in
+            var removed = 0
+            let final = try Set(old.map(\.job)).filter {
+                try context.database.exists("SELECT 1 FROM job WHERE sequence = ? AND state >= 10", [$0])
+            }
+            for device in old where final.contains(device.job) {
+                removed += try context.database.change("DELETE FROM delivery WHERE id = ?", [device.id])
+            }
+            return removed
+        }
+        return RetentionBite(removed: removed, next: old.count == limit ? last.id : nil)
+    }
+
+    private func removeJobs(before: Int64, from cursor: Int64, limit: Int) async throws -> RetentionBite {
+        let jobs = try await self.read { database in
+            try database.all(
+                "SELECT sequence, finished FROM job WHERE finished >= ? AND finished <= ? ORDER BY finished LIMIT ?",
+                [cursor, before, limit]
+            ) { (row: $0[0] as Int64, time: $0[1] as Int64) }
+        }
+        guard !jobs.isEmpty else { return RetentionBite(removed: 0, next: nil) }
+        return try await self.write { context in
+            var left = limit
+            for job in jobs where try context.mayRemove(job: job.row, before: before) {
+                let isGone = try context.remove(job: job.row, limit: &left)
+                if !isGone || left <= 0 { return RetentionBite(removed: limit - left, next: job.time) }
+            }
+            return RetentionBite(removed: limit - left, next: Self.next(jobs.map(\.time), from: cursor, limit: limit))
+        }
+    }
+
+    /// Where a list that is ordered by time goes on: at its last time, of which there may be more.
+    private static func next(_ times: [Int64], from cursor: Int64, limit: Int) -> Int64? {
+        guard times.count == limit, let last = times.last else { return nil }
+        return max(last, cursor + 1)
+    }
+
+    private func removeContents(before: Int64, from cursor: Int64, limit: Int) async throws -> RetentionBite {
+        let rich = try await self.read { database in
+            try database.all("SELECT app, id FROM rich WHERE created <= ? ORDER BY created LIMIT ?", [before, limit]) {
+                (app: $0[0] as Int64, id: $0[1] as Int64)
+            }
+        }
+        guard rich.isEmpty else {
+            let removed = try await self.write { context in
+                try rich.reduce(0) {
+                    $0 + (try context.database.change("DELETE FROM rich WHERE app = ? AND id = ?", [$1.app, $1.id]))
+                }
+            }
+            return RetentionBite(removed: removed, next: cursor)
+        }
+        // Each is some megabytes.
+        let limit = min(limit, 16)
+        let found = try await self.read { database in
+            (
+                contents: try database.all(
+                    "SELECT rowid, created FROM content WHERE created >= ? AND created <= ? ORDER BY created LIMIT ?",
+                    [cursor, before, limit]
+                ) { (row: $0[0] as Int64, time: $0[1] as Int64) },
+                pictures: try database.all("SELECT number, spec FROM app WHERE spec IS NOT NULL") {
+                    (app: $0[0] as Int64, content: try StoredJSON.value(AppSpec.self, from: $0[1]).richDefault.content)
+                }
+            )
+        }
+        guard !found.contents.isEmpty else { return RetentionBite(removed: 0, next: nil) }
+        let removed = try await self.write { context in
+            try found.contents.reduce(0) { $0 + (try context.remove(content: $1.row, but: found.pictures)) }
+        }
+        return RetentionBite(
+            removed: removed,
+            next: Self.next(found.contents.map(\.time), from: cursor, limit: limit)
+        )
+    }
+
+    private func removeRegistrations(before: Int64, limit: Int) async throws -> RetentionBite {
+        let rows = try await self.read { database in
+            try database.all(
+                """
+                SELECT row FROM registration WHERE state <> 1 AND coalesce(ended_at, updated) <= ?
+                ORDER BY coalesce(ended_at, updated) LIMIT ?
+                """,
+                [before, limit]
+            ) { $0[0] as Int64 }
+        }
+        guard !rows.isEmpty else { return RetentionBite(removed: 0, next: nil) }
+        let removed = try await self.write { context in
+            try rows.reduce(0) {
+                // It may have come back to life since it was looked at.
+                $0
+                    + (try context.database.change(
+                        "DELETE FROM registration WHERE row = ? AND state <> 1 AND coalesce(ended_at, updated) <= ?",
+                        [$1, before]
+                    ))
+            }
+        }
+        return RetentionBite(removed: removed, next: rows.count == limit ? 0 : nil)
+    }
+
+    private func removeDeadMessages(before: Int64, limit: Int) async throws -> RetentionBite {
+        let limit = min(limit, 100)
+        let old = try await self.read { database in
+            try database.all("SELECT id, at FROM dead ORDER BY id LIMIT ?", [limit]) {
+                (id: $0[0] as Int64, at: $0[1] as Int64)
+            }
+        }.prefix { $0.at <= before }
+        guard !old.isEmpty else { return RetentionBite(removed: 0, next: nil) }
+        let removed = try await self.write { context in
+            try old.reduce(0) { $0 + (try context.database.change("DELETE FROM dead WHERE id = ?", [$1.id])) }
+        }
+        return RetentionBite(removed: removed, next: old.count == limit ? 0 : nil)
+    }
+}
+
+extension WriteContext {
+    /// Whether a job is final, old enough, and needed by nobody.
+    fileprivate func mayRemove(job: Int64, before: Int64) throws -> Bool {
+        let id = try self.database.first(
+            """
+            SELECT id FROM job WHERE sequence = ? AND finished <= ? AND state >= 10 AND NOT EXISTS (
+                SELECT 1 FROM idempotency WHERE idempotency.job = job.sequence AND idempotency.created > ?)
+            """,
+            [job, before, self.wall.milliseconds - SQLiteStore.keyLife]
+        ) { try JobID(blob: $0[0]) }
+        guard let id else { return false }
+        // Its own message has its id, those of its batches its id and a slash, after which comes 0.
+        return try !self.database.exists(
+            "SELECT 1 FROM dead WHERE message >= ? AND message < ?",
+            [id.description, "\(id)0"]
+        )
+    }
+
+    /// Removes rows of a job, the job last: its counts are there until the end.
+    ///
+    /// - Parameters:
+    ///   - job: Its sequence.
+    ///   - left: The most rows; less by those that are gone.
+    /// - Returns: Whether all of it is gone.
+    /// - Throws: What SQLite says.
+    fileprivate func remove(job: Int64, limit left: inout Int) throws -> Bool {
+        for sql in [
+            "DELETE FROM delivery WHERE id IN (SELECT id FROM delivery WHERE job = ?1 LIMIT ?2)",
+            """
+            DELETE FROM outcome WHERE job = ?1 AND (pns, page, attempt) IN (
+                SELECT pns, page, attempt FROM outcome WHERE job = ?1 LIMIT ?2)
+            """,
+            """
+            DELETE FROM batch WHERE job = ?1 AND (pns, page, attempt) IN (
+                SELECT pns, page, attempt FROM batch WHERE job = ?1 LIMIT ?2)
+            """,
+        ] {
+            left -= try self.database.change(sql, [job, left])
+            guard left > 0 else {
+                // Its rows do not add up any more, and whoever checks is to know why.
+                try self.database.run("UPDATE job SET cleared = 1 WHERE sequence = ?", [job])
+                return false
+            }
+        }
+        // A handful each.
+        for sql in [
+            "DELETE FROM lane WHERE job = ?", "DELETE FROM audience WHERE job = ?", "DELETE FROM tally WHERE job = ?",
+            "DELETE FROM idempotency WHERE job = ?", "DELETE FROM job WHERE sequence = ?",
+        ] {
+            left -= try self.database.change(sql, [job])
+        }
+        return true
+    }
+
+    fileprivate func remove(content row: Int64, but pictures: [(app: Int64, content: String?)]) throws -> Int {
+        let content = try self.database.first("SELECT app, id FROM content WHERE rowid = ?", [row]) {
+            (app: $0[0] as Int64, id: $0[1] as String)
+        }
+        guard let content, !pictures.contains(where: { $0.app == content.app && $0.content == content.id }) else {
+            return 0
+        }
+        let isNamed = try self.database.exists(
+            "SELECT 1 FROM rich WHERE app = ? AND content = ?",
+            [content.app, content.id]
+        )
+        return isNamed ? 0 : try self.database.change("DELETE FROM content WHERE rowid = ?", [row])
+    }
+}
