@@ -9,7 +9,7 @@ package struct PushlineCommand: AsyncParsableCommand {
         commandName: "pushline",
         abstract: "Declare apps, send notifications, and see what became of them.",
         discussion: """
-            apps, accounts add, keys create and doctor work on the store of this host and read the server's configuration. \
+            apps, accounts add, keys create, store and doctor work on the store of this host and read the server's configuration. \
             All others talk to a server: PUSHLINE_URL says where it is, PUSHLINE_KEY is the key to use.
 
             Exit codes: 0 done, 1 failed, 64 wrong usage.
@@ -18,7 +18,7 @@ package struct PushlineCommand: AsyncParsableCommand {
         subcommands: [
             AppsCommand.self, AccountsCommand.self, KeysCommand.self, SendCommand.self, JobsCommand.self,
             JobCommand.self,
-            RegistrationsCommand.self, DoctorCommand.self,
+            RegistrationsCommand.self, StoreCommand.self, DoctorCommand.self,
         ]
     )
 

@@ -20,6 +20,9 @@ final class FileLock: Sendable {
 
     func tryLock() -> Bool { flock(self.descriptor, LOCK_EX | LOCK_NB) == 0 }
 
+    /// Takes the lock together with others who do, where nobody holds it alone.
+    func tryLockShared() -> Bool { flock(self.descriptor, LOCK_SH | LOCK_NB) == 0 }
+
     func unlock() { _ = flock(self.descriptor, LOCK_UN) }
 
     /// Does something while holding the lock; blocks the thread.

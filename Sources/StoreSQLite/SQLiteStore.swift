@@ -26,7 +26,7 @@ package final class SQLiteStore: Sendable {
     package struct Configuration: Sendable {
         /// The file, made when missing.
         ///
-        /// Beside it lie `-wal`, `-shm`, `.writer`, `.waiting` and `.checkpointer`.
+        /// Beside it lie `-wal`, `-shm`, `.writer`, `.waiting`, `.users` and `.checkpointer`.
         package var path: String
         /// So many unfinished jobs are taken; nil = any number.
         package var maximumBacklog: Int?
@@ -59,6 +59,8 @@ package final class SQLiteStore: Sendable {
     let pool: DatabasePool
     private let reader: ReadQueue
     let writer: GroupWriter
+    /// Held together by all who have the store open: a backup is put back only where nobody has.
+    private let users: FileLock
     let clock: StoreClock
     let logger: Logger
 
@@ -79,6 +81,8 @@ package final class SQLiteStore: Sendable {
             self.logger = logger
             let lock = try FileLock(path: configuration.path + ".writer")
             let waiting = try FileLock(path: configuration.path + ".waiting")
+            self.users = try FileLock(path: configuration.path + ".users")
+            guard self.users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being put back") }
             let source = try source ?? SystemClock()
             let (pool, clock) = try lock.withLock(within: configuration.patience + .seconds(25), waiting: waiting) {
                 Self.createPrivately(configuration.path)

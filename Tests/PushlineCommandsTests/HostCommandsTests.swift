@@ -49,6 +49,28 @@ import Testing
         var all: [String] { self.lock.withLock { self.lines } }
     }
 
+    @Test func aStoreIsCopiedCheckedAndPutBack() async throws {
+        let host = try Host()
+        await #expect(throws: CommandFailure.self) { try await host.run("store", "check") }
+        await #expect(throws: CommandFailure.self) { try await host.run("store", "backup", host.path("copy")) }
+        _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        #expect(try await host.run("store", "backup", host.path("copy")).count == 1)
+        #expect(try await host.run("store", "check") == ["0 jobs: all adds up"])
+        // Neither a copy nor a store is overwritten.
+        await #expect(throws: CommandFailure.self) { try await host.run("store", "backup", host.path("copy")) }
+        await #expect(throws: CommandFailure.self) { try await host.run("store", "restore", host.path("copy")) }
+        for name in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: host.path("store.sqlite" + name))
+        {
+            try FileManager.default.removeItem(atPath: host.path("store.sqlite" + name))
+        }
+        await #expect(throws: CommandFailure.self) { try await host.run("store", "restore", host.path("nothing")) }
+        #expect(try await host.run("store", "restore", host.path("copy")).count == 1)
+        #expect(
+            try await host.run("apps", "apply", host.path("apps.yaml")) == ["default: unchanged", "shop: unchanged"]
+        )
+        #expect(try await host.run("store", "check") == ["0 jobs: all adds up"])
+    }
+
     @Test func applyingIsRepeatable() async throws {
         let host = try Host()
         #expect(try await host.run("apps", "apply", host.path("apps.yaml")) == ["default: declared", "shop: declared"])

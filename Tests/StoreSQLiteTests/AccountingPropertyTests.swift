@@ -138,6 +138,7 @@ private struct Life {
 
     /// targets = accounted + carried and open, and final where nothing is open.
     func check() async throws {
+        #expect(try await self.store.audit(after: 0, limit: 1000).faults == [])
         for id in self.jobs {
             let keys = self.batches.keys.filter { $0.job == id }
             let open = try await self.store.standing(of: keys).filter { $0.value != .closed }.keys

@@ -85,7 +85,7 @@ struct SharedFileTests {
         #expect(try await other.job(job.id, app: .default) == job)
     }
 
-    @Test(arguments: ["", "-wal", "-shm", ".writer", ".waiting"])
+    @Test(arguments: ["", "-wal", "-shm", ".writer", ".waiting", ".users"])
     func itsFilesAreForTheirOwnerAlone(suffix: String) throws {
         let keep = try TemporaryStore()
         let path = keep.store.configuration.path + suffix

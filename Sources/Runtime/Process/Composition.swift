@@ -33,6 +33,16 @@ package enum Composition {
         }
     }
 
+    /// Puts a backup where the configuration has the store; blocks the thread.
+    ///
+    /// - Parameters:
+    ///   - configuration: Where the store shall be: nothing may be there.
+    ///   - file: What a store wrote as its backup.
+    /// - Throws: `StoreError`.
+    package static func restoreStore(_ configuration: PushlineConfiguration, from file: String) throws {
+        try SQLiteStore.restore(file, to: configuration.store.path)
+    }
+
     /// Prepares the broker; as a service it connects and stays connected.
     ///
     /// - Parameters:

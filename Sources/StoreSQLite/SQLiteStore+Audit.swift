@@ -1,0 +1,155 @@
+import GRDB
+import PushModel
+package import Store
+
+extension SQLiteStore {
+    /// See ``StoreUpkeep/audit(after:limit:)``.
+    package func audit(after cursor: Int64, limit: Int) async throws -> Audit {
+        try await self.read { database in
+            let jobs = try database.all(
+                "SELECT sequence, id, kind, state, cleared FROM job WHERE sequence > ? ORDER BY sequence LIMIT ?",
+                [cursor, limit]
+            ) {
+                AuditedJob(
+                    sequence: $0[0],
+                    id: try JobID(blob: $0[1]),
+                    isSend: $0[2] == JobKind.send.number,
+                    isFinal: try Job.State(number: $0[3]).isFinal,
+                    isCleared: $0[4]
+                )
+            }
+            var faults = cursor == 0 ? try database.backlogFaults() : []
+            for job in jobs where job.isSend { faults += try job.faults(in: database).map { "job \(job.id): \($0)" } }
+            return Audit(jobs: jobs.count, faults: faults, next: jobs.count == limit ? jobs.last?.sequence : nil)
+        }
+    }
+}
+
+extension Database {
+    /// The counts of unfinished jobs, which limits go by.
+    fileprivate func backlogFaults() throws -> [String] {
+        let kept = try self.first("SELECT unfinished, scheduled FROM backlog") { ($0[0] as Int, $0[1] as Int) }
+        let counted = try self.first(
+            """
+            SELECT total(state <> 0), total(state = 0) FROM job INDEXED BY job_state WHERE state <> 10 AND state < 10
+            """
+        ) { (Int($0[0] as Double), Int($0[1] as Double)) }
+        guard let kept, let counted, kept != counted else { return [] }
+        return [
+            "\(kept.0) jobs are kept as unfinished and \(kept.1) as scheduled; they are \(counted.0) and \(counted.1)"
+        ]
+    }
+}
+
+/// A job whose rows are checked.
+private struct AuditedJob {
+    let sequence: Int64
+    let id: JobID
+    let isSend: Bool
+    let isFinal: Bool
+    /// Part of its rows was removed since it ended: they do not add up any more, its counts still do.
+    let isCleared: Bool
+
+    func faults(in database: Database) throws -> [String] {
+        var faults: [String] = []
+        let tallies = try self.tallies(in: database)
+        for (pns, tally) in tallies.sorted(by: { $0.key < $1.key }) where self.isFinal && tally.rest != tally.targets {
+            faults.append("\(try PNS(number: pns).rawValue): \(tally.targets) targets, but \(tally.rest) outcomes")
+        }
+        guard !self.isCleared else { return faults }
+        let outcomes = try self.outcomes(in: database)
+        for pns in Set(tallies.keys).union(outcomes.keys).sorted() {
+            let (tally, outcome) = (tallies[pns] ?? Sums(), outcomes[pns] ?? Sums())
+            if tally != outcome {
+                faults.append("\(try PNS(number: pns).rawValue): its counts are \(tally), its outcomes' are \(outcome)")
+            }
+        }
+        for (sql, words) in Self.checks where !(words.isOfFinal && !self.isFinal) {
+            let count = try database.first(sql, [self.sequence]) { $0[0] as Int } ?? 0
+            if count > 0 { faults.append("\(count) \(words.text)") }
+        }
+        return faults
+    }
+
+    /// What must not be found.
+    private static let checks: [(sql: String, (text: String, isOfFinal: Bool))] = [
+        (
+            "SELECT count(*) FROM batch WHERE batch.job = ? AND batch.open = 1",
+            ("batches are open though it is final", true)
+        ),
+        (
+            """
+            SELECT count(*) FROM batch LEFT JOIN outcome USING (job, pns, page, attempt)
+            WHERE batch.job = ? AND (batch.open = 1) = (outcome.at IS NOT NULL)
+            """,
+            ("batches are closed without an outcome, or open with one", false)
+        ),
+        (
+            """
+            SELECT count(*) FROM outcome LEFT JOIN batch USING (job, pns, page, attempt)
+            WHERE outcome.job = ? AND batch.size IS NULL
+            """,
+            ("outcomes have no batch", false)
+        ),
+        (
+            """
+            SELECT count(*) FROM outcome AS o
+            LEFT JOIN outcome AS n ON n.job = o.job AND n.pns = o.pns AND n.page = o.page AND n.attempt = o.attempt + 1
+            LEFT JOIN batch AS b ON b.job = o.job AND b.pns = o.pns AND b.page = o.page AND b.attempt = o.attempt + 1
+            WHERE o.job = ? AND o.carried <> coalesce(
+                n.accepted + n.failed + n.expired + n.cancelled + n.carried, b.size, 0)
+            """,
+            ("attempts have other devices than were carried to them", false)
+        ),
+    ]
+
+    private func tallies(in database: Database) throws -> [Int: Sums] {
+        var sums: [Int: Sums] = [:]
+        let rows = try database.all("SELECT pns, class, count FROM tally WHERE job = ?", [self.sequence]) {
+            (pns: $0[0] as Int, kind: try CountClass(number: $0[1]), count: $0[2] as Int)
+        }
+        for row in rows { sums[row.pns, default: Sums()].add(row.count, of: row.kind) }
+        return sums.filter { $0.value != Sums() }
+    }
+
+    private func outcomes(in database: Database) throws -> [Int: Sums] {
+        let rows = try database.all(
+            """
+            SELECT pns, sum(accepted), sum(failed), sum(expired), sum(cancelled),
+                sum(CASE attempt WHEN 0 THEN accepted + failed + expired + cancelled + carried ELSE 0 END)
+            FROM outcome WHERE job = ? GROUP BY pns
+            """,
+            [self.sequence]
+        ) {
+            ($0[0] as Int, Sums(targets: $0[5], accepted: $0[1], failed: $0[2], expired: $0[3], cancelled: $0[4]))
+        }
+        return Dictionary(uniqueKeysWithValues: rows).filter { $0.value != Sums() }
+    }
+}
+
+/// Devices by what became of them.
+private struct Sums: Equatable, CustomStringConvertible {
+    var targets = 0
+    var accepted = 0
+    var failed = 0
+    var expired = 0
+    var cancelled = 0
+
+    /// Those that are accounted for.
+    var rest: Int { self.accepted + self.failed + self.expired + self.cancelled }
+
+    mutating func add(_ count: Int, of kind: CountClass) {
+        switch kind {
+        case .targets: self.targets += count
+        case .accepted: self.accepted += count
+        case .failed: self.failed += count
+        case .expired: self.expired += count
+        case .cancelled: self.cancelled += count
+        }
+    }
+
+    var description: String {
+        "\(self.targets) targets (\(self.accepted) accepted, \(self.failed) failed, \(self.expired) expired, "
+            + "\(self.cancelled) cancelled)"
+    }
+}

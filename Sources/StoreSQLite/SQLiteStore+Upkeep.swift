@@ -1,0 +1,133 @@
+import Dispatch
+import Foundation
+import GRDB
+import PushModel
+import Store
+
+extension SQLiteStore: StoreUpkeep {
+    package func backUp(to path: String) async throws {
+        let source = self.configuration.path
+        try await Self.blocking {
+            let copy = try NewFile(path)
+            try Self.connection(source).inDatabase { try $0.execute(sql: "VACUUM INTO ?", arguments: [copy.partial]) }
+            try copy.finish()
+        }
+    }
+
+    package func checkFile() async throws -> [String] {
+        let source = self.configuration.path
+        return try await Self.blocking {
+            try Self.connection(source).inDatabase { database in
+                var faults = try String.fetchAll(database, sql: "PRAGMA integrity_check").filter { $0 != "ok" }
+                let rows = try Row.fetchCursor(database, sql: "PRAGMA foreign_key_check")
+                while faults.count < Self.mostFaults, let row = try rows.next() {
+                    faults.append("a row of \(row[0] as String) names one of \(row[2] as String) that is not there")
+                }
+                return faults
+            }
+        }
+    }
+
+    /// So many lines tell enough; SQLite's own check ends there too.
+    private static let mostFaults = 100
+
+    /// Puts a backup where there is no store; blocks the thread.
+    ///
+    /// - Parameters:
+    ///   - file: The backup.
+    ///   - path: Where the store shall be; nothing may be there, and no process may have it open.
+    /// - Throws: ``StoreError``.
+    package static func restore(_ file: String, to path: String) throws {
+        do {
+            for name in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + name) {
+                throw StoreError(.conflict, "\(path)\(name) is there: move it away, with what lies beside it")
+            }
+            let users = try FileLock(path: path + ".users")
+            guard users.tryLock() else {
+                throw StoreError(.unavailable, "processes have the store at \(path) open: stop them all")
+            }
+            defer { users.unlock() }
+            let copy = try NewFile(path)
+            var settings = GRDB.Configuration()
+            settings.readonly = true
+            try DatabaseQueue(path: file, configuration: settings).inDatabase { database in
+                guard try database.tableExists("grdb_migrations"), try database.tableExists("registration") else {
+                    throw StoreError(.corrupt, "\(file) is no backup of a store")
+                }
+                try database.execute(sql: "VACUUM INTO ?", arguments: [copy.partial])
+            }
+            let faults = try Self.connection(copy.partial).inDatabase {
+                try String.fetchAll($0, sql: "PRAGMA quick_check")
+            }
+            guard faults == ["ok"] else { throw StoreError(.corrupt, "\(file) is damaged") }
+            try copy.finish()
+        } catch let error as DatabaseError {
+            throw StoreError(error)
+        }
+    }
+
+    /// A connection for one long piece of work, which holds up nobody's short one.
+    private static func connection(_ path: String) throws -> DatabaseQueue {
+        var settings = GRDB.Configuration()
+        settings.busyMode = .timeout(5)
+        settings.prepareDatabase { try $0.execute(sql: "PRAGMA wal_autocheckpoint = 0") }
+        return try DatabaseQueue(path: path, configuration: settings)
+    }
+
+    /// Runs what takes long on a thread of its own.
+    private static func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value
+    {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue(label: "pushline.store.upkeep").async {
+                continuation.resume(
+                    with: Result {
+                        do { return try body() } catch let error as DatabaseError { throw StoreError(error) }
+                    }
+                )
+            }
+        }
+    }
+}
+
+/// A file that appears under its name when it is whole, and never in place of another.
+private final class NewFile {
+    private let path: String
+    /// Where it is written.
+    let partial: String
+
+    init(_ path: String) throws(StoreError) {
+        self.path = path
+        self.partial = "\(path).\(getpid()).partial"
+        guard !FileManager.default.fileExists(atPath: path) else { throw Self.exists(path) }
+        let descriptor = unsafe open(self.partial, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw Self.failure(self.partial) }
+        close(descriptor)
+    }
+
+    /// What was not finished is of no use.
+    deinit { _ = unsafe unlink(self.partial) }
+
+    func finish() throws(StoreError) {
+        try Self.sync(self.partial)
+        guard unsafe link(self.partial, self.path) == 0 else {
+            throw errno == EEXIST ? Self.exists(self.path) : Self.failure(self.path)
+        }
+        try Self.sync(URL(filePath: self.path).deletingLastPathComponent().path(percentEncoded: false))
+    }
+
+    /// Waits until a file or folder is on the disk.
+    private static func sync(_ path: String) throws(StoreError) {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Self.failure(path) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw Self.failure(path) }
+    }
+
+    private static func exists(_ path: String) -> StoreError {
+        StoreError(.conflict, "\(path) is there already: nothing is overwritten")
+    }
+
+    private static func failure(_ path: String) -> StoreError {
+        StoreError(.unavailable, "\(path): \(unsafe String(cString: strerror(errno)))")
+    }
+}
