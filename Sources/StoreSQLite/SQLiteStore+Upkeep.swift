@@ -62,7 +62,8 @@ extension SQLiteStore: StoreUpkeep {
             guard faults == ["ok"] else { throw StoreError(.corrupt, "\(file) is damaged") }
             try copy.finish()
         } catch let error as DatabaseError {
-            throw StoreError(error)
+            let fault = StoreError(error)
+            throw StoreError(fault.code, "\(file) cannot be put back: \(fault.message)")
         }
     }
 

@@ -1,0 +1,49 @@
+import Pipeline
+import Store
+import Testing
+
+/// The pace at which is removed what is kept no longer.
+struct CleanerTests {
+    /// Has so many rows of each kind, and keeps what it was asked.
+    private actor Rows: RetentionStore {
+        struct Question: Equatable {
+            let kind: Retained
+            let age: Duration
+            let cursor: Int64
+        }
+
+        var left: [Retained: Int]
+        var questions: [Question] = []
+
+        init(_ left: [Retained: Int]) { self.left = left }
+
+        func remove(
+            _ kind: Retained,
+            olderThan age: Duration,
+            after cursor: Int64,
+            limit: Int
+        ) async throws -> RetentionBite {
+            self.questions.append(Question(kind: kind, age: age, cursor: cursor))
+            let removed = min(limit, self.left[kind] ?? 0)
+            self.left[kind, default: 0] -= removed
+            return RetentionBite(removed: removed, next: removed == limit ? cursor + Int64(removed) : nil)
+        }
+    }
+
+    @Test func aTurnIsABiteOfEachKindAndARestWhereNothingIsLeft() async throws {
+        let store = Rows([.devices: 25, .jobs: 5, .contents: 100])
+        var cleaner = Cleaner(store: store, ages: [.devices: .seconds(3), .jobs: .seconds(7)], limit: 10)
+        var removed: [Int] = []
+        for _ in 0..<5 { removed.append(try await cleaner.turn()) }
+        #expect(removed == [15, 10, 5, 0, 0])
+        // What has no age is kept, a bite begins where the one before ended, and a rest is a rest.
+        #expect(
+            await store.questions == [
+                .init(kind: .devices, age: .seconds(3), cursor: 0), .init(kind: .jobs, age: .seconds(7), cursor: 0),
+                .init(kind: .devices, age: .seconds(3), cursor: 10),
+                .init(kind: .devices, age: .seconds(3), cursor: 20),
+            ]
+        )
+        #expect(await store.left[.contents] == 100)
+    }
+}
