@@ -98,6 +98,61 @@ import Testing
         }
     }
 
+    /// The planner died between its commit, which was the claim, and the acknowledgement.
+    @Test func aBundleThatComesAgainBehindItsPlanIsOver() async throws {
+        try await Plant.with([.delivery, .sweeper]) { plant in
+            try await plant.registerUsers(20)
+            let accepted = try await plant.store.accept(together: (0..<20).map { try plant.smallSend(to: "user\($0)") })
+            let bundle = try #require(accepted.bundles.first as SendBundle?)
+            let look = try #require(try await plant.store.look(at: bundle.id, devices: SmallSend.devices))
+            let spec = try plant.simulator.appSpec
+            #expect(try await plant.hub.advance(look, spec: spec, budget: .seconds(5)) == .done)
+            try await plant.publish([bundle, bundle])
+            let worker = SendWorker(
+                hub: plant.hub,
+                store: plant.store,
+                apps: plant.apps,
+                broker: plant.broker,
+                logger: plant.logger
+            )
+            let running = Task { try await worker.run() }
+            for case .accepted(let accepted) in accepted.answers {
+                let job = try await plant.wait(for: accepted.id)
+                #expect(job.tallies[.apns]?.accepted == 1)
+                expectSound(job)
+            }
+            running.cancel()
+            _ = await running.result
+            #expect(plant.simulator.received().count == 20)
+        }
+    }
+
+    /// The planner died before its commit: the message comes again, and is claimed first.
+    @Test func aBundleThatComesAgainBeforeItsPlanIsClaimed() async throws {
+        try await Plant.with([.delivery, .sweeper]) { plant in
+            try await plant.registerUsers(20)
+            let ids = try await plant.acceptSmall((0..<20).map { "user\($0)" })
+            let queue = QueueName.jobs(.send, .normal)
+            _ = try await plant.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
+            let worker = SendWorker(
+                hub: plant.hub,
+                store: plant.store,
+                apps: plant.apps,
+                broker: plant.broker,
+                logger: plant.logger
+            )
+            let running = Task { try await worker.run() }
+            for id in ids {
+                let job = try await plant.wait(for: id)
+                #expect(job.tallies[.apns]?.accepted == 1)
+                expectSound(job)
+            }
+            running.cancel()
+            _ = await running.result
+            #expect(plant.simulator.received().count == 20)
+        }
+    }
+
     @Test func parcelsThatWereNeverPublishedGoOutOneByOne() async throws {
         try await Plant.with([.delivery, .sweeper]) { plant in
             try await plant.registerUsers(30)
