@@ -138,6 +138,12 @@ package enum PublishResult: Sendable, Equatable {
     case failed(BrokerError)
 
     package var isPublished: Bool { self == .published }
+
+    /// Whether the broker has said that it has not taken the message; without an answer it may have.
+    package var isSurelyNotPublished: Bool {
+        guard case .failed(let error) = self else { return false }
+        return error.code == .returned || error.code == .refused
+    }
 }
 
 /// How the connection to the broker stands.

@@ -12,10 +12,8 @@ extension EmbeddedHub {
             guard case .connected = await self.broker.status else {
                 return .more(claim, after: self.configuration.brokerPause)
             }
-            let glimpse: BundleGlimpse
-            switch try await self.glimpse(of: &claim) {
-            case .full(let wait): return .more(claim, after: wait)
-            case .room(let found): glimpse = found
+            guard let glimpse = try await self.glimpse(of: &claim) else {
+                return .more(claim, after: self.configuration.windowPause)
             }
             var planner = BundlePlanner(
                 hub: self,
@@ -48,31 +46,23 @@ extension EmbeddedHub {
         return .more(claim, after: .zero)
     }
 
-    private enum Glimpse {
-        case room(BundleGlimpse)
-        /// A service takes nothing for so long (rule 12).
-        case full(Duration)
-    }
-
-    /// The next sends of a bundle, and how much of them may be fed now.
-    private func glimpse(of claim: inout BundleClaim) async throws -> Glimpse {
+    /// The next sends of a bundle, and how much of them may be fed now; nil while a window is full that may have room again soon
+    /// (rule 12).
+    private func glimpse(of claim: inout BundleClaim) async throws -> BundleGlimpse? {
         if let known = claim.glimpse {
             // It is good for one step.
             claim.glimpse = nil
             claim.services = Set(known.sends.flatMap(\.services))
-            return self.wait(known.rooms).map(Glimpse.full) ?? .room(known)
+            return claim.mustWait(for: known.rooms) ? nil : known
         }
         // Looked at before anything is read: who waits for room costs little.
-        if let wait = self.wait(try await self.rooms(of: claim.services, bundle: claim.bundle)) { return .full(wait) }
+        guard claim.mustWait(for: try await self.rooms(of: claim.services, bundle: claim.bundle)) == false else {
+            return nil
+        }
         let sends = try await self.store.smallSends(of: claim, devices: SmallSend.devices)
         claim.services = Set(sends.flatMap(\.services))
         let rooms = try await self.rooms(of: claim.services, bundle: claim.bundle)
-        return self.wait(rooms).map(Glimpse.full) ?? .room(BundleGlimpse(sends: sends, rooms: rooms))
-    }
-
-    /// How long to wait where a service takes nothing now.
-    private func wait(_ rooms: [PNS: FeedRoom]) -> Duration? {
-        rooms.values.first { $0.devices <= 0 }.map { max($0.wait ?? .zero, self.configuration.windowPause) }
+        return claim.mustWait(for: rooms) ? nil : BundleGlimpse(sends: sends, rooms: rooms)
     }
 
     /// How many devices of each service may be fed now (rule 12).
@@ -84,7 +74,8 @@ extension EmbeddedHub {
         return rooms
     }
 
-    /// Publishes parcels, and has those marked that are at the broker; the others are taken apart, and go when the broker is back.
+    /// Publishes parcels, and has those marked that are at the broker; those that are surely not are taken apart at once, the others
+    /// when their grace ends.
     ///
     /// - Returns: Whether all are.
     private func publish(_ parcels: [(id: ParcelID, parcel: DeliverParcel)]) async throws -> Bool {
@@ -95,10 +86,20 @@ extension EmbeddedHub {
         let results = await self.broker.publish(messages.map(\.message), deadline: self.configuration.publishDeadline)
         let published = zip(messages, results).filter { $0.1.isPublished }.map(\.0.id)
         self.marks.note(published)
-        for (failed, result) in zip(messages, results) where !result.isPublished {
+        for (failed, result) in zip(messages, results) where result.isSurelyNotPublished {
             try await self.store.takeApart(failed.id)
         }
         return published.count == messages.count
+    }
+}
+
+extension BundleClaim {
+    /// Notes which windows are full, and says whether that is to be waited for.
+    ///
+    /// A rate limit is not: its sends go the ordinary way, and those to other services are not held up by them.
+    fileprivate mutating func mustWait(for rooms: [PNS: FeedRoom]) -> Bool {
+        self.blocked = Set(rooms.filter { $0.value.isFull && !self.stuck.contains($0.key) }.keys)
+        return !self.blocked.isEmpty
     }
 }
 
@@ -114,12 +115,15 @@ private struct BundlePlanner {
     private var open: [PNS: (index: Int, bytes: Int)] = [:]
     /// How many more devices of each service may be fed.
     private var rooms: [PNS: Int]
+    /// Services that took nothing from the beginning.
+    private let closed: Set<PNS>
 
     init(hub: EmbeddedHub, claim: BundleClaim, spec: AppSpec, rooms: [PNS: Int]) {
         self.hub = hub
         self.claim = claim
         self.spec = spec
         self.rooms = rooms
+        self.closed = Set(rooms.filter { $0.value <= 0 }.keys)
     }
 
     /// Plans the next send.
@@ -130,9 +134,11 @@ private struct BundlePlanner {
             self.plan.sends.append(PlannedSend(sequence: send.sequence, fate: .single))
             return true
         }
-        guard payloads.allSatisfy({ (services[$0.0]?.count ?? 0) <= self.rooms[$0.0] ?? 0 }) else {
-            guard self.plan.sends.isEmpty else { return false }
-            // There may never be room for all of it at once: the ordinary way has pages of any size.
+        let lacking = payloads.map(\.0).filter { (services[$0]?.count ?? 0) > self.rooms[$0] ?? 0 }
+        guard lacking.isEmpty else {
+            // What had room a moment ago may have some again; what had none, or never will for all of it at once, goes the ordinary
+            // way, which has pages of any size and waits for each service by itself.
+            guard self.plan.sends.isEmpty || lacking.contains(where: self.closed.contains) else { return false }
             self.plan.sends.append(PlannedSend(sequence: send.sequence, fate: .single))
             return true
         }

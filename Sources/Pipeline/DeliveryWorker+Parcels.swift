@@ -24,8 +24,9 @@ extension DeliveryWorker {
         do { parcel = try DeliverParcel(decoding: delivery.body) } catch {
             return try await self.bury(delivery, subscription, queue: queue, reason: error.description)
         }
-        let standing = try await patience.run { try await self.store.standing(of: parcel.batches.map(\.key)) }
-        // What is closed, or in work as a message of its own, is not begun.
+        let keys = parcel.batches.map(\.key)
+        let standing = try await patience.run { try await self.store.standing(of: keys, in: id) }
+        // What is closed, or goes as a message of its own, is not begun.
         let begun = parcel.batches.filter { batch in
             guard let standing = standing[batch.key], standing != .closed, self.inWork.begin(batch.key) else {
                 return false

@@ -19,7 +19,9 @@ final class BundlesInWork: Sendable {
     /// So many of an app and priority: while some are written, in one commit, others are read and published.
     static let together = 8
     /// So many more wait for their turn.
-    static let line = 64
+    static let line = 512
+    /// A window that was full for so long may stay so.
+    static let patience = Duration.seconds(2)
 
     /// What bundles share a window.
     struct Kind: Hashable {
@@ -30,13 +32,13 @@ final class BundlesInWork: Sendable {
     private struct Line {
         var running = 0
         var waiting: Deque<CheckedContinuation<Bool, Never>> = []
-        /// The services of the bundle that ended last: the next one's, most likely.
-        var services: Set<PNS> = []
     }
 
     private struct State {
         var bundles: Set<BundleID> = []
         var lines: [Kind: Line] = [:]
+        /// Since when windows are full.
+        var full: [Kind: [PNS: ContinuousClock.Instant]] = [:]
     }
 
     private let state = NIOLockedValueBox(State())
@@ -46,13 +48,13 @@ final class BundlesInWork: Sendable {
 
     func end(_ bundle: BundleID) { self.state.withLockedValue { _ = $0.bundles.remove(bundle) } }
 
-    /// Waits for a turn; ``leave(_:services:)`` gives it on.
+    /// Waits for a turn; ``leave(_:)`` gives it on.
     ///
     /// A cancelled task waits all the same, for whoever has the turn is cancelled with it.
     ///
-    /// - Returns: The services of the bundle before; nil = the line is too long.
-    func enter(_ kind: Kind) async -> Set<PNS>? {
-        let hasTurn = await withCheckedContinuation { continuation in
+    /// - Returns: false when the line is too long.
+    func enter(_ kind: Kind) async -> Bool {
+        await withCheckedContinuation { continuation in
             let answer = self.state.withLockedValue { state -> Bool? in
                 var line = state.lines[kind] ?? Line()
                 defer { state.lines[kind] = line }
@@ -66,30 +68,43 @@ final class BundlesInWork: Sendable {
             }
             if let answer { continuation.resume(returning: answer) }
         }
-        guard hasTurn else { return nil }
-        return self.state.withLockedValue { $0.lines[kind]?.services ?? [] }
     }
 
-    /// Takes a turn if there is one now; ``leave(_:services:)`` gives it on.
+    /// Takes a turn if there is one now; ``leave(_:)`` gives it on.
     ///
-    /// - Returns: The services of the bundle before; nil = others are before it.
-    func enterAtOnce(_ kind: Kind) -> Set<PNS>? {
+    /// - Returns: false when others are before it.
+    func enterAtOnce(_ kind: Kind) -> Bool {
         self.state.withLockedValue { state in
-            let line = state.lines[kind] ?? Line()
-            guard line.running < Self.together else { return nil }
+            guard state.lines[kind]?.running ?? 0 < Self.together else { return false }
             state.lines[kind, default: Line()].running += 1
-            return line.services
+            return true
         }
     }
 
-    func leave(_ kind: Kind, services: Set<PNS>) {
+    func leave(_ kind: Kind) {
         let next = self.state.withLockedValue { state -> CheckedContinuation<Bool, Never>? in
-            state.lines[kind]?.services = services
             if let next = state.lines[kind]?.waiting.popFirst() { return next }
             state.lines[kind]?.running -= 1
             if state.lines[kind]?.running == 0 { state.lines[kind] = nil }
             return nil
         }
         next?.resume(returning: true)
+    }
+
+    /// Notes which of some services have full windows now.
+    ///
+    /// - Returns: All whose windows have been full for longer than anybody should wait.
+    func note(
+        _ kind: Kind,
+        full: Set<PNS>,
+        of services: some Sequence<PNS>,
+        now: ContinuousClock.Instant = .now
+    ) -> Set<PNS> {
+        self.state.withLockedValue { state in
+            var since = state.full[kind] ?? [:]
+            for pns in services { since[pns] = full.contains(pns) ? since[pns] ?? now : nil }
+            state.full[kind] = since.isEmpty ? nil : since
+            return Set(since.filter { $0.value.duration(to: now) > Self.patience }.keys)
+        }
     }
 }

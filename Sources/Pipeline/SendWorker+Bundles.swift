@@ -50,6 +50,9 @@ extension SendWorker {
         }
     }
 
+    /// How long a bundle rests that found the line too long.
+    private static let rest = Duration.seconds(1)
+
     /// Plans a bundle without a claim if it is its turn at once: one commit is enough for most.
     ///
     /// - Returns: How far it came; nil, or a claim that is not held, where it came nowhere, for whatever reason.
@@ -59,11 +62,15 @@ extension SendWorker {
         slices: WeightedGate,
         patience: StorePatience
     ) async throws -> BundleAdvance? {
-        guard let services = self.bundlesInWork.enterAtOnce(kind) else { return nil }
-        defer { self.bundlesInWork.leave(kind, services: services) }
-        let look = try await patience.run { try await self.store.look(at: bundle, devices: SmallSend.devices) }
-        guard let claim = look else { return .lost }
+        guard self.bundlesInWork.enterAtOnce(kind) else { return nil }
+        defer { self.bundlesInWork.leave(kind) }
         do {
+            let look = try await patience.run { try await self.store.look(at: bundle, devices: SmallSend.devices) }
+            guard var claim = look else { return .lost }
+            // Whoever claimed it before may have died of it: the claims are counted.
+            guard claim.epoch == 0 else { return nil }
+            let rooms = claim.glimpse?.rooms ?? [:]
+            claim.stuck = self.bundlesInWork.note(kind, full: Set(rooms.filter(\.value.isFull).keys), of: rooms.keys)
             return try await self.slice(of: claim, alone: false, in: slices, patience: patience)
         } catch is HubError {
             return nil
@@ -82,13 +89,12 @@ extension SendWorker {
         let kind = BundlesInWork.Kind(app: claim.bundle.app, priority: claim.bundle.priority)
         let began = ContinuousClock.now
         var claim = claim
-        guard let services = await self.bundlesInWork.enter(kind) else {
+        guard await self.bundlesInWork.enter(kind) else {
             // There are plenty of its kind before it: it comes again, and others find a place.
             let current = claim
-            return try await patience.run { try await self.store.release(current, pause: .zero) }
+            return try await patience.run { try await self.store.release(current, pause: Self.rest) }
         }
-        claim.services = services
-        defer { self.bundlesInWork.leave(kind, services: claim.services) }
+        defer { self.bundlesInWork.leave(kind) }
         // The wait may have been long; another planner has it then, perhaps.
         if began.duration(to: .now) > Self.lease / 4 {
             let current = claim
@@ -104,6 +110,7 @@ extension SendWorker {
         slices: WeightedGate,
         patience: StorePatience
     ) async throws {
+        let kind = BundlesInWork.Kind(app: claim.bundle.app, priority: claim.bundle.priority)
         var extended = ContinuousClock.now
         var isAlone = isRepeat
         while true {
@@ -115,7 +122,9 @@ extension SendWorker {
             let pause: Duration
             switch try await self.slice(of: current, alone: isAlone, in: slices, patience: patience) {
             case .done, .lost: return
-            case .more(let next, let after): (claim, pause) = (next, after)
+            case .more(let next, let after):
+                (claim, pause) = (next, after)
+                claim.stuck = self.bundlesInWork.note(kind, full: claim.blocked, of: claim.services)
             }
             isAlone = false
             if pause > .zero { try await Task.sleep(for: pause) }

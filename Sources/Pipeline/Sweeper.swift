@@ -157,7 +157,7 @@ package struct Sweeper: Service {
         guard !bundles.isEmpty else { return false }
         let messages = bundles.map { OutgoingMessage(bundle: $0.id, app: $0.app, priority: $0.priority) }
         let results = await self.broker.publish(messages, deadline: .seconds(10))
-        let published = zip(bundles, results).filter { $0.1.isPublished }.map(\.0.id)
+        let published = zip(bundles, results).filter { $0.1.isPublished }.map(\.0)
         try await self.store.markPublished(bundles: published, lease: self.configuration.jobLease)
         Counter(label: "pushline.sweeper.published", dimensions: [("what", "bundle")]).increment(by: published.count)
         return published.count == self.configuration.limit

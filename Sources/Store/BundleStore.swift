@@ -17,7 +17,9 @@ package protocol BundleStore: Sendable {
     func accept(together jobs: [NewJob]) async throws -> GroupAcceptance
 
     /// Says that messages for these bundles are at the broker: they are due again when the lease lapses (rule 1).
-    func markPublished(bundles: [BundleID], lease: Duration) async throws
+    ///
+    /// One that somebody has claimed since is left as it is.
+    func markPublished(bundles: [SendBundle], lease: Duration) async throws
 
     /// Bundles that nobody seems to be at, most urgent first, then the longest due.
     func dueBundles(overdue: Duration, limit: Int) async throws -> [SendBundle]
@@ -88,11 +90,14 @@ package struct SendBundle: Sendable, Equatable {
     package let id: BundleID
     package let app: AppID
     package let priority: Priority
+    /// How often it had been claimed when it was read.
+    package let epoch: Int
 
-    package init(id: BundleID, app: AppID, priority: Priority) {
+    package init(id: BundleID, app: AppID, priority: Priority, epoch: Int = 0) {
         self.id = id
         self.app = app
         self.priority = priority
+        self.epoch = epoch
     }
 }
 
@@ -137,6 +142,10 @@ package struct BundleClaim: Sendable, Equatable {
     package let isHeld: Bool
     /// The services that its next sends go through, as far as is known: their windows are looked at first.
     package var services: Set<PNS> = []
+    /// Those of them whose windows were full when it came no further.
+    package var blocked: Set<PNS> = []
+    /// Services whose windows have been full for long: nobody waits for them, and sends to them go the ordinary way.
+    package var stuck: Set<PNS> = []
     /// What was read together with the claim, for its first step.
     package var glimpse: BundleGlimpse?
 

@@ -32,6 +32,9 @@ package struct FeedRoom: Sendable, Equatable {
     /// When there is room again, where a rate limit alone is in the way.
     package let wait: Duration?
 
+    /// Whether the window is full: there is room again when something of it is done.
+    package var isFull: Bool { self.devices <= 0 && self.wait == nil }
+
     package init(devices: Int, wait: Duration? = nil) {
         self.devices = devices
         self.wait = wait

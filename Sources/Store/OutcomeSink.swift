@@ -7,6 +7,10 @@ package protocol OutcomeSink: Sendable {
     /// Asked before sending, and every 500 ms while sending (rule 13).
     func standing(of batches: [BatchKey]) async throws -> [BatchKey: BatchStanding]
 
+    /// How these batches of a parcel stand; one that the parcel no longer holds is ``BatchStanding/closed`` for it: the parcel was
+    /// taken apart, and the batch goes by itself.
+    func standing(of batches: [BatchKey], in parcel: ParcelID) async throws -> [BatchKey: BatchStanding]
+
     /// Records an outcome, once: failures, counts, dead handles and the next attempt in one savepoint; completes the job where
     /// that was its last open batch.
     ///

@@ -37,7 +37,8 @@ final class FileLock: Sendable {
     /// - Throws: ``StoreError`` when the lock was not to be had; what `body` throws.
     func withLock<T>(within limit: Duration, waiting: FileLock, _ body: () throws -> T) throws -> T {
         if !self.tryLock() {
-            waiting.lockShared()
+            // Someone may look at that moment whether others wait: then it is joined at the next try.
+            var isWaiting = waiting.tryJoin()
             defer { waiting.unlock() }
             let start = ContinuousClock.now
             while !self.tryLock() {
@@ -47,6 +48,7 @@ final class FileLock: Sendable {
                 }
                 // Most commits are over in less than a millisecond or two.
                 usleep(waited < .milliseconds(2) ? 100 : 500)
+                if !isWaiting { isWaiting = waiting.tryJoin() }
             }
         }
         defer { self.unlock() }
@@ -60,8 +62,8 @@ final class FileLock: Sendable {
         return true
     }
 
-    /// Joins those who hold the lock together; nobody holds it alone for longer than a look.
-    private func lockShared() { _ = flock(self.descriptor, LOCK_SH) }
+    /// Joins those who hold the lock together.
+    private func tryJoin() -> Bool { flock(self.descriptor, LOCK_SH | LOCK_NB) == 0 }
 
     /// Whether others hold the lock together.
     var isShared: Bool {

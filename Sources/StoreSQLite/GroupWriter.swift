@@ -150,8 +150,9 @@ final class GroupWriter: Sendable {
                     if database.isInsideTransaction { try database.rollback() }
                     try database.inTransaction(.immediate) {
                         let counts = Counts()
+                        // From here on: whoever waited long for the lock has as much to write as it may.
+                        let begun = ContinuousClock.now
                         while results.count < Self.maximumGroup,
-                            ContinuousClock.now - start < Self.maximumTime + self.patience,
                             let change = self.state.withLockedValue({ state in
                                 // A bulk change may not join others.
                                 results.isEmpty || state.waiting.first?.isBulk == false
@@ -161,7 +162,7 @@ final class GroupWriter: Sendable {
                             // Listed before it runs: whatever happens, its caller hears of it.
                             results.append((change, nil))
                             results[results.count - 1].error = try self.perform(change, in: database, counts: counts)
-                            if change.isBulk || ContinuousClock.now - start > Self.maximumTime { break }
+                            if change.isBulk || ContinuousClock.now - begun > Self.maximumTime { break }
                         }
                         try counts.write(to: database)
                         try self.noteTime(in: database)

@@ -74,13 +74,20 @@ extension SQLiteStore {
         lease: Duration,
         grace: Duration
     ) async throws -> BundleResult {
-        try await self.write { context in
-            guard try context.hold(claim, lease: lease) else { return .lost }
-            var writer = try BundleWriter(context: context, claim: claim, plan: plan, grace: grace)
-            return try writer.write()
+        do {
+            return try await self.write { context in
+                guard try context.hold(claim, lease: lease) else { return .lost }
+                var writer = try BundleWriter(context: context, claim: claim, plan: plan, grace: grace)
+                return try writer.write()
+            }
+        } catch is NoRoom {
+            return .noRoom
         }
     }
 }
+
+/// A rate limit is used up: what was counted for other services, and the claim, are taken back with all else.
+private struct NoRoom: Error {}
 
 extension WriteContext {
     /// Extends the lease of a claim, if it is the latest; one that only looked takes the bundle over.
@@ -292,7 +299,7 @@ private struct BundleWriter {
         for (pns, devices) in self.plan.devices {
             let priority = self.claim.bundle.priority
             guard try self.context.feed(devices, app: self.app, pns: pns, priority: priority, isOwed: false) else {
-                return .noRoom
+                throw NoRoom()
             }
         }
         var lost: Set<Int64> = []

@@ -10,18 +10,24 @@ extension SQLiteStore: BundleStore {
         return try await self.write { try $0.accept(jobs, works: works, backlog: limit) }
     }
 
-    package func markPublished(bundles: [BundleID], lease: Duration) async throws {
+    package func markPublished(bundles: [SendBundle], lease: Duration) async throws {
         guard !bundles.isEmpty else { return }
         // Looks before it writes: most have been taken by the time they are marked.
         let left = try await self.read { database in
-            try bundles.filter { try database.exists("SELECT 1 FROM bundle WHERE id = ?", [$0.number]) }
+            try bundles.filter { bundle in
+                try database.exists(
+                    "SELECT 1 FROM bundle WHERE id = ? AND epoch = ?",
+                    [bundle.id.number, bundle.epoch]
+                )
+            }
         }
         guard !left.isEmpty else { return }
         try await self.write { context in
             for bundle in left {
                 try context.database.run(
-                    "UPDATE bundle SET due = max(due, ?) WHERE id = ?",
-                    [context.now + lease.milliseconds, bundle.number]
+                    // A planner that took it meanwhile has given it a lease, or has given it back: that stays.
+                    "UPDATE bundle SET due = max(due, ?) WHERE id = ? AND epoch = ?",
+                    [context.now + lease.milliseconds, bundle.id.number, bundle.epoch]
                 )
             }
         }
@@ -32,13 +38,7 @@ extension SQLiteStore: BundleStore {
         return try await self.read { database in
             var found: [SendBundle] = []
             for priority in Priority.allCases.sorted() where found.count < limit {
-                found += try database.all(
-                    """
-                    SELECT bundle.id, app.name FROM bundle JOIN app ON app.number = bundle.app
-                    WHERE bundle.priority = ? AND bundle.due <= ? ORDER BY bundle.due LIMIT ?
-                    """,
-                    [priority.rank, before, limit - found.count]
-                ) { SendBundle(id: BundleID(number: $0[0]), app: try AppID(stored: $0[1]), priority: priority) }
+                found += try database.dueBundles(priority, before: before, limit: limit - found.count)
             }
             return found
         }
@@ -78,6 +78,40 @@ extension SQLiteStore: BundleStore {
             for parcel in due { try context.takeApart(parcel, ifDueBy: now) }
         }
         return due.count
+    }
+}
+
+extension Database {
+    /// Due bundles of a priority, of each app its share: however many one has, the others are found behind its first.
+    fileprivate func dueBundles(_ priority: Priority, before: Int64, limit: Int) throws -> [SendBundle] {
+        var apps: [Int64] = []
+        while let next = try self.first(
+            "SELECT app FROM bundle WHERE priority = ? AND app > ? ORDER BY app LIMIT 1",
+            [priority.rank, apps.last ?? -1],
+            read: { $0[0] as Int64 }
+        ) {
+            apps.append(next)
+        }
+        var found: [SendBundle] = []
+        for (index, app) in apps.enumerated() where found.count < limit {
+            // What one app leaves of its share is the next ones'.
+            let share = max(1, (limit - found.count) / (apps.count - index))
+            found += try self.all(
+                """
+                SELECT bundle.id, app.name, bundle.epoch FROM bundle JOIN app ON app.number = bundle.app
+                WHERE bundle.priority = ? AND bundle.app = ? AND bundle.due <= ? ORDER BY bundle.due LIMIT ?
+                """,
+                [priority.rank, app, before, share]
+            ) {
+                SendBundle(
+                    id: BundleID(number: $0[0]),
+                    app: try AppID(stored: $0[1]),
+                    priority: priority,
+                    epoch: $0[2]
+                )
+            }
+        }
+        return found
     }
 }
 

@@ -108,7 +108,8 @@ extension SQLiteStore: JobStore {
     package func postpone(_ job: JobID, by pause: Duration) async throws {
         try await self.write { context in
             try context.database.run(
-                "UPDATE job SET due = ? WHERE id = ? AND due IS NOT NULL",
+                // The epoch: whoever marks it published only now must not undo this.
+                "UPDATE job SET due = ?, planner_epoch = planner_epoch + 1 WHERE id = ? AND due IS NOT NULL",
                 [context.now + pause.milliseconds, job.blob]
             )
         }

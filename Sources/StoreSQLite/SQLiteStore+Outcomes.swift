@@ -4,11 +4,11 @@ package import Store
 
 extension SQLiteStore: OutcomeSink {
     package func standing(of batches: [BatchKey]) async throws -> [BatchKey: BatchStanding] {
-        try await self.read { database in
-            var found: [BatchKey: BatchStanding] = [:]
-            for key in batches { found[key] = try database.standing(of: key) }
-            return found
-        }
+        try await self.read { try $0.standing(of: batches) }
+    }
+
+    package func standing(of batches: [BatchKey], in parcel: ParcelID) async throws -> [BatchKey: BatchStanding] {
+        try await self.read { try $0.standing(of: batches, in: parcel) }
     }
 
     package func record(_ outcome: BatchOutcome) async throws -> Bool {
@@ -46,16 +46,34 @@ extension SQLiteStore: OutcomeSink {
 }
 
 extension Database {
-    fileprivate func standing(of key: BatchKey) throws -> BatchStanding {
-        let state = try self.first(
+    fileprivate func standing(
+        of batches: [BatchKey],
+        in parcel: ParcelID? = nil
+    ) throws -> [BatchKey: BatchStanding] {
+        let statement = try RawStatement(
             """
-            SELECT job.state FROM job JOIN batch ON batch.job = job.sequence
+            SELECT job.state, batch.parcel FROM job JOIN batch ON batch.job = job.sequence
             WHERE job.id = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ? AND batch.open = 1
             """,
-            [key.job.blob, key.pns.number, key.page, key.attempt]
-        ) { try Job.State(number: $0[0]) }
-        guard let state, !state.isFinal else { return .closed }
-        return state.stopCause.map(BatchStanding.stopping) ?? .open
+            in: self
+        )
+        defer { statement.reset() }
+        var found: [BatchKey: BatchStanding] = [:]
+        found.reserveCapacity(batches.count)
+        for key in batches {
+            statement.reset()
+            try statement.bind(key.job.bytes, at: 1)
+            for (index, value) in [key.pns.number, key.page, key.attempt].enumerated() {
+                try statement.bind(Int64(value), at: Int32(index + 2))
+            }
+            found[key] = .closed
+            guard try statement.step() else { continue }
+            let state = try Job.State(number: Int(statement.integer(0)))
+            // Rows count from 1: 0 is what NULL reads as.
+            guard !state.isFinal, parcel == nil || parcel?.number == statement.integer(1) else { continue }
+            found[key] = state.stopCause.map(BatchStanding.stopping) ?? .open
+        }
+        return found
     }
 }
 

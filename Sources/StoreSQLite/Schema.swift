@@ -16,6 +16,7 @@ enum Schema {
         migrator.registerMigration("8 bundles and parcels") { try $0.execute(sql: self.bundles) }
         migrator.registerMigration("9 audiences of many tags") { try $0.execute(sql: self.manyTags) }
         migrator.registerMigration("10 retention") { try $0.execute(sql: self.retention) }
+        migrator.registerMigration("11 bundles by app") { try $0.execute(sql: self.bundlesByApp) }
         return migrator
     }
 
@@ -348,6 +349,11 @@ enum Schema {
     private static let manyTags = """
         -- All tags of a send for which one of many is enough, a line each; its job's work tells the first alone.
         CREATE TABLE audience(job INTEGER PRIMARY KEY REFERENCES job, tags TEXT NOT NULL) STRICT;
+        """
+
+    private static let bundlesByApp = """
+        DROP INDEX bundle_due;
+        CREATE INDEX bundle_due ON bundle(priority, app, due);
         """
 
     private static let retention = """

@@ -327,6 +327,6 @@ extension Plant {
         let messages = bundles.map { OutgoingMessage(bundle: $0.id, app: $0.app, priority: $0.priority) }
         let results = await self.broker.publish(messages, deadline: .seconds(1))
         #expect(results.allSatisfy { $0.isPublished })
-        try await self.store.markPublished(bundles: bundles.map(\.id), lease: .seconds(60))
+        try await self.store.markPublished(bundles: bundles, lease: .seconds(60))
     }
 }

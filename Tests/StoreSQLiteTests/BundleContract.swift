@@ -84,7 +84,7 @@ struct BundleContract {
         self.time.advance(.seconds(5))
         #expect(try await self.store.dueJobs(overdue: .zero, limit: 10).isEmpty)
         #expect(try await self.store.dueBundles(overdue: .seconds(1), limit: 10) == [bundle])
-        try await self.store.markPublished(bundles: [bundle.id], lease: Self.lease)
+        try await self.store.markPublished(bundles: [bundle], lease: Self.lease)
         #expect(try await self.store.dueBundles(overdue: .zero, limit: 10).isEmpty)
         self.time.advance(.seconds(60))
         #expect(try await self.store.dueBundles(overdue: .zero, limit: 10) == [bundle])

@@ -283,7 +283,7 @@ struct QueryPlanTests {
             )
             bundles += try await store.accept(together: [job]).bundles
         }
-        try await store.markPublished(bundles: bundles.map(\.id), lease: .zero)
+        try await store.markPublished(bundles: bundles, lease: .zero)
         #expect(try await store.dueBundles(overdue: .zero, limit: 5).count == 2)
         try await store.takeApart(bundles[1].id)
         let claim = try #require(try await store.claim(bundles[0].id, lease: .seconds(60)))

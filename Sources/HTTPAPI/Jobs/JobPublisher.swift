@@ -35,7 +35,7 @@ final class JobPublisher: Service {
     /// What is at the broker, and not marked so yet.
     private struct Published {
         var jobs: [JobID] = []
-        var bundles: [BundleID] = []
+        var bundles: [SendBundle] = []
     }
 
     init(store: any ResultStore, broker: any MessageBroker, deadline: Duration, logger: Logger) {
@@ -147,11 +147,11 @@ final class JobPublisher: Service {
     private func bring(_ hints: [Hint]) async {
         let results = await self.broker.publish(hints.map(\.message), deadline: self.deadline)
         var jobs: [JobID] = []
-        var bundles: [BundleID] = []
+        var bundles: [SendBundle] = []
         for (hint, result) in zip(hints, results) where result.isPublished {
             switch hint {
             case .job(let job): jobs.append(job.id)
-            case .bundle(let bundle): bundles.append(bundle.id)
+            case .bundle(let bundle): bundles.append(bundle)
             }
         }
         if jobs.count + bundles.count < hints.count {

@@ -81,6 +81,16 @@ private final class SendUpload: Sendable {
         let job: NewJob
     }
 
+    /// Lines that are to be accepted together.
+    private struct Group {
+        var candidates: [Candidate] = []
+        /// The bytes of their lines.
+        var size = 0
+
+        /// Full by number, or by what it takes of memory.
+        var isFull: Bool { self.candidates.count == SendBundle.maximumJobs || self.size > 1 << 20 }
+    }
+
     init(request: APIRequest, context: RouteContext, longLines: Places) throws {
         self.request = request
         self.context = context
@@ -116,7 +126,7 @@ private final class SendUpload: Sendable {
 
     private func read(_ watch: StallWatch, accepting tasks: inout TaskGroup<Void>) async {
         var splitter = LineSplitter(limit: self.context.configuration.maximumSendSize)
-        var candidates: [Candidate] = []
+        var group = Group()
         var size = 0
         do {
             var pieces = self.request.stream.makeAsyncIterator()
@@ -125,16 +135,16 @@ private final class SendUpload: Sendable {
                 var lines: [LineSplitter.Line] = []
                 splitter.split(piece) { lines.append($0) }
                 for line in lines {
-                    guard await self.take(line, size: size, into: &candidates, accepting: &tasks) else { return }
+                    guard await self.take(line, size: size, into: &group, accepting: &tasks) else { return }
                 }
             }
             if !Task.isCancelled, let line = splitter.last() {
-                _ = await self.take(line, size: size, into: &candidates, accepting: &tasks)
+                _ = await self.take(line, size: size, into: &group, accepting: &tasks)
             }
-            await self.accept(&candidates, in: &tasks)
+            await self.accept(&group, in: &tasks)
         } catch {
             // The sender has gone: what was read is accepted all the same, for it may come again with its key.
-            await self.accept(&candidates, in: &tasks)
+            await self.accept(&group, in: &tasks)
             if !Task.isCancelled { self.breakOff(400, "the body breaks off, or is not sent as HTTP has it") }
         }
     }
@@ -152,12 +162,12 @@ private final class SendUpload: Sendable {
     private func take(
         _ line: LineSplitter.Line,
         size: Int,
-        into candidates: inout [Candidate],
+        into group: inout Group,
         accepting tasks: inout TaskGroup<Void>
     ) async -> Bool {
         let number = line.number
         guard number <= SendBatchRoute.maximumLines, size <= SendBatchRoute.maximumSize else {
-            await self.accept(&candidates, in: &tasks)
+            await self.accept(&group, in: &tasks)
             let limit =
                 number > SendBatchRoute.maximumLines
                 ? "\(SendBatchRoute.maximumLines) lines" : "\(SendBatchRoute.maximumSize) bytes"
@@ -171,20 +181,21 @@ private final class SendUpload: Sendable {
         if isLong, place == nil {
             self.refuse(number, 503, "too many long lines are being read; \(Self.hint)")
         } else if let candidate = self.candidate(line) {
-            candidates.append(candidate)
+            group.candidates.append(candidate)
+            group.size += line.bytes?.count ?? 0
         }
-        if isLong || candidates.count == SendBundle.maximumJobs { await self.accept(&candidates, in: &tasks) }
+        if isLong || group.isFull { await self.accept(&group, in: &tasks) }
         // Its place is kept until it is in the store.
         if isLong { await tasks.next() }
         return true
     }
 
     /// Has lines accepted while the next are read; one group at a time, so that jobs keep the order of their lines.
-    private func accept(_ candidates: inout [Candidate], in tasks: inout TaskGroup<Void>) async {
+    private func accept(_ group: inout Group, in tasks: inout TaskGroup<Void>) async {
         await tasks.next()
-        let group = candidates
-        candidates = []
-        if !group.isEmpty { tasks.addTask { await self.accept(group) } }
+        let candidates = group.candidates
+        group = Group()
+        if !candidates.isEmpty { tasks.addTask { await self.accept(candidates) } }
     }
 
     /// The job of a line; nil where it is empty or wrong, and then it is answered.

@@ -41,7 +41,8 @@ struct SendRoutes: Sendable {
             priority: wish.priority,
             request: request,
             startsAt: wish.startsAt,
-            wait: preference.limit(most: self.context.configuration.maximumWait) ?? .zero,
+            // A large one is not kept while it waits.
+            wait: request.isLarge ? .zero : preference.limit(most: self.context.configuration.maximumWait) ?? .zero,
             idempotentAs: "POST /api/sends"
         )
         let waited = preference.wait != nil && answer.isAnswered

@@ -14,6 +14,8 @@ struct APIRequest: Sendable {
     let parameters: [String: String]
     let query: QueryParameters
     let body: [UInt8]
+    /// Whether the body takes one of the places for large ones, which are few.
+    let isLarge: Bool
     /// The body as it comes, where the route reads none of it beforehand.
     let stream: RequestBody
     let app: AppID

@@ -93,6 +93,7 @@ package struct APIResponder: HTTPResponder {
             parameters: match.parameters,
             query: QueryParameters(request.uri.query),
             body: body.bytes,
+            isLarge: body.place != nil,
             stream: request.body,
             app: app,
             spec: spec,
