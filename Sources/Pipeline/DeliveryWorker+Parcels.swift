@@ -91,8 +91,14 @@ extension DeliveryWorker {
             if !devices.isEmpty { toTry.append((index, devices)) }
         }
         guard !toTry.isEmpty else { return tallies.map { $0.outcome() } }
+        let (app, pns) = (first.app, first.key.pns)
+        let passage = self.breakers.enter(app, pns)
+        if case .refused(let pause, let reason) = passage {
+            for (index, devices) in toTry { tallies[index].settleStopped(devices, reason: reason, wait: pause) }
+            return tallies.map { $0.outcome() }
+        }
         do {
-            let sender = try self.senders.sender(app: first.app, pns: first.key.pns, spec: spec)
+            let sender = try self.senders.sender(app: app, pns: pns, spec: spec)
             let deadline = ContinuousClock.now.advanced(by: self.configuration.sendingTime)
             let groups = Dictionary(grouping: toTry) { SharedFields(batches[$0.index]) }.values.map { group in
                 (group, self.push(group.map { (batches[$0.index], $0.devices) }, deadline: deadline))
@@ -102,16 +108,27 @@ extension DeliveryWorker {
                     let push = group.1
                     sends.addTask { (number, await sender.send(push)) }
                 }
-                for await (number, results) in sends {
+                var results = Array(repeating: [DeviceResult](), count: groups.count)
+                for await (number, result) in sends { results[number] = result }
+                let areKept = self.breakers.record(results.joined(), as: passage, app, pns)
+                for (group, results) in zip(groups, results) {
                     var rest = results[...]
-                    for (index, devices) in groups[number].0 {
+                    for (index, devices) in group.0 {
                         let stop = self.inWork.stopCause(of: batches[index].key)
-                        tallies[index].settle(devices, Array(rest.prefix(devices.count)), stop: stop)
+                        let own = Array(rest.prefix(devices.count))
+                        tallies[index].settle(
+                            devices,
+                            own,
+                            stop: stop,
+                            keepsTokens: areKept,
+                            isProbe: passage == .probe
+                        )
                         rest = rest.dropFirst(devices.count)
                     }
                 }
             }
         } catch {
+            self.breakers.leave(passage, app, pns)
             logger.warning("The app's sender cannot work; the batches wait", metadata: ["error": "\(error)"])
             for (index, devices) in toTry { tallies[index].settleStopped(devices, reason: error.description) }
         }

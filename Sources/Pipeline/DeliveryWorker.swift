@@ -23,6 +23,8 @@ package struct DeliveryWorker: Service {
         /// How long a batch may be sent before what is left is carried: nobody holds a delivery for more than 60 s (rule 4).
         package var sendingTime: Duration = .seconds(45)
         package var retry = RetryPolicy()
+        /// When an app's messages to a push service are held back.
+        package var breaker = Breaker.Configuration()
 
         package init() {}
     }
@@ -34,6 +36,7 @@ package struct DeliveryWorker: Service {
     let configuration: Configuration
     let logger: Logger
     let inWork = BatchesInWork()
+    let breakers: Breakers
 
     /// - Parameters:
     ///   - senders: The push services.
@@ -56,6 +59,7 @@ package struct DeliveryWorker: Service {
         self.broker = broker
         self.configuration = configuration
         self.logger = logger
+        self.breakers = Breakers(configuration.breaker, logger: logger)
     }
 
     package func run() async throws {
@@ -78,6 +82,7 @@ package struct DeliveryWorker: Service {
                     for priority in Priority.allCases {
                         let consumer = self.consumer(
                             of: QueueName.deliver(pns, priority),
+                            pns: pns,
                             priority: priority,
                             gate: gate
                         )
@@ -89,7 +94,7 @@ package struct DeliveryWorker: Service {
         }
     }
 
-    private func consumer(of queue: String, priority: Priority, gate: WeightedGate) -> QueueConsumer {
+    private func consumer(of queue: String, pns: PNS, priority: Priority, gate: WeightedGate) -> QueueConsumer {
         QueueConsumer(
             broker: self.broker,
             queue: queue,
@@ -106,10 +111,9 @@ package struct DeliveryWorker: Service {
                     self.configuration.devices / self.configuration.batches
                 )
             },
-            app: { delivery in
-                delivery.properties.headers[MessageProperties.appHeader].flatMap { try? AppID($0) }
-            },
-            park: { delivery, subscription in try await self.park(delivery, subscription) },
+            app: { self.app(of: $0) },
+            isHeldBack: { delivery in self.refusal(of: delivery, pns: pns) != nil },
+            park: { delivery, subscription in try await self.park(delivery, subscription, pns: pns) },
             intercept: { delivery, subscription in
                 guard let key = BatchKey(delivery.properties.messageID) else { return false }
                 return self.inWork.join(key, delivery, subscription)
@@ -133,15 +137,27 @@ package struct DeliveryWorker: Service {
         }
     }
 
+    private func app(of delivery: Delivery) -> AppID? {
+        delivery.properties.headers[MessageProperties.appHeader].flatMap { try? AppID($0) }
+    }
+
+    /// Why an app's message is not to be sent now, and for how long, if its breaker is open.
+    private func refusal(of delivery: Delivery, pns: PNS) -> (rest: Duration, reason: String)? {
+        guard let app = self.app(of: delivery), case .refused(let rest, let reason) = self.breakers.look(app, pns)
+        else {
+            return nil
+        }
+        return (rest, reason)
+    }
+
     /// Gives what a message holds back to its rows: the sweeper publishes it again.
     ///
     /// - Returns: false when the store does not take it now, or the message is no batch's.
-    private func park(
-        _ delivery: Delivery,
-        _ subscription: any Subscription,
-        reason: String = "the push service answers slowly or not at all"
-    ) async throws -> Bool {
-        let (id, rest) = (delivery.properties.messageID, self.configuration.rest)
+    private func park(_ delivery: Delivery, _ subscription: any Subscription, pns: PNS) async throws -> Bool {
+        let id = delivery.properties.messageID
+        let (rest, reason) =
+            self.refusal(of: delivery, pns: pns)
+            ?? (self.configuration.rest, "the push service answers slowly or not at all")
         do {
             if let parcel = ParcelID(id) {
                 try await self.store.park(parcel, for: rest, reason: reason)
@@ -220,27 +236,56 @@ package struct DeliveryWorker: Service {
         let stop = { @Sendable in self.inWork.stopCause(of: batch.key) }
         let toTry = tally.settleUntried(stop: stop())
         guard !toTry.isEmpty else { return tally.outcome() }
+        let (app, pns) = (batch.app, batch.key.pns)
+        let passage = self.breakers.enter(app, pns)
+        if case .refused(let pause, let reason) = passage {
+            tally.settleStopped(toTry, reason: reason, wait: pause)
+            return tally.outcome()
+        }
         do {
-            let sender = try self.senders.sender(app: batch.app, pns: batch.key.pns, spec: spec)
-            let results = await sender.send(
-                PushBatch(
-                    payload: batch.payload,
-                    job: batch.key.job,
-                    priority: batch.priority,
-                    keepUntil: batch.keepUntil,
-                    collapse: batch.collapse,
-                    devices: batch.devices,
-                    indexes: toTry,
-                    deadline: .now.advanced(by: self.configuration.sendingTime),
-                    isStopped: { stop() != nil || self.inWork.isDraining }
-                )
-            )
-            tally.settle(toTry, results, stop: stop())
+            let sender = try self.senders.sender(app: app, pns: pns, spec: spec)
+            let deadline = ContinuousClock.now.advanced(by: self.configuration.sendingTime)
+            // A probe is small, and the rest follows where the service takes it.
+            let first = passage == .probe ? Array(toTry.prefix(self.configuration.breaker.probe)) : toTry
+            var rest = toTry.dropFirst(first.count)
+            var part = first
+            var way = passage
+            while !part.isEmpty {
+                let results = await sender.send(self.push(batch, part, deadline: deadline, stop: stop))
+                let areKept = self.breakers.record(results, as: way, app, pns)
+                tally.settle(part, results, stop: stop(), keepsTokens: areKept, isProbe: way == .probe)
+                way = .free
+                if case .refused(let pause, let reason) = self.breakers.look(app, pns), !rest.isEmpty {
+                    tally.settleStopped(Array(rest), reason: reason, wait: pause)
+                    rest = []
+                }
+                (part, rest) = (Array(rest), [])
+            }
         } catch {
+            self.breakers.leave(passage, app, pns)
             logger.warning("The app's sender cannot work; the batch waits", metadata: ["error": "\(error)"])
             tally.settleStopped(toTry, reason: error.description)
         }
         return tally.outcome()
+    }
+
+    private func push(
+        _ batch: DeliverBatch,
+        _ indexes: [Int],
+        deadline: ContinuousClock.Instant,
+        stop: @escaping @Sendable () -> StopCause?
+    ) -> PushBatch {
+        PushBatch(
+            payload: batch.payload,
+            job: batch.key.job,
+            priority: batch.priority,
+            keepUntil: batch.keepUntil,
+            collapse: batch.collapse,
+            devices: batch.devices,
+            indexes: indexes,
+            deadline: deadline,
+            isStopped: { stop() != nil || self.inWork.isDraining }
+        )
     }
 
     func bury(

@@ -15,6 +15,8 @@ struct OutcomeTally {
 
     /// A device whose turn is this near is tried now: it saves a round through the broker.
     private static let tolerance = Duration.seconds(1)
+    /// How often a device is tried whose token is called bad among nearly all others.
+    private static let doubtfulTries = 5
 
     init(_ batch: DeliverBatch, recording: AppSpec.Recording, retry: RetryPolicy) {
         self.batch = batch
@@ -59,13 +61,24 @@ struct OutcomeTally {
     ///   - indexes: The devices.
     ///   - results: What became of each.
     ///   - stop: Why the sender was stopped, if it was.
-    mutating func settle(_ indexes: [Int], _ results: [DeviceResult], stop: StopCause?) {
+    ///   - keepsTokens: So many tokens are called bad that it is not believed: those devices are tried a few times more, and
+    ///     nothing is pruned.
+    ///   - isProbe: It was a breaker's probe, which does not count against devices whose tokens are called bad.
+    mutating func settle(
+        _ indexes: [Int],
+        _ results: [DeviceResult],
+        stop: StopCause?,
+        keepsTokens: Bool = false,
+        isProbe: Bool = false
+    ) {
         for (index, result) in zip(indexes, results) {
             let tries = self.batch.devices.tries(at: index)
             switch result {
             case .accepted:
                 self.result.accepted += 1
                 if self.recording == .all { self.result.acceptedRows.append(self.batch.devices.rows[index]) }
+            case .dead(_, let reason, let status) where keepsTokens:
+                self.doubted(index, tries: tries + (isProbe ? 0 : 1), status: status, reason: reason)
             case .dead(let before, let reason, let status):
                 self.failed(index, .unregistered, status: status, reason: reason)
                 self.result.deadHandles.append(
@@ -96,8 +109,13 @@ struct OutcomeTally {
     }
 
     /// Settles devices whose app cannot send at all now: they wait, visibly, until it can or their job expires.
-    mutating func settleStopped(_ indexes: [Int], reason: String) {
-        for index in indexes { self.carryStopped(index, reason: reason) }
+    ///
+    /// - Parameters:
+    ///   - indexes: The devices.
+    ///   - reason: What they wait for.
+    ///   - wait: How long; nil = longer with each attempt.
+    mutating func settleStopped(_ indexes: [Int], reason: String, wait: Duration? = nil) {
+        for index in indexes { self.carryStopped(index, reason: reason, wait: wait) }
     }
 
     private mutating func again(_ index: Int, tries: Int, after: Duration?, reason: String, counts: Bool) {
@@ -112,9 +130,19 @@ struct OutcomeTally {
         self.carry(index, tries: tries, wait: self.retry.wait(tries: steps, asked: after, jitter: self.jitter))
     }
 
-    private mutating func carryStopped(_ index: Int, reason: String) {
+    /// A device whose token is called bad as nearly all are.
+    private mutating func doubted(_ index: Int, tries: Int, status: Int?, reason: String) {
+        guard tries < Self.doubtfulTries, !self.isOneTry else {
+            return self.failed(index, .unregistered, status: status, reason: reason)
+        }
+        self.result.carriedReason = "\(reason), as nearly all tokens are called: none is pruned"
+        // The breaker says when it may be tried.
+        self.carry(index, tries: tries, wait: self.retry.base)
+    }
+
+    private mutating func carryStopped(_ index: Int, reason: String, wait: Duration? = nil) {
         self.result.carriedReason = reason
-        let wait = self.retry.stopWait(attempt: self.batch.key.attempt, jitter: self.jitter)
+        let wait = wait ?? self.retry.stopWait(attempt: self.batch.key.attempt, jitter: self.jitter)
         self.carry(index, tries: self.batch.devices.tries(at: index), wait: wait)
     }
 

@@ -20,6 +20,8 @@ struct QueueConsumer: Sendable {
     var cost: @Sendable (Delivery) -> Int = { _ in 1 }
     /// Whose work a message is, where apps share the gate.
     var app: @Sendable (Delivery) -> AppID? = { _ in nil }
+    /// Whether a message's work is to be given back instead of begun.
+    var isHeldBack: @Sendable (Delivery) -> Bool = { _ in false }
     /// Gives a message's work back to its row, for its app's share is used up; false = it cannot be given back.
     var park: @Sendable (Delivery, any Subscription) async throws -> Bool = { _, _ in false }
     /// Whether a message that comes again is worked on with nothing else beside it (rule 5).
@@ -85,11 +87,14 @@ struct QueueConsumer: Sendable {
         let isAlone = self.isolatesRepeats && delivery.deliveryCount > 0
         while true {
             do {
+                if self.isHeldBack(delivery) { throw WeightedGate.Refusal() }
                 let priority = isAlone ? nil : self.priority
                 let place = try await self.gate.enter(priority, cost: self.cost(delivery), app: self.app(delivery))
                 defer { self.gate.leave(place) }
                 // Whoever waited for the place until the process drains is not begun: it goes back to the queue.
                 guard !Task.isShuttingDownGracefully else { return }
+                // It may have waited long for its place.
+                if self.isHeldBack(delivery) { throw WeightedGate.Refusal() }
                 return try await self.handle(delivery, subscription)
             } catch is WeightedGate.Refusal {
                 if try await self.park(delivery, subscription) { return }

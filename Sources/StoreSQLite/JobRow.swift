@@ -85,7 +85,7 @@ struct JobRow {
             state: parked == nil ? self.state : .retrying,
             hubState: self.hubState,
             result: self.result,
-            reason: self.reason ?? parked?.reason,
+            reason: try self.reason ?? parked?.reason ?? self.reasonToWait(in: database),
             accepted: self.accepted,
             started: self.started,
             finished: self.finished,
@@ -131,6 +131,15 @@ struct JobRow {
             tallies[try PNS(number: pns), default: Tally()].add(count, of: kind)
         }
         return tallies
+    }
+
+    /// Why some batches of a running job wait that workers have given back, while others may be under way.
+    private func reasonToWait(in database: Database) throws -> String? {
+        guard self.state == .running, self.work.kind == .send else { return nil }
+        return try database.first(
+            "SELECT carried_reason FROM batch INDEXED BY batch_open WHERE job = ? AND open = 1 AND published = -1 LIMIT 1",
+            [self.sequence]
+        ) { $0[0] as String? } ?? nil
     }
 
     /// What a running job waits for, where all that is open of it waits for a later try.

@@ -50,6 +50,20 @@ struct OutcomeTallyTests {
         .unanswered(reason: "reset"),
     ]
 
+    @Test func tokensThatNearlyAllAreCalledBadAreKept() {
+        let dead = DeviceResult.dead(before: .now, reason: "BadDeviceToken", status: 400)
+        // The last one was tried often enough.
+        var tally = self.tally(self.batch(3, tries: [0, 3, 4]))
+        let indexes = tally.settleUntried(stop: nil)
+        tally.settle(indexes, [dead, dead, dead], stop: nil, keepsTokens: true)
+        #expect(tally.outcome().deadHandles.isEmpty)
+        #expect(tally.outcome().carried.map(\.tries) == [1, 4])
+        #expect(tally.outcome().failures.map(\.row) == [3])
+        var probe = self.tally(self.batch(1, tries: [4]))
+        probe.settle(probe.settleUntried(stop: nil), [dead], stop: nil, keepsTokens: true, isProbe: true)
+        #expect(probe.outcome().carried.map(\.tries) == [4])
+    }
+
     @Test func everyDeviceLandsInOnePlace() {
         var tally = self.tally(self.batch(8))
         let indexes = tally.settleUntried(stop: nil)

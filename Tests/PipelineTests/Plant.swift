@@ -295,7 +295,9 @@ struct Plant: Sendable {
         while true {
             let job = try await self.job(id, app: app)
             if isWanted(job) { return job }
-            guard ContinuousClock.now < end else { throw PlantError("the job stayed \(job.state): \(job.tallies)") }
+            guard ContinuousClock.now < end else {
+                throw PlantError("the job stayed \(job.state), \(job.reason ?? "without a reason"): \(job.tallies)")
+            }
             try await Task.sleep(for: .milliseconds(10))
         }
     }

@@ -11,258 +11,266 @@ import Testing
 
 @testable import Pipeline
 
-/// Small sends that go together: each is accounted for as if it went alone, whatever happens on the way.
-@Suite(.timeLimit(.minutes(3))) struct SmallSendTests {
-    @Test func twoThousandMessagesReachTwoThousandUsers() async throws {
-        try await Plant.with { plant in
-            let count = 2000
-            try await plant.registerUsers(count)
-            let ids = try await plant.acceptSmall((0..<count).map { "user\($0)" })
-            #expect(ids.count == count)
-            for id in ids {
-                let job = try await plant.wait(for: id, within: .seconds(60))
-                #expect(job.state == .completed)
-                #expect(job.tallies.mapValues(\.accepted) == [.apns: 1])
-                expectSound(job)
-            }
-            let received = plant.simulator.received()
-            #expect(received.count == count)
-            #expect(Set(received.map(\.token)).count == count)
-            #expect(Set(received.compactMap { $0.headers["apns-id"] }).count == count)
-            // Each got the message that was for its user.
-            #expect(received.allSatisfy { $0.body.contains("\"for \($0.token)\"") })
-        }
-    }
-
-    @Test func eachLineHasItsOwnEnd() async throws {
-        try await Plant.with { plant in
-            try await plant.registerUsers(3)
-            try await plant.register("many", devices: 1000...1150)
-            try await plant.register("both", .apns, token(900))
-            try await plant.register("both", .fcm, "fcm-token")
-            plant.simulator.inject(SimulatorFault(.answer(reason: "Unregistered"), pns: .apns, token: token(1)))
-            let ids = try await plant.acceptSmall(["user0", "user1", "nobody", "many", "both", "user2", "user2"])
-            var jobs: [Job] = []
-            for id in ids { jobs.append(try await plant.wait(for: id)) }
-            #expect(jobs.allSatisfy { $0.state == .completed })
-            #expect(jobs[0].tallies[.apns]?.accepted == 1)
-            #expect(jobs[1].tallies[.apns]?.failed == [.unregistered: 1])
-            #expect(jobs[2].hubState == .noTargetFound)
-            #expect(jobs[3].tallies[.apns]?.accepted == 151)
-            #expect(jobs[4].tallies.mapValues(\.accepted) == [.apns: 1, .fcm: 1])
-            #expect(jobs[5].tallies[.apns]?.accepted == 1)
-            #expect(jobs[6].tallies[.apns]?.accepted == 1)
-            for job in jobs { expectSound(job) }
-        }
-    }
-
-    @Test func whatWasAcceptedBeforeACrashIsSweptUp() async throws {
-        try await Plant.with { plant in
-            try await plant.registerUsers(20)
-            let ids = try await plant.acceptSmall((0..<20).map { "user\($0)" }, isPublished: false)
-            for id in ids { #expect(try await plant.wait(for: id).tallies[.apns]?.accepted == 1) }
-            #expect(plant.simulator.received().count == 20)
-        }
-    }
-
-    @Test func copiesOfMessagesSendNothingTwice() async throws {
-        try await Plant.with([.delivery, .sweeper]) { plant in
-            try await plant.registerUsers(50)
-            let accepted = try await plant.store.accept(together: (0..<50).map { try plant.smallSend(to: "user\($0)") })
-            for _ in 0..<10 { try await plant.publish(accepted.bundles) }
-            let other = InMemoryBroker()
-            try await other.declare(.pushline)
-            let planner = EmbeddedHub(store: plant.store, broker: other, logger: plant.logger)
-            // Another planner has claimed it, and lost the race.
-            let bundle = try #require(accepted.bundles.first as SendBundle?)
-            _ = try await plant.store.claim(bundle.id, lease: .seconds(60))
-            let stale = try #require(try await plant.store.claim(bundle.id, lease: .seconds(60)))
-            let worker = SendWorker(
-                hub: plant.hub,
-                store: plant.store,
-                apps: plant.apps,
-                broker: plant.broker,
-                logger: plant.logger
-            )
-            let running = Task { try await worker.run() }
-            for case .accepted(let accepted) in accepted.answers {
-                let job = try await plant.wait(for: accepted.id)
-                #expect(job.tallies[.apns]?.accepted == 1)
-                expectSound(job)
-            }
-            let result = try await planner.advance(stale, spec: plant.simulator.appSpec, budget: .seconds(1))
-            #expect(result == .lost)
-            running.cancel()
-            _ = await running.result
-            #expect(plant.simulator.received().count == 50)
-        }
-    }
-
-    /// The planner died between its commit, which was the claim, and the acknowledgement.
-    @Test func aBundleThatComesAgainBehindItsPlanIsOver() async throws {
-        try await Plant.with([.delivery, .sweeper]) { plant in
-            try await plant.registerUsers(20)
-            let accepted = try await plant.store.accept(together: (0..<20).map { try plant.smallSend(to: "user\($0)") })
-            let bundle = try #require(accepted.bundles.first as SendBundle?)
-            let look = try #require(try await plant.store.look(at: bundle.id, devices: SmallSend.devices))
-            let spec = try plant.simulator.appSpec
-            #expect(try await plant.hub.advance(look, spec: spec, budget: .seconds(5)) == .done)
-            try await plant.publish([bundle, bundle])
-            let worker = SendWorker(
-                hub: plant.hub,
-                store: plant.store,
-                apps: plant.apps,
-                broker: plant.broker,
-                logger: plant.logger
-            )
-            let running = Task { try await worker.run() }
-            for case .accepted(let accepted) in accepted.answers {
-                let job = try await plant.wait(for: accepted.id)
-                #expect(job.tallies[.apns]?.accepted == 1)
-                expectSound(job)
-            }
-            running.cancel()
-            _ = await running.result
-            #expect(plant.simulator.received().count == 20)
-        }
-    }
-
-    /// The planner died before its commit: the message comes again, and is claimed first.
-    @Test func aBundleThatComesAgainBeforeItsPlanIsClaimed() async throws {
-        try await Plant.with([.delivery, .sweeper]) { plant in
-            try await plant.registerUsers(20)
-            let ids = try await plant.acceptSmall((0..<20).map { "user\($0)" })
-            let queue = QueueName.jobs(.send, .normal)
-            _ = try await plant.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
-            let worker = SendWorker(
-                hub: plant.hub,
-                store: plant.store,
-                apps: plant.apps,
-                broker: plant.broker,
-                logger: plant.logger
-            )
-            let running = Task { try await worker.run() }
-            for id in ids {
-                let job = try await plant.wait(for: id)
-                #expect(job.tallies[.apns]?.accepted == 1)
-                expectSound(job)
-            }
-            running.cancel()
-            _ = await running.result
-            #expect(plant.simulator.received().count == 20)
-        }
-    }
-
-    @Test func parcelsThatWereNeverPublishedGoOutOneByOne() async throws {
-        try await Plant.with([.delivery, .sweeper]) { plant in
-            try await plant.registerUsers(30)
-            let accepted = try await plant.store.accept(together: (0..<30).map { try plant.smallSend(to: "user\($0)") })
-            let bundle = try #require(accepted.bundles.first as SendBundle?)
-            try await plant.planUnpublished(bundle)
-            for case .accepted(let job) in accepted.answers {
-                #expect(try await plant.wait(for: job.id).tallies[.apns]?.accepted == 1)
-            }
-            #expect(plant.simulator.received().count == 30)
-        }
-    }
-
-    @Test func aParcelThatComesAgainIsTakenApart() async throws {
-        try await Plant.with([.send, .sweeper]) { plant in
-            try await plant.registerUsers(10)
-            let ids = try await plant.acceptSmall((0..<10).map { "user\($0)" })
-            // A worker takes the parcel and dies with it.
-            let queue = QueueName.deliver(.apns, .normal)
-            _ = try await plant.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
-            let (worker, senders) = plant.deliveryWorker()
-            let running = Task { try await worker.run() }
-            for id in ids {
-                let job = try await plant.wait(for: id)
-                #expect(job.tallies[.apns]?.accepted == 1)
-                expectSound(job)
-            }
-            running.cancel()
-            _ = await running.result
-            await senders.close()
-            #expect(plant.simulator.received().count == 10)
-        }
-    }
-
-    @Test func oneOfManyIsCancelled() async throws {
-        try await Plant.with([.send, .sweeper]) { plant in
-            try await plant.registerUsers(5)
-            let ids = try await plant.acceptSmall((0..<5).map { "user\($0)" })
-            for id in ids { try await plant.wait(for: id) { $0.state == .running } }
-            _ = try await plant.store.cancel(ids[2], app: .default)
-            let (worker, senders) = plant.deliveryWorker()
-            let running = Task { try await worker.run() }
-            for (index, id) in ids.enumerated() {
-                let job = try await plant.wait(for: id)
-                #expect(job.state == (index == 2 ? .cancelled : .completed))
-                #expect(job.tallies[.apns]?.cancelled == (index == 2 ? 1 : 0))
-                expectSound(job)
-            }
-            running.cancel()
-            _ = await running.result
-            await senders.close()
-            #expect(plant.simulator.received().count == 4)
-        }
-    }
-
-    @Test func parcelsOfASilentAppHoldUpNoOthers() async throws {
-        try await Plant.with([.send, .sweeper]) { plant in
-            let other = try AppID("other")
-            _ = try await plant.store.apply(try plant.simulator.appSpec, to: other)
-            try await plant.register("user1", .apns, token(1))
-            try await plant.register("user2", .apns, token(2), app: other)
-            plant.simulator.inject(SimulatorFault(.silence, pns: .apns, token: token(1)))
-            var pace = DeliveryWorker.Configuration()
-            (pace.devices, pace.batches) = (4, 4)
-            pace.slowAfter = .milliseconds(500)
-            pace.rest = .seconds(2)
-            let (delivery, senders) = plant.deliveryWorker(pace, requestTimeout: .seconds(10))
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await delivery.run() }
-                // More parcels than the worker takes from the queue at a time.
-                var silent: [JobID] = []
-                for _ in 0..<12 { silent += try await plant.acceptSmall(["user1", "user1"]) }
-                for id in silent { try await plant.wait(for: id) { $0.state != .queued } }
-                for _ in 0..<3 {
-                    for id in try await plant.acceptSmall(["user2", "user2"], app: other) {
-                        let done = try await plant.wait(for: id, app: other)
-                        #expect(done.tallies[.apns]?.accepted == 1)
-                    }
-                }
-                var waiting = 0
-                for id in silent {
-                    let job = try await plant.job(id)
-                    #expect(!job.state.isFinal)
-                    if job.reason?.contains("slowly") == true { waiting += 1 }
-                }
-                #expect(waiting > 0)
-                plant.simulator.clearFaults()
-                for id in silent {
+extension PlantTests {
+    /// Small sends that go together: each is accounted for as if it went alone, whatever happens on the way.
+    @Suite(.timeLimit(.minutes(3))) struct SmallSendTests {
+        @Test func twoThousandMessagesReachTwoThousandUsers() async throws {
+            try await Plant.with { plant in
+                let count = 2000
+                try await plant.registerUsers(count)
+                let ids = try await plant.acceptSmall((0..<count).map { "user\($0)" })
+                #expect(ids.count == count)
+                for id in ids {
                     let job = try await plant.wait(for: id, within: .seconds(60))
+                    #expect(job.state == .completed)
+                    #expect(job.tallies.mapValues(\.accepted) == [.apns: 1])
+                    expectSound(job)
+                }
+                let received = plant.simulator.received()
+                #expect(received.count == count)
+                #expect(Set(received.map(\.token)).count == count)
+                #expect(Set(received.compactMap { $0.headers["apns-id"] }).count == count)
+                // Each got the message that was for its user.
+                #expect(received.allSatisfy { $0.body.contains("\"for \($0.token)\"") })
+            }
+        }
+
+        @Test func eachLineHasItsOwnEnd() async throws {
+            try await Plant.with { plant in
+                try await plant.registerUsers(3)
+                try await plant.register("many", devices: 1000...1150)
+                try await plant.register("both", .apns, token(900))
+                try await plant.register("both", .fcm, "fcm-token")
+                plant.simulator.inject(SimulatorFault(.answer(reason: "Unregistered"), pns: .apns, token: token(1)))
+                let ids = try await plant.acceptSmall(["user0", "user1", "nobody", "many", "both", "user2", "user2"])
+                var jobs: [Job] = []
+                for id in ids { jobs.append(try await plant.wait(for: id)) }
+                #expect(jobs.allSatisfy { $0.state == .completed })
+                #expect(jobs[0].tallies[.apns]?.accepted == 1)
+                #expect(jobs[1].tallies[.apns]?.failed == [.unregistered: 1])
+                #expect(jobs[2].hubState == .noTargetFound)
+                #expect(jobs[3].tallies[.apns]?.accepted == 151)
+                #expect(jobs[4].tallies.mapValues(\.accepted) == [.apns: 1, .fcm: 1])
+                #expect(jobs[5].tallies[.apns]?.accepted == 1)
+                #expect(jobs[6].tallies[.apns]?.accepted == 1)
+                for job in jobs { expectSound(job) }
+            }
+        }
+
+        @Test func whatWasAcceptedBeforeACrashIsSweptUp() async throws {
+            try await Plant.with { plant in
+                try await plant.registerUsers(20)
+                let ids = try await plant.acceptSmall((0..<20).map { "user\($0)" }, isPublished: false)
+                for id in ids { #expect(try await plant.wait(for: id).tallies[.apns]?.accepted == 1) }
+                #expect(plant.simulator.received().count == 20)
+            }
+        }
+
+        @Test func copiesOfMessagesSendNothingTwice() async throws {
+            try await Plant.with([.delivery, .sweeper]) { plant in
+                try await plant.registerUsers(50)
+                let accepted = try await plant.store.accept(
+                    together: (0..<50).map { try plant.smallSend(to: "user\($0)") }
+                )
+                for _ in 0..<10 { try await plant.publish(accepted.bundles) }
+                let other = InMemoryBroker()
+                try await other.declare(.pushline)
+                let planner = EmbeddedHub(store: plant.store, broker: other, logger: plant.logger)
+                // Another planner has claimed it, and lost the race.
+                let bundle = try #require(accepted.bundles.first as SendBundle?)
+                _ = try await plant.store.claim(bundle.id, lease: .seconds(60))
+                let stale = try #require(try await plant.store.claim(bundle.id, lease: .seconds(60)))
+                let worker = SendWorker(
+                    hub: plant.hub,
+                    store: plant.store,
+                    apps: plant.apps,
+                    broker: plant.broker,
+                    logger: plant.logger
+                )
+                let running = Task { try await worker.run() }
+                for case .accepted(let accepted) in accepted.answers {
+                    let job = try await plant.wait(for: accepted.id)
                     #expect(job.tallies[.apns]?.accepted == 1)
                     expectSound(job)
                 }
-                group.cancelAll()
+                let result = try await planner.advance(stale, spec: plant.simulator.appSpec, budget: .seconds(1))
+                #expect(result == .lost)
+                running.cancel()
+                _ = await running.result
+                #expect(plant.simulator.received().count == 50)
             }
-            await senders.close()
         }
-    }
 
-    @Test func aMessageThatIsNoParcelIsBuried() async throws {
-        try await Plant.with { plant in
-            try await plant.registerUsers(2)
-            let id = ParcelID(number: 1)
-            let message = OutgoingMessage(
-                routingKey: QueueName.deliver(.apns, .normal),
-                properties: MessageProperties(type: "parcel", messageID: id.description, contentType: "x"),
-                body: [1, 2, 3]
-            )
-            #expect(await plant.broker.publish([message], deadline: .seconds(1)) == [.published])
-            let ids = try await plant.acceptSmall(["user0", "user1"])
-            for id in ids { #expect(try await plant.wait(for: id).state == .completed) }
+        /// The planner died between its commit, which was the claim, and the acknowledgement.
+        @Test func aBundleThatComesAgainBehindItsPlanIsOver() async throws {
+            try await Plant.with([.delivery, .sweeper]) { plant in
+                try await plant.registerUsers(20)
+                let accepted = try await plant.store.accept(
+                    together: (0..<20).map { try plant.smallSend(to: "user\($0)") }
+                )
+                let bundle = try #require(accepted.bundles.first as SendBundle?)
+                let look = try #require(try await plant.store.look(at: bundle.id, devices: SmallSend.devices))
+                let spec = try plant.simulator.appSpec
+                #expect(try await plant.hub.advance(look, spec: spec, budget: .seconds(5)) == .done)
+                try await plant.publish([bundle, bundle])
+                let worker = SendWorker(
+                    hub: plant.hub,
+                    store: plant.store,
+                    apps: plant.apps,
+                    broker: plant.broker,
+                    logger: plant.logger
+                )
+                let running = Task { try await worker.run() }
+                for case .accepted(let accepted) in accepted.answers {
+                    let job = try await plant.wait(for: accepted.id)
+                    #expect(job.tallies[.apns]?.accepted == 1)
+                    expectSound(job)
+                }
+                running.cancel()
+                _ = await running.result
+                #expect(plant.simulator.received().count == 20)
+            }
+        }
+
+        /// The planner died before its commit: the message comes again, and is claimed first.
+        @Test func aBundleThatComesAgainBeforeItsPlanIsClaimed() async throws {
+            try await Plant.with([.delivery, .sweeper]) { plant in
+                try await plant.registerUsers(20)
+                let ids = try await plant.acceptSmall((0..<20).map { "user\($0)" })
+                let queue = QueueName.jobs(.send, .normal)
+                _ = try await plant.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
+                let worker = SendWorker(
+                    hub: plant.hub,
+                    store: plant.store,
+                    apps: plant.apps,
+                    broker: plant.broker,
+                    logger: plant.logger
+                )
+                let running = Task { try await worker.run() }
+                for id in ids {
+                    let job = try await plant.wait(for: id)
+                    #expect(job.tallies[.apns]?.accepted == 1)
+                    expectSound(job)
+                }
+                running.cancel()
+                _ = await running.result
+                #expect(plant.simulator.received().count == 20)
+            }
+        }
+
+        @Test func parcelsThatWereNeverPublishedGoOutOneByOne() async throws {
+            try await Plant.with([.delivery, .sweeper]) { plant in
+                try await plant.registerUsers(30)
+                let accepted = try await plant.store.accept(
+                    together: (0..<30).map { try plant.smallSend(to: "user\($0)") }
+                )
+                let bundle = try #require(accepted.bundles.first as SendBundle?)
+                try await plant.planUnpublished(bundle)
+                for case .accepted(let job) in accepted.answers {
+                    #expect(try await plant.wait(for: job.id).tallies[.apns]?.accepted == 1)
+                }
+                #expect(plant.simulator.received().count == 30)
+            }
+        }
+
+        @Test func aParcelThatComesAgainIsTakenApart() async throws {
+            try await Plant.with([.send, .sweeper]) { plant in
+                try await plant.registerUsers(10)
+                let ids = try await plant.acceptSmall((0..<10).map { "user\($0)" })
+                // A worker takes the parcel and dies with it.
+                let queue = QueueName.deliver(.apns, .normal)
+                _ = try await plant.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
+                let (worker, senders) = plant.deliveryWorker()
+                let running = Task { try await worker.run() }
+                for id in ids {
+                    let job = try await plant.wait(for: id)
+                    #expect(job.tallies[.apns]?.accepted == 1)
+                    expectSound(job)
+                }
+                running.cancel()
+                _ = await running.result
+                await senders.close()
+                #expect(plant.simulator.received().count == 10)
+            }
+        }
+
+        @Test func oneOfManyIsCancelled() async throws {
+            try await Plant.with([.send, .sweeper]) { plant in
+                try await plant.registerUsers(5)
+                let ids = try await plant.acceptSmall((0..<5).map { "user\($0)" })
+                for id in ids { try await plant.wait(for: id) { $0.state == .running } }
+                _ = try await plant.store.cancel(ids[2], app: .default)
+                let (worker, senders) = plant.deliveryWorker()
+                let running = Task { try await worker.run() }
+                for (index, id) in ids.enumerated() {
+                    let job = try await plant.wait(for: id)
+                    #expect(job.state == (index == 2 ? .cancelled : .completed))
+                    #expect(job.tallies[.apns]?.cancelled == (index == 2 ? 1 : 0))
+                    expectSound(job)
+                }
+                running.cancel()
+                _ = await running.result
+                await senders.close()
+                #expect(plant.simulator.received().count == 4)
+            }
+        }
+
+        @Test func parcelsOfASilentAppHoldUpNoOthers() async throws {
+            try await Plant.with([.send, .sweeper]) { plant in
+                let other = try AppID("other")
+                _ = try await plant.store.apply(try plant.simulator.appSpec, to: other)
+                try await plant.register("user1", .apns, token(1))
+                try await plant.register("user2", .apns, token(2), app: other)
+                plant.simulator.inject(SimulatorFault(.silence, pns: .apns, token: token(1)))
+                var pace = DeliveryWorker.Configuration()
+                (pace.devices, pace.batches) = (4, 4)
+                pace.slowAfter = .milliseconds(500)
+                pace.rest = .seconds(2)
+                let (delivery, senders) = plant.deliveryWorker(pace, requestTimeout: .seconds(10))
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    group.addTask { try await delivery.run() }
+                    // More parcels than the worker takes from the queue at a time.
+                    var silent: [JobID] = []
+                    for _ in 0..<12 { silent += try await plant.acceptSmall(["user1", "user1"]) }
+                    for id in silent { try await plant.wait(for: id) { $0.state != .queued } }
+                    for _ in 0..<3 {
+                        for id in try await plant.acceptSmall(["user2", "user2"], app: other) {
+                            let done = try await plant.wait(for: id, app: other)
+                            #expect(done.tallies[.apns]?.accepted == 1)
+                        }
+                    }
+                    var waiting = 0
+                    for id in silent {
+                        let job = try await plant.job(id)
+                        #expect(!job.state.isFinal)
+                        if job.reason?.contains("slowly") == true { waiting += 1 }
+                    }
+                    #expect(waiting > 0)
+                    plant.simulator.clearFaults()
+                    for id in silent {
+                        let job = try await plant.wait(for: id, within: .seconds(60))
+                        #expect(job.tallies[.apns]?.accepted == 1)
+                        expectSound(job)
+                    }
+                    group.cancelAll()
+                }
+                await senders.close()
+            }
+        }
+
+        @Test func aMessageThatIsNoParcelIsBuried() async throws {
+            try await Plant.with { plant in
+                try await plant.registerUsers(2)
+                let id = ParcelID(number: 1)
+                let message = OutgoingMessage(
+                    routingKey: QueueName.deliver(.apns, .normal),
+                    properties: MessageProperties(type: "parcel", messageID: id.description, contentType: "x"),
+                    body: [1, 2, 3]
+                )
+                #expect(await plant.broker.publish([message], deadline: .seconds(1)) == [.published])
+                let ids = try await plant.acceptSmall(["user0", "user1"])
+                for id in ids { #expect(try await plant.wait(for: id).state == .completed) }
+            }
         }
     }
 }

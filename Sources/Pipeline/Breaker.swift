@@ -1,0 +1,213 @@
+import PushModel
+import PushServices
+
+/// Whether an app's messages go out to one push service: a circuit breaker.
+///
+/// It opens on a run of failures of the service, or when nearly all answers call the tokens bad. While it is open nothing is sent.
+/// After a pause one message is let through, the probe: it closes the breaker, or opens it for twice as long.
+package struct Breaker {
+    /// When it opens, and for how long.
+    package struct Configuration: Sendable {
+        /// So many devices failed without the service having answered for as many.
+        package var failures = 100
+        /// So many tokens were called bad, at least.
+        package var deadTokens = 100
+        /// And they were this part of the answers.
+        package var deadShare = 0.8
+        /// The first pause; it doubles with each probe that fails.
+        package var pause: Duration = .seconds(5)
+        package var longestPause: Duration = .seconds(60)
+        /// The most devices that a batch sends to as a probe; the rest of it follows when the breaker has closed.
+        package var probe = 20
+
+        package init() {}
+    }
+
+    /// Why it opens.
+    enum Cause: String {
+        /// The service answers with its own failure, or not at all, or refuses the app's credentials.
+        case service
+        /// The tokens are of another environment or app, perhaps, or the service errs: registrations must not be pruned for it.
+        case tokens
+    }
+
+    /// What may be done with a message.
+    enum Passage: Equatable {
+        case free
+        /// Its result decides, and ``record(_:as:now:)`` or ``leave(_:now:)`` must follow.
+        case probe
+        /// Nothing is to be sent for so long.
+        case refused(for: Duration, reason: String)
+    }
+
+    /// A change that people should hear of.
+    enum Transition: Equatable {
+        case opened(Cause, reason: String)
+        case closed
+    }
+
+    private enum State {
+        case closed
+        case open(until: ContinuousClock.Instant)
+        case probing
+    }
+
+    private let configuration: Configuration
+    private var state = State.closed
+    private var pause: Duration
+    private var reason = ""
+    /// Devices that failed in a row, less those answered for between them.
+    private var run = 0
+    private var dead = 0
+    private var live = 0
+    /// Why it is open, or was last.
+    private var cause: Cause?
+    /// The answers to the probes since it opened or the last pause began, where it is open for bad tokens.
+    private var probed = (dead: 0, live: 0)
+
+    /// So many answers are remembered.
+    private static let memory = 2000
+    /// So few answers say nothing about tokens: another probe follows.
+    private static let fewAnswers = 10
+    /// How long others rest while the probe is under way.
+    private static let probing = Duration.seconds(1)
+
+    init(_ configuration: Configuration) {
+        self.configuration = configuration
+        self.pause = configuration.pause
+    }
+
+    var isOpen: Bool {
+        if case .closed = self.state { false } else { true }
+    }
+
+    /// Asks to send, without taking the probe.
+    func look(now: ContinuousClock.Instant) -> Passage {
+        switch self.state {
+        case .closed: .free
+        case .open(let until) where until <= now: .probe
+        case .open(let until): .refused(for: now.duration(to: until), reason: self.reason)
+        case .probing: .refused(for: Self.probing, reason: self.reason)
+        }
+    }
+
+    /// Asks to send; the first after a pause becomes the probe.
+    mutating func enter(now: ContinuousClock.Instant) -> Passage {
+        let passage = self.look(now: now)
+        if passage == .probe { self.state = .probing }
+        return passage
+    }
+
+    /// Gives the right to send back without a result.
+    mutating func leave(_ passage: Passage, now: ContinuousClock.Instant) {
+        if passage == .probe, case .probing = self.state { self.state = .open(until: now) }
+    }
+
+    /// Takes note of what came of a send.
+    mutating func record(
+        _ observation: Observation,
+        as passage: Passage,
+        now: ContinuousClock.Instant
+    ) -> Transition? {
+        guard observation.answered + observation.failed > 0 else {
+            self.leave(passage, now: now)
+            return nil
+        }
+        self.run = max(0, self.run + observation.failed - observation.answered)
+        self.dead += observation.dead
+        self.live += observation.answered - observation.dead
+        defer { if self.dead + self.live > Self.memory { (self.dead, self.live) = (self.dead / 2, self.live / 2) } }
+        switch self.state {
+        case .closed:
+            if self.run >= self.configuration.failures { return self.open(.service, observation, now: now) }
+            return self.isFlood(observation) ? self.open(.tokens, observation, now: now) : nil
+        case .probing where passage == .probe: return self.judge(observation, now: now)
+        case .probing, .open:
+            // It began before the breaker opened.
+            return nil
+        }
+    }
+
+    /// Closes, or opens again, by what came of a probe.
+    private mutating func judge(_ observation: Observation, now: ContinuousClock.Instant) -> Transition? {
+        var isBad = observation.failed >= max(1, observation.answered)
+        if !isBad, self.cause == .tokens {
+            self.probed.dead += observation.dead
+            self.probed.live += observation.answered - observation.dead
+            let answers = self.probed.dead + self.probed.live
+            guard answers >= Self.fewAnswers else {
+                self.state = .open(until: now)
+                return nil
+            }
+            isBad = Double(self.probed.dead) >= self.configuration.deadShare * Double(answers)
+        }
+        self.probed = (0, 0)
+        if isBad {
+            self.pause = min(self.pause * 2, self.configuration.longestPause)
+            self.state = .open(until: now.advanced(by: max(self.pause, observation.asked ?? .zero)))
+            return nil
+        }
+        // Tokens are believed again when some were good: what follows the probe may be few.
+        if self.cause == .tokens { (self.dead, self.live) = (self.configuration.deadTokens, 0) }
+        (self.state, self.pause, self.run, self.cause) = (.closed, self.configuration.pause, 0, nil)
+        return .closed
+    }
+
+    /// Whether nearly all of many answers call the tokens bad: those of this send, or of the last ones.
+    func isFlood(_ observation: Observation) -> Bool {
+        func isFlood(_ dead: Int, of answers: Int) -> Bool {
+            dead >= self.configuration.deadTokens && Double(dead) >= self.configuration.deadShare * Double(answers)
+        }
+        guard observation.dead > 0 else { return false }
+        return isFlood(observation.dead, of: observation.answered) || isFlood(self.dead, of: self.dead + self.live)
+    }
+
+    private mutating func open(
+        _ cause: Cause,
+        _ observation: Observation,
+        now: ContinuousClock.Instant
+    ) -> Transition {
+        self.cause = cause
+        self.reason =
+            switch cause {
+            case .service: "the push service fails: \(observation.fault)"
+            case .tokens: "the push service calls nearly all tokens bad (\(observation.deadReason)): none is pruned"
+            }
+        self.state = .open(until: now.advanced(by: max(self.pause, observation.asked ?? .zero)))
+        return .opened(cause, reason: self.reason)
+    }
+}
+
+/// What the results of a send say about the push service.
+struct Observation {
+    /// Devices that the service answered for, whatever it said about them.
+    var answered = 0
+    /// Devices that it, or the way to it, failed.
+    var failed = 0
+    /// How many of the answers call the token bad.
+    var dead = 0
+    var fault = ""
+    var deadReason = ""
+    /// The longest wait that the service asked for.
+    var asked: Duration?
+
+    init(_ results: some Sequence<DeviceResult>) {
+        for result in results {
+            switch result {
+            case .accepted, .rejected, .retry(_, .device, _, _, _): self.answered += 1
+            case .dead(_, let reason, _):
+                self.answered += 1
+                self.dead += 1
+                self.deadReason = reason
+            case .retry(let after, .sender, _, let reason, let status):
+                self.failed += 1
+                self.fault = status.map { "\($0) \(reason)" } ?? reason
+                if let after { self.asked = max(self.asked ?? .zero, after) }
+            case .unanswered(let reason), .misconfigured(let reason, _):
+                self.failed += 1
+                self.fault = reason
+            case .unsent: break
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import Logging
+import Metrics
+import NIOConcurrencyHelpers
+import PushModel
+import PushServices
+
+/// The breakers of a delivery worker, one for each app and push service.
+final class Breakers: Sendable {
+    private struct Key: Hashable {
+        let app: AppID
+        let pns: PNS
+    }
+
+    private let configuration: Breaker.Configuration
+    private let logger: Logger
+    private let breakers = NIOLockedValueBox<[Key: Breaker]>([:])
+    private let open: [PNS: Gauge]
+
+    init(_ configuration: Breaker.Configuration, logger: Logger) {
+        self.configuration = configuration
+        self.logger = logger
+        self.open = Dictionary(
+            uniqueKeysWithValues: PNS.allCases.filter(\.isInService).map { pns in
+                (pns, Gauge(label: "push.breakers.open", dimensions: [("push.service", pns.rawValue)]))
+            }
+        )
+        for gauge in self.open.values { gauge.record(0) }
+    }
+
+    /// What is to be done with a message before it takes a place.
+    func look(_ app: AppID, _ pns: PNS) -> Breaker.Passage {
+        self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.look(now: .now) ?? .free }
+    }
+
+    /// Asks to send; unless it is refused, ``record(_:as:_:_:)`` or ``leave(_:_:_:)`` must follow.
+    func enter(_ app: AppID, _ pns: PNS) -> Breaker.Passage {
+        self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.enter(now: .now) ?? .free }
+    }
+
+    /// Nothing came of it.
+    func leave(_ passage: Breaker.Passage, _ app: AppID, _ pns: PNS) {
+        self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.leave(passage, now: .now) }
+    }
+
+    /// Takes note of the results of a send.
+    ///
+    /// - Returns: Whether the tokens that these results call bad are not to be believed.
+    func record(_ results: some Sequence<DeviceResult>, as passage: Breaker.Passage, _ app: AppID, _ pns: PNS) -> Bool {
+        let key = Key(app: app, pns: pns)
+        let observation = Observation(results)
+        let (transition, isFlood, count) = self.breakers.withLockedValue { breakers in
+            // Names come from messages: those of which nothing is known are forgotten before they fill the memory.
+            if breakers[key] == nil, breakers.count >= 10_000 { breakers = breakers.filter { $0.value.isOpen } }
+            var breaker = breakers[key] ?? Breaker(self.configuration)
+            let transition = breaker.record(observation, as: passage, now: .now)
+            let isFlood = breaker.isFlood(observation)
+            breakers[key] = breaker
+            let count = transition == nil ? 0 : breakers.count { $0.key.pns == pns && $0.value.isOpen }
+            return (transition, isFlood, count)
+        }
+        guard let transition else { return isFlood }
+        self.open[pns]?.record(count)
+        var metadata: Logger.Metadata = ["app": "\(app)", "push.service": "\(pns.rawValue)"]
+        switch transition {
+        case .opened(let cause, let reason):
+            let dimensions = [("push.service", pns.rawValue), ("cause", cause.rawValue)]
+            Counter(label: "push.breaker.opened", dimensions: dimensions).increment()
+            metadata["reason"] = "\(reason)"
+            self.logger.warning("The breaker opens: the app's messages wait", metadata: metadata)
+        case .closed:
+            self.logger.info("The breaker closes: the app's messages go out again", metadata: metadata)
+        }
+        return isFlood
+    }
+}
