@@ -12,6 +12,25 @@ final class JobsInWork: Sendable {
     func end(_ job: JobID) { self.jobs.withLockedValue { _ = $0.remove(job) } }
 }
 
+/// Bounds the sends with many names that this process is at.
+final class LargeClaims: Sendable {
+    /// So many at a time.
+    static let together = 64
+
+    private let count = NIOLockedValueBox(0)
+
+    /// - Returns: false when there are enough.
+    func enter() -> Bool {
+        self.count.withLockedValue { count in
+            guard count < Self.together else { return false }
+            count += 1
+            return true
+        }
+    }
+
+    func leave() { self.count.withLockedValue { $0 -= 1 } }
+}
+
 /// The bundles that this process is at, and how many of them are planned at once.
 ///
 /// Bundles of one app and priority share a window: more than a few at once would only wait for it together.

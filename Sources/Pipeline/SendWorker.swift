@@ -21,6 +21,7 @@ package struct SendWorker: Service {
     private let claims: WeightedGate
     private let inWork = JobsInWork()
     private let waiting: WaitingPlanners
+    private let largeClaims = LargeClaims()
     let bundlesInWork = BundlesInWork()
 
     /// How long a slice may take.
@@ -29,6 +30,8 @@ package struct SendWorker: Service {
     static let lease = Duration.seconds(60)
     /// A job whose planning was begun more often than any run of restarts explains, and came nowhere, kills its planners.
     private static let claimLimit = 50
+    /// A send that names more is large: 20,000 names take some 2 MB.
+    private static let largeAudience = 1000
     /// The longest that a job which was given back rests before it is looked at again.
     private static let longestRest = Duration.seconds(5)
 
@@ -135,6 +138,12 @@ package struct SendWorker: Service {
             let waiter = try await patience.run { try await self.store.abandon(claim, reason: reason) }
             return await EventSender(broker: self.broker).notify(waiter, of: id)
         }
+        // Its names are kept until it is planned: beyond a few such sends the others come again.
+        let isLarge = claim.request.audience.tags.count > Self.largeAudience
+        guard !isLarge || self.largeClaims.enter() else {
+            return try await self.release(claim, waitingFor: [], pause: Self.longestRest, patience: patience)
+        }
+        defer { if isLarge { self.largeClaims.leave() } }
         let isRepeat = delivery.deliveryCount > 0 || claim.claims > PoisonLimit.starts
         try await self.plan(claim, isRepeat: isRepeat, slices: slices, patience: patience, logger: logger)
     }

@@ -47,7 +47,10 @@ struct RegisterJobs: Sendable {
         if let result = answer.job.result {
             if var response = success(result) {
                 response.headers[.job] = id
-                response.headers[.preferenceApplied] = preference.applied(answered: true)
+                response.headers[.preferenceApplied] = preference.applied(
+                    answered: true,
+                    most: self.context.configuration.maximumWait
+                )
                 return response
             }
             throw Self.problem(result, job: id)
@@ -60,7 +63,10 @@ struct RegisterJobs: Sendable {
             )
         }
         var headers: HTTPFields = [.job: id, .location: "\(request.prefix)jobs/\(id)"]
-        headers[.preferenceApplied] = preference.applied(answered: false)
+        headers[.preferenceApplied] = preference.applied(
+            answered: false,
+            most: self.context.configuration.maximumWait
+        )
         return Response(status: .accepted, headers: headers)
     }
 

@@ -43,7 +43,7 @@ struct ClassicNotificationRoutes: Sendable {
             SendRequest(audience: .any([.tag(Tag(user: user)), .tag(from)]), platforms: [pns], content: content),
             request: request
         )
-        return Self.response(to: answer, request: request)
+        return self.response(to: answer, request: request)
     }
 
     /// A key sends under its name.
@@ -67,11 +67,14 @@ struct ClassicNotificationRoutes: Sendable {
     }
 
     /// 200 for all that the hub took or may yet take; 500 for Abandoned and Unknown, as the original has it.
-    private static func response(to answer: JobIntake.Answer, request: APIRequest) -> Response {
+    private func response(to answer: JobIntake.Answer, request: APIRequest) -> Response {
         let id = answer.job.id.description
         let preference = request.preference
         var headers: HTTPFields = [.job: id]
-        headers[.preferenceApplied] = preference.applied(answered: answer.isAnswered)
+        headers[.preferenceApplied] = preference.applied(
+            answered: answer.isAnswered,
+            most: self.context.configuration.maximumWait
+        )
         let hasFailed =
             answer.job.hubState == .abandoned || answer.job.hubState == .unknown || answer.job.state == .abandoned
         if hasFailed { return Response(status: .internalServerError, headers: headers) }
@@ -115,7 +118,7 @@ struct ClassicNotificationRoutes: Sendable {
             SendRequest(audience: .tag(Tag(user: user)), content: .rich(wanted.push(id: id))),
             request: request
         )
-        return Self.response(to: answer, request: request)
+        return self.response(to: answer, request: request)
     }
 
     /// The content of a rich notification, for its addressee and its sender; the addressee's first look is remembered.

@@ -36,20 +36,21 @@ struct SendRoutes: Sendable {
         _ = try request.query.strict(known: [])
         let wish = try Self.wish(request.json(), caller: caller, spec: request.spec)
         let preference = request.preference
+        // A large one takes one of few places: it is not kept while it waits.
+        let most = request.isLarge ? Duration.zero : self.context.configuration.maximumWait
         let answer = try await SendJobs(context: self.context).take(
             wish.request,
             priority: wish.priority,
             request: request,
             startsAt: wish.startsAt,
-            // A large one is not kept while it waits.
-            wait: request.isLarge ? .zero : preference.limit(most: self.context.configuration.maximumWait) ?? .zero,
+            wait: preference.limit(most: most) ?? .zero,
             idempotentAs: "POST /api/sends"
         )
         let waited = preference.wait != nil && answer.isAnswered
         var response = JobText(job: answer.job, prefix: request.prefix).response(status: waited ? .ok : .accepted)
         response.headers[.job] = answer.job.id.description
         response.headers[.location] = "\(request.prefix)jobs/\(answer.job.id)"
-        response.headers[.preferenceApplied] = preference.applied(answered: waited)
+        response.headers[.preferenceApplied] = preference.applied(answered: waited, most: most)
         return response
     }
 
@@ -236,7 +237,7 @@ struct SendWish {
         }
         let day = Duration.seconds(86_400)
         let now = Timestamp.now
-        guard moment >= now.advanced(by: day * -1) else { throw body.fault("at", "is past") }
+        guard moment >= now.advanced(by: day * -1) else { throw body.fault("at", "is more than a day past") }
         guard moment <= now.advanced(by: day * SendRoutes.maximumDaysAhead) else {
             throw body.fault("at", "must be within \(SendRoutes.maximumDaysAhead) days from now")
         }

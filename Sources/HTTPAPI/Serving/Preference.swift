@@ -33,10 +33,17 @@ struct Preference: Sendable, Equatable {
     }
 
     /// The value of `Preference-Applied`; nil = nothing was applied.
-    func applied(answered: Bool) -> String? {
+    ///
+    /// - Parameters:
+    ///   - answered: Whether the answer came in time.
+    ///   - most: The longest wait there is.
+    /// - Returns: What of the preferences was kept to.
+    func applied(answered: Bool, most: Duration) -> String? {
         var applied: [String] = []
         if self.respondAsync, !answered { applied.append("respond-async") }
-        if let wait = self.wait { applied.append("wait=\(wait)") }
+        if let wait = self.wait, most > .zero || wait == 0 {
+            applied.append("wait=\(min(wait, Int(most.components.seconds)))")
+        }
         return applied.isEmpty ? nil : applied.joined(separator: ", ")
     }
 }
