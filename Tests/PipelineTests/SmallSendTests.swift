@@ -158,6 +158,40 @@ extension PlantTests {
             }
         }
 
+        /// What waits for one service keeps nothing from another, also where they come in one bundle (rule 12).
+        @Test(arguments: [true, false]) func aServiceWithoutRoomHoldsUpNoOther(isLimited: Bool) async throws {
+            // With nobody at FCM its window fills, with a limit of one a second it stays open.
+            let window = FeedWindow(devices: 4000, batches: 4)
+            try await Plant.with([.send, .sweeper], window: window) { plant in
+                if isLimited {
+                    var spec = try plant.simulator.appSpec
+                    spec.fcm?.devicesPerSecond = 1
+                    _ = try await plant.store.apply(spec, to: .default)
+                } else {
+                    plant.simulator.inject(SimulatorFault(.silence, pns: .fcm))
+                }
+                try await plant.registerUsers(100)
+                for number in 0..<100 { try await plant.register("droid\(number)", .fcm, "fcm-\(number)") }
+                let (worker, senders) = plant.deliveryWorker()
+                let running = Task { try await worker.run() }
+                // A bundle each ten sends, half of them to the service that takes none.
+                var apple: [JobID] = []
+                for first in stride(from: 0, to: 100, by: 5) {
+                    let numbers = first..<first + 5
+                    let ids = try await plant.acceptSmall(numbers.flatMap { ["user\($0)", "droid\($0)"] })
+                    for (index, id) in ids.enumerated() where index.isMultiple(of: 2) { apple.append(id) }
+                }
+                for id in apple {
+                    let job = try await plant.wait(for: id, within: .seconds(40))
+                    #expect(job.tallies.mapValues(\.accepted) == [.apns: 1])
+                }
+                #expect(plant.simulator.received().filter { $0.pns == .fcm }.count < 100)
+                running.cancel()
+                _ = await running.result
+                await senders.close()
+            }
+        }
+
         @Test func parcelsThatWereNeverPublishedGoOutOneByOne() async throws {
             try await Plant.with([.delivery, .sweeper]) { plant in
                 try await plant.registerUsers(30)
