@@ -13,10 +13,25 @@ struct HostOptions: ParsableArguments {
     @Flag(help: "Answer with JSON.")
     var json = false
 
-    /// Opens the store for as long as the work takes.
-    func withStore<Value>(_ work: (any ResultStore) async throws -> Value) async throws -> Value {
+    /// Opens the store for as long as the work takes; makes it where there is none.
+    ///
+    /// - Parameters:
+    ///   - isChanging: Whether the work writes to it: then the person is told to which one.
+    ///   - work: What to do with it.
+    /// - Returns: What the work returns.
+    /// - Throws: What the work throws, and why the store cannot be opened.
+    func withStore<Value>(isChanging: Bool = false, _ work: (any ResultStore) async throws -> Value) async throws
+        -> Value
+    {
         let configuration = try await PushlineConfiguration(file: self.config)
+        let path = URL(filePath: configuration.store.path).path(percentEncoded: false)
+        let isNew = !FileManager.default.fileExists(atPath: path)
         let store = try await Composition.openStore(configuration, logger: Self.logger)
+        if isNew {
+            Console.note("pushline: there was no store at \(path): it was made new")
+        } else if isChanging {
+            Console.note("pushline: the store is \(path)")
+        }
         do {
             return try await work(store)
         } catch let error as StoreError {

@@ -38,7 +38,7 @@ package struct PushlineCommand: AsyncParsableCommand {
             Console.note("pushline: \(error.message)")
             Self.exit(withError: error.exitCode)
         } catch let error as PushlineError {
-            Console.note("pushline: \(Console.safe(error.message))\(Advice.after(error))")
+            Console.note("pushline: \(Refusal(error: error).text)")
             Self.exit(withError: ExitCode.failure)
         } catch let error as any FailureInOneLine {
             Console.note("pushline: \(Console.safe(error.description))")

@@ -55,6 +55,7 @@ import Testing
         ["accounts", "add", "ann", "--role", "user", "--password", "secret"],
         ["accounts", "add", "ann", "--role", "user", "--password-file", "p", "--password-stdin"],
         ["keys", "create", "k", "--role", "user"], ["keys", "create", "a b", "--role", "sender"], ["apps", "apply"],
+        ["registrations", "export", "--platform", "apn"],
     ])
     func wrongUsageIs64(arguments: [String]) {
         #expect(self.exitCode(arguments) == 64)
@@ -82,7 +83,7 @@ import Testing
 
     @Test func anExpressionOfASend() throws {
         let command = try SendCommand.parse(["--tags", "a && !b", "text"])
-        #expect(try command.audience() == .matching("a && !b"))
+        #expect(command.audience() == .matching("a && !b"))
         // Counting needs nothing to say.
         #expect(try SendCommand.parse(["--tags", "!a", "--count"]).count)
     }
@@ -93,21 +94,26 @@ import Testing
         let pipe = Pipe()
         try pipe.fileHandleForWriting.write(contentsOf: Data("ann\r\n\n  bob \nann\neve".utf8))
         try pipe.fileHandleForWriting.close()
-        let piped = try SendCommand.parse(["--users", "-", "x"]).audience(standardInput: pipe.fileHandleForReading)
-        #expect(piped == .users(["ann", "bob", "eve"]))
+        let piped = try UserList.read("-", standardInput: pipe.fileHandleForReading)
+        #expect(try SendCommand.parse(["--users", "-", "x"]).audience(piped) == .users(["ann", "bob", "eve"]))
+        #expect(piped.lines == [1, 3, 5])
         let path = FileManager.default.temporaryDirectory.appending(path: "names-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         try Data("ann\n".utf8).write(to: URL(filePath: path))
-        #expect(try SendCommand.parse(["--users", path, "x"]).audience() == .users(["ann"]))
-        #expect(throws: CommandFailure.self) { try SendCommand.parse(["--users", path + "-none", "x"]).audience() }
+        #expect(try UserList.read(path).names == ["ann"])
+        let missing = #expect(throws: CommandFailure.self) { try UserList.read(path + "-none") }
+        #expect(missing?.message == "--users: \(path)-none cannot be read: No such file or directory")
+        let folder = FileManager.default.temporaryDirectory.path
+        let error = #expect(throws: CommandFailure.self) { try UserList.read(folder) }
+        #expect(error?.message == "--users: \(folder) cannot be read: it is a folder")
     }
 
     @Test func tooManyUsersAreRefusedBeforeTheCall() throws {
         func list(_ count: Int) -> Data { Data((0..<count).map { "user\($0)\n" }.joined().utf8) }
-        #expect(try UserList.names(in: list(20_000)).count == 20_000)
-        #expect(throws: CommandFailure.self) { try UserList.names(in: list(20_001)) }
-        #expect(throws: CommandFailure.self) { try UserList.names(in: Data(" \n\n".utf8)) }
-        #expect(throws: CommandFailure.self) { try UserList.names(in: Data([0xFF, 0x0A])) }
+        #expect(try UserList(list(20_000)).names.count == 20_000)
+        #expect(throws: CommandFailure.self) { try UserList(list(20_001)) }
+        #expect(throws: CommandFailure.self) { try UserList(Data(" \n\n".utf8)) }
+        #expect(throws: CommandFailure.self) { try UserList(Data([0xFF, 0x0A])) }
     }
 
     @Test func serverOfTheEnvironment() throws {

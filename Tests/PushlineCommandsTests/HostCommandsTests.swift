@@ -89,6 +89,21 @@ import Testing
         #expect(try await host.run("apps", "show", "shop").first == "shop:")
     }
 
+    @Test func whoeverWritesIsToldWhere() async throws {
+        let host = try Host()
+        let path = host.path("store.sqlite")
+        let notes = Lines()
+        try await Console.$noteCapture.withValue({ notes.add($0) }) {
+            for _ in 1...2 { _ = try await host.run("apps", "apply", host.path("apps.yaml")) }
+            _ = try await host.run("apps", "show")
+        }
+        #expect(
+            notes.all == [
+                "pushline: there was no store at \(path): it was made new", "pushline: the store is \(path)",
+            ]
+        )
+    }
+
     @Test func aFaultInTheFileChangesNothing() async throws {
         let host = try Host()
         try host.write("apps:\n  default: {}\n  shop: {huub: embedded}\n", to: "apps.yaml")

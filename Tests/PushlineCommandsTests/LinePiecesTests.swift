@@ -29,6 +29,27 @@ import Testing
         #expect(Self.pieces(text, parts: 1).map(\.count) == counts)
     }
 
+    @Test(
+        arguments: [([], 0), (["a"], 1), (["a", "b\n"], 1), (["a\nb", "", "\nc"], 3), (["\n", "\n"], 2)]
+            as [([String], Int)]
+    )
+    func linesAreCounted(pieces: [String], lines: Int) {
+        var count = LineCount()
+        for piece in pieces { count.add(Data(piece.utf8)) }
+        #expect(count.lines == lines)
+    }
+
+    @Test func aFileMustHaveTheLineToBeginWith() throws {
+        var count = LineCount()
+        #expect(throws: CommandFailure.failed("f is empty")) { try count.check(fromLine: 1, of: "f") }
+        count.add(Data("a\nb".utf8))
+        try count.check(fromLine: 2, of: "f")
+        #expect(throws: CommandFailure.failed("f has 2 lines: there is nothing from line 3 on")) {
+            try count.check(fromLine: 3, of: "f")
+        }
+        #expect(ImportStop(lines: 7).words.hasSuffix("7 lines are done, go on with --from-line 8"))
+    }
+
     @Test func aPieceIsOfABoundedSize() {
         let line = String(repeating: "x", count: LinePieces.maximumSize / 3) + "\n"
         let found = Self.pieces(String(repeating: line, count: 5), parts: 1 << 20, lines: 100)

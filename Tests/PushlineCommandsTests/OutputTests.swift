@@ -1,7 +1,7 @@
 import Foundation
-import PushlineClient
 import Testing
 
+@testable import PushlineClient
 @testable import PushlineCommands
 
 @Suite struct OutputTests {
@@ -77,6 +77,45 @@ import Testing
         let planned = try self.job(members + #","planned":6,"estimate":6"#)
         #expect(JobText(job: planned).bar == "[############------------] 50 %, 3 of 6 devices, 1 failed")
         #expect(JobText(job: try self.job(#""state":"queued","isFinal":false"#)).bar == nil)
+    }
+
+    @Test(arguments: [
+        (
+            #""running","isFinal":false,"planned":6,"estimate":80,"rate":1.6,"secondsLeft":30"#,
+            "running, 3 of about 80 devices, 2 accepted, 1 failed (1 unregistered), 2 a second, 30 s left"
+        ),
+        (
+            #""running","isFinal":false,"planned":8,"estimate":8"#,
+            "running, 3 of 8 devices, 2 accepted, 1 failed (1 unregistered)"
+        ),
+        (#""running","isFinal":false,"planned":8"#, "running, 3 devices done, 2 accepted, 1 failed (1 unregistered)"),
+        (#""cancelling","isFinal":false"#, "cancelling, 3 devices done, 2 accepted, 1 failed (1 unregistered)"),
+        (#""cancelled","isFinal":true"#, "cancelled, 3 of 4 devices, 2 accepted, 1 failed (1 unregistered)"),
+    ])
+    func howFar(members: String, text: String) throws {
+        let job = try self.job(#""state":\#(members),"totals":\#(Self.counts)"#)
+        #expect(JobText(job: job).progress == text)
+    }
+
+    @Test func severalFaultsAreToldOneByOne() throws {
+        func refusal(_ faults: String, detail: String) -> PushlineError {
+            let body = Data(#"{"detail":"\#(detail)","errors":[\#(faults)]}"#.utf8)
+            return PushlineError(refusal: HTTPAnswer(status: 400, body: body))
+        }
+        func fault(_ member: String) -> String { #"{"member":"\#(member)","reason":"is\u001b bad"}"# }
+        let several = refusal("\(fault("ttl")),\(fault("to.users[1]"))", detail: "several members are wrong")
+        #expect(
+            Refusal(error: several).text
+                == "several members are wrong (status 400)\n  ttl: is\u{FFFD} bad\n  to.users[1]: is\u{FFFD} bad"
+        )
+        let list = try UserList(Data("ann\n\nb b\n".utf8))
+        #expect(Refusal(error: several, name: list.name).text.hasSuffix("\n  to.users[1], line 3: is\u{FFFD} bad"))
+        #expect(
+            Refusal(error: refusal(fault("ttl"), detail: "ttl: no"), name: list.name).text == "ttl: no (status 400)"
+        )
+        let many = refusal((0..<13).map { fault("m\($0)") }.joined(separator: ","), detail: "several")
+        #expect(Refusal(error: many).text.split(separator: "\n").count == 12)
+        #expect(Refusal(error: many).text.hasSuffix("\n  and 3 more"))
     }
 
     @Test func ahead() throws {

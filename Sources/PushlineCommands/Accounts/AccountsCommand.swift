@@ -52,7 +52,7 @@ struct AccountsCommand: AsyncParsableCommand {
             guard let role = Role(rawValue: self.role) else { throw CommandFailure.usage("--role: unknown") }
             let password = try PasswordInput.read(file: self.passwordFile, asksAtTerminal: !self.passwordStdin)
             let hash = try PasswordHash.make(password)
-            let (app, isNew) = try await self.host.withStore { store in
+            let (app, isNew) = try await self.host.withStore(isChanging: true) { store in
                 let app = try await self.app.id(in: store)
                 let isNew = try await store.account(name, app: app) == nil
                 let account = Account(app: app, name: name, role: role, isDisabled: false, created: .now)

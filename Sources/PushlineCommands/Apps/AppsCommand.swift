@@ -28,7 +28,7 @@ struct AppsCommand: AsyncParsableCommand {
         func run() async throws {
             let apps = try AppsFile.read(self.file).apps.sorted { $0.key < $1.key }
             for (app, spec) in apps { Self.warnOfMissingFiles(of: app, spec) }
-            let changes = try await self.host.withStore { store in
+            let changes = try await self.host.withStore(isChanging: true) { store in
                 var changes: [Change] = []
                 for (app, spec) in apps {
                     let before = try await store.app(app)

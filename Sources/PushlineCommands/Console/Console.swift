@@ -5,6 +5,9 @@ enum Console {
     /// Takes the output in a test.
     @TaskLocal static var capture: (@Sendable (String) -> Void)?
 
+    /// Takes the notes in a test.
+    @TaskLocal static var noteCapture: (@Sendable (String) -> Void)?
+
     /// Writes a line of the answer.
     static func print(_ line: String) {
         if let capture = Self.capture { return capture(line) }
@@ -12,7 +15,10 @@ enum Console {
     }
 
     /// Writes a line for the person at the terminal.
-    static func note(_ line: String) { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
+    static func note(_ line: String) {
+        if let capture = Self.noteCapture { return capture(line) }
+        FileHandle.standardError.write(Data("\(line)\n".utf8))
+    }
 
     /// Writes over the line that the cursor is in.
     static func rewrite(_ line: String) {

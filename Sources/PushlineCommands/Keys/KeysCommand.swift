@@ -39,7 +39,7 @@ struct KeysCommand: AsyncParsableCommand {
         func run() async throws {
             guard let role = Role(rawValue: self.role) else { throw CommandFailure.usage("--role: unknown") }
             let secret = APIKeySecret.make()
-            let app = try await self.host.withStore { store in
+            let app = try await self.host.withStore(isChanging: true) { store in
                 let app = try await self.app.id(in: store)
                 let key = APIKey(app: app, name: self.name, role: role, created: .now, revoked: nil)
                 do {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PushModel
 import PushlineClient
 
 extension RegistrationsCommand {
@@ -25,6 +26,12 @@ extension RegistrationsCommand {
         @Option(help: "Those of this push service: apns, fcm, wns or mpns.")
         var platform: String?
 
+        func validate() throws {
+            guard self.platform.map({ PNS(platformName: $0) != nil }) ?? true else {
+                throw ValidationError("--platform is apns, fcm, wns or mpns.")
+            }
+        }
+
         func run() async throws {
             let client = try self.server.client()
             let handle = try self.output.map(Self.create) ?? .standardOutput
@@ -44,7 +51,9 @@ extension RegistrationsCommand {
                 progress?.end()
             } catch {
                 progress?.end()
-                Console.note("the export is not whole: it has \(lines) registrations")
+                if lines > 0 { Console.note("the export is not whole: it has \(lines) registrations") }
+                // What is empty must not be in the way of the next try.
+                if lines == 0, let output = self.output { try FileManager.default.removeItem(atPath: output) }
                 throw error
             }
             if let output = self.output {

@@ -31,6 +31,10 @@ extension RegistrationsCommand {
             let (handle, size) = try Self.open(self.file)
             var progress = ProgressLine()
             var read = 0
+            var count = LineCount()
+            let stop = ImportStop(lines: self.fromLine - 1)
+            let signals = stop.sources()
+            defer { signals.forEach { $0.cancel() } }
             let summary: ImportSummary
             do {
                 summary = try await client.importRegistrations(
@@ -38,19 +42,26 @@ extension RegistrationsCommand {
                     from: {
                         let text = try handle.read(upToCount: 256 * 1024)
                         read += text?.count ?? 0
+                        if let text { count.add(text) }
                         return text
                     },
-                    progress: { done in progress.show(done.lines, share: size.map { Double(read) / Double($0) }) }
+                    progress: { done in
+                        stop.update(lines: done.lines)
+                        progress.show(done.lines, share: size.map { Double(read) / Double($0) })
+                    }
                 )
                 progress.end()
             } catch let interrupted as ImportInterrupted {
                 progress.end()
+                // Where nothing was done, the refusal says it all.
+                guard interrupted.done.lines >= self.fromLine else { throw interrupted.cause }
                 try self.show(interrupted.done)
                 throw CommandFailure.failed(
                     "\(Console.safe(interrupted.cause.message))\(Advice.after(interrupted.cause)); go on with --from-line "
                         + "\(interrupted.done.lines + 1)"
                 )
             }
+            try count.check(fromLine: self.fromLine, of: self.file)
             try self.show(summary)
             if summary.failed > 0 { throw ExitCode.failure }
         }
@@ -74,9 +85,7 @@ extension RegistrationsCommand {
         /// - Returns: The file and its size, where it has one.
         private static func open(_ path: String) throws -> (FileHandle, Int?) {
             guard path != "-" else { return (.standardInput, nil) }
-            guard let handle = FileHandle(forReadingAtPath: path) else {
-                throw CommandFailure.usage("\(path) cannot be read")
-            }
+            let handle = try InputFile.open(path)
             let size = (try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber)?.intValue
             return (handle, size.flatMap { $0 > 0 ? $0 : nil })
         }

@@ -9,7 +9,7 @@ struct JobText {
     var progress: String {
         var words = [self.job.state]
         if let totals = self.job.totals, totals.targets > 0 {
-            words.append("\(totals.targets - totals.open) of \(Self.devices(totals.targets))")
+            words.append(self.share(totals))
             if totals.accepted > 0 { words.append("\(totals.accepted) accepted") }
             let failed = totals.failed.values.reduce(0, +)
             if failed > 0 { words.append("\(failed) failed (\(Self.failures(totals)))") }
@@ -20,6 +20,7 @@ struct JobText {
             if self.job.state == "retrying" { words.append("next try \(Self.moment(due))") }
             if self.job.state == "scheduled" { words.append("starts \(Self.moment(due))") }
         }
+        if !self.job.isFinal { words += self.pace }
         if let reason = self.job.reason { words.append(reason) }
         if self.job.hubState == "NoTargetFound" { words.append("no device has such a tag") }
         return Console.safe(words.joined(separator: ", "))
@@ -33,16 +34,33 @@ struct JobText {
         let width = 24
         let filled = min(width, Int(share * Double(width)))
         let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: width - filled)
-        // Before all is laid out, the whole is a guess.
-        let about = self.job.planned == self.job.estimate ? "" : "about "
         var words = [
-            "[\(bar)] \(Int(share * 100)) %, \(totals.targets - totals.open) of \(about)\(Self.devices(whole))"
+            "[\(bar)] \(Int(share * 100)) %, \(totals.targets - totals.open) of \(self.about)\(Self.devices(whole))"
         ]
-        if let rate = self.job.rate { words.append("\(Int(rate.rounded())) a second") }
-        if let left = self.job.secondsLeft { words.append("\(Self.duration(left)) left") }
+        words += self.pace
         let failed = totals.failed.values.reduce(0, +)
         if failed > 0 { words.append("\(failed) failed") }
         return words.joined(separator: ", ")
+    }
+
+    /// How many are done, of how many where that is known: while a job goes on, a target is counted with its outcome.
+    private func share(_ totals: Job.Counts) -> String {
+        let done = totals.targets - totals.open
+        if let whole = self.job.estimate, !self.job.isFinal { return "\(done) of \(self.about)\(Self.devices(whole))" }
+        let isStopping = self.job.state == "cancelling" || self.job.state == "expiring"
+        let isWhole = self.job.isFinal || (self.job.planned == nil && !isStopping)
+        return isWhole ? "\(done) of \(Self.devices(totals.targets))" : "\(Self.devices(done)) done"
+    }
+
+    /// Before all is laid out, the whole is a guess.
+    private var about: String { self.job.planned == self.job.estimate ? "" : "about " }
+
+    /// How fast, and how long still, where known.
+    private var pace: [String] {
+        [
+            self.job.rate.map { "\(Int($0.rounded())) a second" },
+            self.job.secondsLeft.map { "\(Self.duration($0)) left" },
+        ].compactMap { $0 }
     }
 
     /// All that is known.

@@ -141,6 +141,7 @@ struct JobCommand: AsyncParsableCommand {
             try await client.deliveries(of: self.id, limit: limit, cursor: cursor)
         }
         try self.server.show(found) {
+            guard !found.isEmpty else { return ["No failures are recorded."] }
             var table = Table(["at", "service", "registration", "user", "outcome", "status", "reason"], numeric: [5])
             for delivery in found {
                 table.add([

@@ -27,17 +27,9 @@ struct SendBatch {
     /// - Parameter path: The file; `-` = standard input.
     /// - Throws: ``CommandFailure`` when the file cannot be read, or lines were refused.
     func run(_ path: String) async throws {
-        let file: FileHandle
-        if path == "-" {
-            file = .standardInput
-        } else {
-            guard let opened = FileHandle(forReadingAtPath: path) else {
-                throw CommandFailure.usage("--batch: \(path) cannot be read")
-            }
-            file = opened
-        }
-        defer { if path != "-" { try? file.close() } }
+        let file = try InputFile.open(path, option: "--batch")
         let summary = try await self.send { try file.read(upToCount: 1 << 20) ?? Data() }
+        guard summary.accepted + summary.refused > 0 else { throw CommandFailure.failed("--batch: no send in \(path)") }
         if !self.options.json, Console.isTerminal { Console.print("") }
         try self.options.show(summary) { [self.text(summary)] }
         if summary.refused > 0 {

@@ -59,7 +59,10 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: "high or normal.")
     var priority: String?
 
-    @Option(help: "For how many seconds the push service may keep it for a device that is off; 0 = now or never.")
+    @Option(
+        help:
+            "For how many seconds it is of use: then the job ends, and the push service keeps it no longer; 0 = one try. 24 h unless given."
+    )
     var ttl: Int?
 
     @Option(help: "Replaces an undelivered notification with the same key.")
@@ -101,7 +104,15 @@ struct SendCommand: AsyncParsableCommand {
             let key = self.idempotencyKey ?? UUID().uuidString
             return try await SendBatch(client: client, options: self.server, key: key).run(batch)
         }
-        let audience = try self.audience()
+        let list = try self.users.map { try UserList.read($0) }
+        do {
+            try await self.send(client, to: self.audience(list))
+        } catch let error as PushlineError where list != nil {
+            throw CommandFailure.failed(Refusal(error: error) { list?.name(of: $0) ?? $0 }.text)
+        }
+    }
+
+    private func send(_ client: PushlineClient, to audience: PushNotification.Audience) async throws {
         if self.count { return try await self.showCount(client, audience) }
         let job = try await client.send(
             try self.notification(to: audience),
@@ -167,13 +178,12 @@ struct SendCommand: AsyncParsableCommand {
         )
     }
 
-    /// Whom it is for; reads the file of `--users`.
+    /// Whom it is for.
     ///
-    /// - Parameter standardInput: What `--users -` reads.
+    /// - Parameter list: What the file of `--users` has.
     /// - Returns: The audience.
-    /// - Throws: ``CommandFailure`` when the names cannot be read.
-    func audience(standardInput: FileHandle = .standardInput) throws -> PushNotification.Audience {
-        if let path = self.users { return .users(try UserList.read(path, standardInput: standardInput)) }
+    func audience(_ list: UserList? = nil) -> PushNotification.Audience {
+        if let list { return .users(list.names) }
         if !self.user.isEmpty { return self.user.count == 1 ? .user(self.user[0]) : .users(self.user) }
         if let expression = self.tags { return .matching(expression) }
         return self.tag.count == 1 ? .tag(self.tag[0]) : .tags(self.tag)

@@ -1,47 +1,58 @@
 import Foundation
 
 /// The names of `--users`: a file or the standard input, a name a line.
-enum UserList {
+struct UserList {
     /// The most names of a send.
     static let maximum = 20_000
     /// No list of so many names is longer, with some blanks.
     private static let maximumSize = 8 << 20
 
+    /// The names, each once.
+    let names: [String]
+    /// The line of each name, from 1.
+    let lines: [Int]
+
     /// - Parameters:
     ///   - path: The file; `-` = standard input.
     ///   - standardInput: What `-` reads.
-    /// - Returns: The names, each once.
+    /// - Returns: The names and their lines.
     /// - Throws: ``CommandFailure`` when it cannot be read, or has no name or too many.
-    static func read(_ path: String, standardInput: FileHandle) throws -> [String] {
-        let file: FileHandle
-        if path == "-" {
-            file = standardInput
-        } else {
-            guard let opened = FileHandle(forReadingAtPath: path) else {
-                throw CommandFailure.usage("--users: \(path) cannot be read")
-            }
-            file = opened
-        }
-        defer { if path != "-" { try? file.close() } }
+    static func read(_ path: String, standardInput: FileHandle = .standardInput) throws -> UserList {
+        let file = try InputFile.open(path, option: "--users", standardInput: standardInput)
         var data = Data()
         while let piece = try file.read(upToCount: 1 << 20), !piece.isEmpty {
             data += piece
             guard data.count <= Self.maximumSize else { throw Self.tooMany }
         }
-        return try Self.names(in: data)
+        return try UserList(data)
     }
 
-    /// The names of a text; blanks around them and empty lines do not count.
-    static func names(in data: Data) throws -> [String] {
+    /// The names of a text; blanks around them and empty lines are no names.
+    init(_ data: Data) throws {
         guard let text = String(validating: data, as: UTF8.self) else {
             throw CommandFailure.usage("--users: not a text in UTF-8")
         }
         var known = Set<String>()
-        let names = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
-            .filter { !$0.isEmpty && known.insert($0).inserted }
+        var names: [String] = []
+        var lines: [Int] = []
+        for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+            let name = line.trimmingCharacters(in: .whitespaces)
+            guard !name.isEmpty, known.insert(name).inserted else { continue }
+            names.append(name)
+            lines.append(index + 1)
+        }
         guard !names.isEmpty else { throw CommandFailure.usage("--users: no name in it") }
         guard names.count <= Self.maximum else { throw Self.tooMany }
-        return names
+        self.names = names
+        self.lines = lines
+    }
+
+    /// What a member of a send is called in this list: `to.users[1]` with its line, others as they are.
+    func name(of member: String) -> String {
+        guard member.hasPrefix("to.users["), member.hasSuffix("]"), let index = Int(member.dropFirst(9).dropLast()),
+            self.lines.indices.contains(index)
+        else { return member }
+        return "\(member), line \(self.lines[index])"
     }
 
     private static var tooMany: CommandFailure {

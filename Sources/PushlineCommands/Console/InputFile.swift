@@ -1,0 +1,27 @@
+import Foundation
+
+/// A file that a command reads.
+enum InputFile {
+    /// - Parameters:
+    ///   - path: The file; `-` = standard input.
+    ///   - option: What names it, to begin the error with; empty for an argument.
+    ///   - standardInput: What `-` reads.
+    /// - Returns: The open file.
+    /// - Throws: ``CommandFailure`` that says why it cannot be read.
+    static func open(_ path: String, option: String = "", standardInput: FileHandle = .standardInput) throws
+        -> FileHandle
+    {
+        guard path != "-" else { return standardInput }
+        let name = option.isEmpty ? path : "\(option): \(path)"
+        let descriptor = unsafe Foundation.open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw CommandFailure.usage("\(name) cannot be read: \(unsafe String(cString: strerror(errno)))")
+        }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        var isFolder: ObjCBool = false
+        if unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
+            throw CommandFailure.usage("\(name) cannot be read: it is a folder")
+        }
+        return file
+    }
+}
