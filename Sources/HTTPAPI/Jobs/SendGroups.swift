@@ -7,6 +7,10 @@ import Store
 /// While one group is written the next gathers: under load one commit, one bundle and one message serve many sends, and a send that
 /// comes alone waits for nobody. Each group is written by the request of its first send; requests under way bound what waits.
 final class SendGroups: Sendable {
+    /// Where so many came in a group, the next waits for as long: a group costs all processes much the same, however large it is.
+    private static let many = 8
+    private static let gathering = Duration.milliseconds(4)
+
     private let store: any BundleStore
     private let publisher: JobPublisher
     /// The sends that wait, of each app of which a group is being written.
@@ -19,8 +23,8 @@ final class SendGroups: Sendable {
 
     /// How a send goes on.
     private enum Turn {
-        /// It writes a group: itself and these.
-        case write([Waiting])
+        /// It writes a group: itself, and those that wait, after gathering more of them or at once.
+        case write(afterGathering: Bool)
         /// Another send's request has written it.
         case written(Result<GroupAcceptance.Answer, any Error>)
     }
@@ -44,12 +48,15 @@ final class SendGroups: Sendable {
                 }
                 return isFree
             }
-            if isFree { continuation.resume(returning: .write([])) }
+            if isFree { continuation.resume(returning: .write(afterGathering: false)) }
         }
         switch turn {
         case .written(let answer): return try answer.get()
-        case .write(let others):
-            defer { self.passOn(job.app) }
+        case .write(let isGathering):
+            // Cancelled = at once.
+            if isGathering { try? await Task.sleep(for: Self.gathering) }
+            let others = self.take(job.app)
+            defer { self.passOn(job.app, wereMany: others.count >= Self.many) }
             let answers = await self.write([job] + others.map(\.job))
             for (other, answer) in zip(others, answers.dropFirst()) {
                 other.continuation.resume(returning: .written(answer))
@@ -58,17 +65,26 @@ final class SendGroups: Sendable {
         }
     }
 
-    /// Has the next group written, if one waits.
-    private func passOn(_ app: AppID) {
-        let group = self.lines.withLockedValue { lines -> [Waiting] in
-            guard let line = lines[app], !line.isEmpty else {
-                lines[app] = nil
-                return []
-            }
-            lines[app] = Array(line.dropFirst(SendBundle.maximumJobs))
-            return Array(line.prefix(SendBundle.maximumJobs))
+    /// The sends that are written together with a group's first.
+    private func take(_ app: AppID) -> [Waiting] {
+        self.lines.withLockedValue { lines in
+            guard let line = lines[app], !line.isEmpty else { return [] }
+            lines[app] = Array(line.dropFirst(SendBundle.maximumJobs - 1))
+            return Array(line.prefix(SendBundle.maximumJobs - 1))
         }
-        group.first?.continuation.resume(returning: .write(Array(group.dropFirst())))
+    }
+
+    /// Has the next group written, if somebody waits; where many come at a time, it waits for more of them.
+    private func passOn(_ app: AppID, wereMany: Bool) {
+        let next = self.lines.withLockedValue { lines -> Waiting? in
+            guard let line = lines[app], let first = line.first else {
+                lines[app] = nil
+                return nil
+            }
+            lines[app] = Array(line.dropFirst())
+            return first
+        }
+        next?.continuation.resume(returning: .write(afterGathering: wereMany))
     }
 
     private func write(_ jobs: [NewJob]) async -> [Result<GroupAcceptance.Answer, any Error>] {
