@@ -80,23 +80,9 @@ extension PlantTests {
                 let bundle = try #require(accepted.bundles.first as SendBundle?)
                 _ = try await plant.store.claim(bundle.id, lease: .seconds(60))
                 let stale = try #require(try await plant.store.claim(bundle.id, lease: .seconds(60)))
-                let worker = SendWorker(
-                    hub: plant.hub,
-                    store: plant.store,
-                    apps: plant.apps,
-                    broker: plant.broker,
-                    logger: plant.logger
-                )
-                let running = Task { try await worker.run() }
-                for case .accepted(let accepted) in accepted.answers {
-                    let job = try await plant.wait(for: accepted.id)
-                    #expect(job.tallies[.apns]?.accepted == 1)
-                    expectSound(job)
-                }
+                try await plant.deliverWithSendWorker(accepted.jobs)
                 let result = try await planner.advance(stale, spec: plant.simulator.appSpec, budget: .seconds(1))
                 #expect(result == .lost)
-                running.cancel()
-                _ = await running.result
                 #expect(plant.simulator.received().count == 50)
             }
         }
@@ -113,21 +99,7 @@ extension PlantTests {
                 let spec = try plant.simulator.appSpec
                 #expect(try await plant.hub.advance(look, spec: spec, budget: .seconds(5)) == .done)
                 try await plant.publish([bundle, bundle])
-                let worker = SendWorker(
-                    hub: plant.hub,
-                    store: plant.store,
-                    apps: plant.apps,
-                    broker: plant.broker,
-                    logger: plant.logger
-                )
-                let running = Task { try await worker.run() }
-                for case .accepted(let accepted) in accepted.answers {
-                    let job = try await plant.wait(for: accepted.id)
-                    #expect(job.tallies[.apns]?.accepted == 1)
-                    expectSound(job)
-                }
-                running.cancel()
-                _ = await running.result
+                try await plant.deliverWithSendWorker(accepted.jobs)
                 #expect(plant.simulator.received().count == 20)
             }
         }
@@ -139,21 +111,7 @@ extension PlantTests {
                 let ids = try await plant.acceptSmall((0..<20).map { "user\($0)" })
                 let queue = QueueName.jobs(.send, .normal)
                 _ = try await plant.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
-                let worker = SendWorker(
-                    hub: plant.hub,
-                    store: plant.store,
-                    apps: plant.apps,
-                    broker: plant.broker,
-                    logger: plant.logger
-                )
-                let running = Task { try await worker.run() }
-                for id in ids {
-                    let job = try await plant.wait(for: id)
-                    #expect(job.tallies[.apns]?.accepted == 1)
-                    expectSound(job)
-                }
-                running.cancel()
-                _ = await running.result
+                try await plant.deliverWithSendWorker(ids)
                 #expect(plant.simulator.received().count == 20)
             }
         }
@@ -200,8 +158,8 @@ extension PlantTests {
                 )
                 let bundle = try #require(accepted.bundles.first as SendBundle?)
                 try await plant.planUnpublished(bundle)
-                for case .accepted(let job) in accepted.answers {
-                    #expect(try await plant.wait(for: job.id).tallies[.apns]?.accepted == 1)
+                for id in accepted.jobs {
+                    #expect(try await plant.wait(for: id).tallies[.apns]?.accepted == 1)
                 }
                 #expect(plant.simulator.received().count == 30)
             }
@@ -341,7 +299,7 @@ extension Plant {
             let group = rest.prefix(SendBundle.maximumJobs)
             rest = rest.dropFirst(group.count)
             let accepted = try await self.store.accept(together: group.map { try self.smallSend(to: $0, app: app) })
-            for case .accepted(let job) in accepted.answers { ids.append(job.id) }
+            ids += accepted.jobs
             if isPublished { try await self.publish(accepted.bundles) }
         }
         return ids
@@ -365,10 +323,36 @@ extension Plant {
         }
     }
 
+    /// Runs a send worker until each of these jobs has reached its one device.
+    fileprivate func deliverWithSendWorker(_ jobs: [JobID]) async throws {
+        let worker = SendWorker(
+            hub: self.hub,
+            store: self.store,
+            apps: self.apps,
+            broker: self.broker,
+            logger: self.logger
+        )
+        let running = Task { try await worker.run() }
+        for id in jobs {
+            let job = try await self.wait(for: id)
+            #expect(job.tallies[.apns]?.accepted == 1)
+            expectSound(job)
+        }
+        running.cancel()
+        _ = await running.result
+    }
+
     fileprivate func publish(_ bundles: [SendBundle]) async throws {
         let messages = bundles.map { OutgoingMessage(bundle: $0.id, app: $0.app, priority: $0.priority) }
         let results = await self.broker.publish(messages, deadline: .seconds(1))
         #expect(results.allSatisfy { $0.isPublished })
         try await self.store.markPublished(bundles: bundles, lease: .seconds(60))
+    }
+}
+
+extension GroupAcceptance {
+    /// The jobs that are new.
+    fileprivate var jobs: [JobID] {
+        self.answers.compactMap { if case .accepted(let job) = $0 { job.id } else { nil } }
     }
 }
