@@ -191,7 +191,11 @@ struct Observation {
     /// The longest wait that the service asked for.
     var asked: Duration?
 
-    init(_ results: some Sequence<DeviceResult>) {
+    /// - Parameters:
+    ///   - results: What came of a send.
+    ///   - pns: The service. A channel of WNS names its own host, which the device chose: that nothing comes from there says nothing
+    ///     about the service, or one made-up channel could keep an app's messages from all others.
+    init(_ results: some Sequence<DeviceResult>, of pns: PNS = .apns) {
         for result in results {
             switch result {
             case .accepted, .rejected, .retry(_, .device, _, _, _): self.answered += 1
@@ -199,6 +203,8 @@ struct Observation {
                 self.answered += 1
                 self.dead += 1
                 self.deadReason = reason
+            case .retry(_, .sender, _, _, nil) where pns == .wns: break
+            case .unanswered where pns == .wns: break
             case .retry(let after, .sender, _, let reason, let status):
                 self.failed += 1
                 self.fault = status.map { "\($0) \(reason)" } ?? reason

@@ -47,7 +47,7 @@ final class Breakers: Sendable {
     /// - Returns: Whether the tokens that these results call bad are not to be believed.
     func record(_ results: some Sequence<DeviceResult>, as passage: Breaker.Passage, _ app: AppID, _ pns: PNS) -> Bool {
         let key = Key(app: app, pns: pns)
-        let observation = Observation(results)
+        let observation = Observation(results, of: pns)
         let (transition, isFlood, count) = self.breakers.withLockedValue { breakers in
             // Names come from messages: those of which nothing is known are forgotten before they fill the memory.
             if breakers[key] == nil, breakers.count >= 10_000 { breakers = breakers.filter { $0.value.isOpen } }

@@ -74,6 +74,22 @@ struct BreakerTests {
         }
     }
 
+    /// A channel's host is the device's choice: one that does not exist is no fault of the service.
+    @Test func hostsThatDoNotAnswerSayNothingAboutWNS() {
+        let unknown = DeviceResult.retry(after: nil, scope: .sender, counts: true, reason: "no such host", status: nil)
+        for result in [unknown, .unanswered(reason: "no answer in time")] {
+            let results = Array(repeating: result, count: 1000)
+            var wns = self.breaker()
+            #expect(wns.record(Observation(results, of: .wns), as: .free, now: self.start) == nil)
+            var fcm = self.breaker()
+            #expect(fcm.record(Observation(results, of: .fcm), as: .free, now: self.start) != nil)
+        }
+        let failing = DeviceResult.retry(after: nil, scope: .sender, counts: true, reason: "x", status: 503)
+        var wns = self.breaker()
+        let observation = Observation(Array(repeating: failing, count: 1000), of: .wns)
+        #expect(wns.record(observation, as: .free, now: self.start) != nil)
+    }
+
     @Test func oneProbeAtATimeClosesIt() {
         var breaker = self.opened()
         let later = self.start.advanced(by: .seconds(5))
