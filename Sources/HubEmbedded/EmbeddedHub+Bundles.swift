@@ -98,8 +98,8 @@ extension BundleClaim {
     ///
     /// A rate limit is not: its sends go the ordinary way, and those to other services are not held up by them.
     fileprivate mutating func mustWait(for rooms: [PNS: FeedRoom]) -> Bool {
-        self.blocked = Set(rooms.filter { $0.value.isFull && !self.stuck.contains($0.key) }.keys)
-        return !self.blocked.isEmpty
+        self.blocked = Set(rooms.filter(\.value.isFull).keys)
+        return !self.blocked.isSubset(of: self.stuck)
     }
 }
 
