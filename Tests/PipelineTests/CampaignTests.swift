@@ -114,11 +114,7 @@ extension PlantTests {
                 try await plant.register("ann", .apns, token(1))
                 try await plant.register("ben", .apns, token(2), app: other)
                 plant.simulator.inject(SimulatorFault(.silence, pns: .apns, token: token(1)))
-                var pace = DeliveryWorker.Configuration()
-                (pace.devices, pace.batches) = (4, 4)
-                pace.slowAfter = .milliseconds(500)
-                pace.rest = .seconds(2)
-                let (delivery, senders) = plant.deliveryWorker(pace, requestTimeout: .seconds(10))
+                let (delivery, senders) = plant.deliveryWorker(.narrow, requestTimeout: .seconds(10))
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await delivery.run() }
                     for _ in 0..<20 { _ = try await plant.send(to: "username:ann") }

@@ -321,3 +321,14 @@ func token(_ number: Int) -> String {
     let digits = String(number, radix: 16)
     return String(repeating: "0", count: 64 - digits.count) + digits
 }
+
+extension DeliveryWorker.Configuration {
+    /// A few places, and little patience with a service that keeps them.
+    static var narrow: Self {
+        var pace = Self()
+        (pace.devices, pace.batches) = (4, 4)
+        pace.slowAfter = .milliseconds(500)
+        pace.rest = .seconds(2)
+        return pace
+    }
+}

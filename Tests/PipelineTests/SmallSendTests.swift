@@ -214,11 +214,7 @@ extension PlantTests {
                 try await plant.register("user1", .apns, token(1))
                 try await plant.register("user2", .apns, token(2), app: other)
                 plant.simulator.inject(SimulatorFault(.silence, pns: .apns, token: token(1)))
-                var pace = DeliveryWorker.Configuration()
-                (pace.devices, pace.batches) = (4, 4)
-                pace.slowAfter = .milliseconds(500)
-                pace.rest = .seconds(2)
-                let (delivery, senders) = plant.deliveryWorker(pace, requestTimeout: .seconds(10))
+                let (delivery, senders) = plant.deliveryWorker(.narrow, requestTimeout: .seconds(10))
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await delivery.run() }
                     // More parcels than the worker takes from the queue at a time.
