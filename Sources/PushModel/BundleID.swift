@@ -12,12 +12,8 @@ package struct BundleID: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads ``description``.
     package init?(_ text: String) {
-        guard text.hasPrefix(Self.prefix), let number = Int64(text.dropFirst(Self.prefix.count)), number > 0 else {
-            return nil
-        }
+        guard let number = outboxNumber(in: text, behind: Self.prefix) else { return nil }
         self.init(number: number)
-        // One text a number: no `+1`, no `007`.
-        guard self.description == text else { return nil }
     }
 }
 
@@ -35,10 +31,15 @@ package struct ParcelID: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads ``description``.
     package init?(_ text: String) {
-        guard text.hasPrefix(Self.prefix), let number = Int64(text.dropFirst(Self.prefix.count)), number > 0 else {
-            return nil
-        }
+        guard let number = outboxNumber(in: text, behind: Self.prefix) else { return nil }
         self.init(number: number)
-        guard self.description == text else { return nil }
     }
+}
+
+/// The store's number that a message's name ends with; one text a number: no `+1`, no `007`.
+private func outboxNumber(in text: String, behind prefix: String) -> Int64? {
+    guard text.hasPrefix(prefix), let number = Int64(text.dropFirst(prefix.count)), number > 0,
+        text == "\(prefix)\(number)"
+    else { return nil }
+    return number
 }
