@@ -8,15 +8,18 @@ import NIOCore
 /// | --- | --- |
 /// | `GET /healthz` | 200 once it serves |
 /// | `POST /faults` | adds the fault of the JSON body, or each of an array; 201 with their ids |
-/// | `GET /faults` | the faults that are left |
+/// | `GET /faults` | the faults with their hits, also those used up |
 /// | `DELETE /faults` | forgets them |
+/// | `DELETE /faults/ID` | ends one, whose hits stay known |
 /// | `POST /reset` | forgets faults, received pushes and counts |
 /// | `GET /received?token=&pns=&since=&limit=` | a JSON array of what came in, oldest first |
+/// | `GET /deliveries?since=&limit=` | the accepted pushes, a line of JSON each: `index`, `pns`, `token`, `id`, `marker` |
 /// | `GET /counts` | numbers of all that came in |
 /// | `POST /access-tokens/revoke` | all access tokens given out turn useless |
 ///
 /// `token` is a device token or channel URI, whole or its end; `since` is an index (of the first wanted) or an ISO 8601
-/// time; `limit` is 50,000 unless said.
+/// time; `limit` is 50,000 unless said. Deliveries have indices of their own; `id` is the same in copies of a push, and where
+/// some of the wanted ones were forgotten, the first line is `{"dropped":N}`.
 struct ControlResponder: Responder {
     var core: SimulatorCore
 
@@ -34,7 +37,7 @@ struct ControlResponder: Responder {
             return self.addFaults(request)
         case ("GET", "/faults"):
             let faults = self.core.state.withLockedValue { $0.faults }
-            return Self.encoded(200, faults.map { FaultCoding(id: $0.id, fault: $0.fault) })
+            return Self.encoded(200, faults.map(FaultCoding.init))
         case ("DELETE", "/faults"):
             self.core.state.withLockedValue { $0.clearFaults() }
             return Answer(status: 204)
@@ -46,9 +49,16 @@ struct ControlResponder: Responder {
             return Answer(status: 204)
         case ("GET", "/received"):
             return self.received(request)
+        case ("GET", "/deliveries"):
+            return self.deliveries(request)
         case ("GET", "/counts"):
             return Self.encoded(200, self.core.state.withLockedValue { $0.journal.counts })
-        case (_, "/healthz"), (_, "/faults"), (_, "/reset"), (_, "/received"), (_, "/counts"),
+        case ("DELETE", let path) where path.hasPrefix("/faults/"):
+            guard let id = Int(path.dropFirst("/faults/".count)),
+                self.core.state.withLockedValue({ $0.endFault(id) })
+            else { return Self.error(404, "no such fault") }
+            return Answer(status: 204)
+        case (_, "/healthz"), (_, "/faults"), (_, "/reset"), (_, "/received"), (_, "/deliveries"), (_, "/counts"),
             (_, "/access-tokens/revoke"):
             return Self.error(405, "the method does not fit the path")
         default:
@@ -126,6 +136,34 @@ struct ControlResponder: Responder {
                 """
         }
         return .json(200, "[" + parts.joined(separator: ",\n") + "]\n")
+    }
+
+    private func deliveries(_ request: InboundRequest) -> Answer {
+        var (since, limit) = (0, Self.usualLimit)
+        for (name, value) in request.query {
+            guard let number = Int(value), number >= 0 else { return Self.error(400, "\(name): a number") }
+            switch name {
+            case "since": since = number
+            case "limit": limit = number
+            default: return Self.error(400, "\(name): unknown; there are since and limit")
+            }
+        }
+        // Unpacked outside the lock: pushes must not wait for it.
+        let accepted = self.core.state.withLockedValue { $0.journal.accepted }
+        let dropped = accepted.first - since
+        var lines = dropped > 0 ? "{\"dropped\":\(dropped)}\n" : ""
+        for push in accepted.pushes(since: since, limit: limit) {
+            lines += """
+                {"index":\(push.index),"pns":"\(push.pns.rawValue)","token":\(JSONText.string(push.token)),\
+                "id":\(JSONText.string(push.id)),"marker":\(JSONText.string(push.marker))}
+
+                """
+        }
+        return Answer(
+            status: 200,
+            fields: [.init(name: "content-type", value: "application/x-ndjson")],
+            body: lines
+        )
     }
 
     private static let timeStyle = Date.ISO8601FormatStyle(includingFractionalSeconds: true)

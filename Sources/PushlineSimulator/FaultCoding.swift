@@ -11,18 +11,21 @@
 /// - `tokenEndpoint`: `status` and `error`, such as 400 and `invalid_grant`
 ///
 /// and `latency` in milliseconds before it, with every action.
+///
+/// `GET /faults` adds `id`, `hits` (how many requests or connections it hit), and `left` (how many more it may hit; 0 = used
+/// up or ended; none = no end).
 struct FaultCoding: Codable {
-    var id: Int?
     var fault: SimulatorFault
+    private var state: InjectedFault?
 
-    init(id: Int, fault: SimulatorFault) {
-        self.id = id
-        self.fault = fault
+    init(_ injected: InjectedFault) {
+        self.fault = injected.fault
+        self.state = injected
     }
 
     private enum CodingKeys: String, CodingKey, CaseIterable {
-        case id, pns, token, share, count, latency, action, reason, status, timestamp, retryAfter, retryAfterForm
-        case graceful, maxConcurrentStreams, error
+        case pns, token, share, count, latency, action, reason, status, timestamp, retryAfter, retryAfterForm
+        case id, hits, left, graceful, maxConcurrentStreams, error
     }
 
     private struct AnyKey: CodingKey {
@@ -40,8 +43,10 @@ struct FaultCoding: Codable {
 
     init(from decoder: any Decoder) throws {
         let all = try decoder.container(keyedBy: AnyKey.self)
-        for key in all.allKeys where CodingKeys(stringValue: key.stringValue) == nil || key.stringValue == "id" {
-            throw Self.invalid(decoder, "unknown member \(key.stringValue)")
+        for key in all.allKeys {
+            guard let known = CodingKeys(stringValue: key.stringValue), ![.id, .hits, .left].contains(known) else {
+                throw Self.invalid(decoder, "unknown member \(key.stringValue)")
+            }
         }
         let members = try decoder.container(keyedBy: CodingKeys.self)
         let latency = try members.decodeIfPresent(Int.self, forKey: .latency) ?? 0
@@ -127,7 +132,9 @@ struct FaultCoding: Codable {
 
     func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
-        try members.encodeIfPresent(self.id, forKey: .id)
+        try members.encodeIfPresent(self.state?.id, forKey: .id)
+        try members.encodeIfPresent(self.state?.hits, forKey: .hits)
+        try members.encodeIfPresent(self.state?.left, forKey: .left)
         try members.encodeIfPresent(self.fault.pns, forKey: .pns)
         try members.encodeIfPresent(self.fault.token, forKey: .token)
         try members.encode(self.fault.share, forKey: .share)

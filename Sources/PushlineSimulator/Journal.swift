@@ -132,6 +132,7 @@ struct KeptPushes {
 struct Journal {
     private let keep: Int
     private(set) var kept = KeptPushes()
+    private(set) var accepted = AcceptedPushes()
     private var lastAuthorization: String?
     private var tokens: Set<Int> = []
     private var deliveries: Set<Int> = []
@@ -144,9 +145,11 @@ struct Journal {
     }
 
     mutating func clear() {
-        let next = self.counts.next
+        let (next, accepted) = (self.counts.next, self.accepted)
         self = Journal(keep: self.keep)
         self.counts.next = next
+        self.accepted = accepted
+        self.accepted.clear()
     }
 
     mutating func countAccessToken(of pns: SimulatedService) {
@@ -209,6 +212,7 @@ struct Journal {
         if let reason { of.reasons[reason, default: 0] += 1 }
         if status == 200, reason == nil {
             of.accepted += 1
+            self.accepted.append(pns, token: token, request: request)
             if self.deliveries.count < Self.maximumHashes {
                 var hasher = Hasher()
                 hasher.combine(pns)

@@ -38,7 +38,7 @@ package struct SimulatorFault: Sendable, Equatable {
     package var token: String?
     /// The part of matching requests that it hits, 0 to 1.
     package var share: Double
-    /// How many requests it hits before it is gone; nil = no end.
+    /// How many requests it hits before it is used up; nil = no end.
     package var count: Int?
     /// Milliseconds before the answer.
     package var latency: Int

@@ -1,28 +1,66 @@
-import Foundation
+import DequeModule
+
+/// A fault and what became of it.
+struct InjectedFault {
+    var id: Int
+    var fault: SimulatorFault
+    /// How many more it hits; nil = no end, 0 = used up or ended.
+    var left: Int?
+    var hits = 0
+}
 
 /// What came in and what is to go wrong; guarded by one lock, so each member is quick.
 struct SimulatorState {
-    private(set) var faults: [(id: Int, fault: SimulatorFault)] = []
+    /// Those that can still hit, oldest first.
+    private var live: [InjectedFault] = []
+    /// Those that cannot any more, the last of them.
+    private var spent: Deque<InjectedFault> = []
     private var nextFault = 1
     var journal: Journal
+
+    private static let maximumSpent = 1000
 
     init(keep: Int) {
         self.journal = Journal(keep: keep)
     }
 
+    /// All that were added and not forgotten, oldest first.
+    var faults: [InjectedFault] {
+        (self.spent + self.live).sorted { $0.id < $1.id }
+    }
+
     mutating func add(_ fault: SimulatorFault) -> Int {
         let id = self.nextFault
         self.nextFault += 1
-        self.faults.append((id, fault))
+        self.live.append(InjectedFault(id: id, fault: fault, left: fault.count))
         return id
     }
 
     mutating func clearFaults() {
-        self.faults = []
+        self.live = []
+        self.spent = []
+    }
+
+    /// Ends one fault, whose hits stay known.
+    ///
+    /// - Returns: Whether there is one with this id.
+    mutating func endFault(_ id: Int) -> Bool {
+        guard let place = self.live.firstIndex(where: { $0.id == id }) else {
+            return self.spent.contains { $0.id == id }
+        }
+        self.spend(place)
+        return true
+    }
+
+    private mutating func spend(_ place: Int) {
+        var fault = self.live.remove(at: place)
+        fault.left = 0
+        if self.spent.count == Self.maximumSpent { self.spent.removeFirst() }
+        self.spent.append(fault)
     }
 
     mutating func reset() {
-        self.faults = []
+        self.clearFaults()
         self.journal.clear()
     }
 
@@ -34,30 +72,33 @@ struct SimulatorState {
         token: String,
         ofTokenEndpoint: Bool = false
     ) -> [SimulatorFault] {
-        guard !self.faults.isEmpty else { return [] }
+        guard !self.live.isEmpty else { return [] }
         var taken: [SimulatorFault] = []
-        var index = 0
-        while index < self.faults.count {
-            let fault = self.faults[index].fault
+        var place = 0
+        while place < self.live.count {
+            let fault = self.live[place].fault
             guard fault.matches(pns, token: token, ofTokenEndpoint: ofTokenEndpoint),
                 fault.share >= 1 || Double.random(in: 0..<1) < fault.share
             else {
-                index += 1
+                place += 1
                 continue
             }
             taken.append(fault)
-            if let count = fault.count {
-                if count <= 1 {
-                    self.faults.remove(at: index)
-                    index -= 1
-                } else {
-                    self.faults[index].fault.count = count - 1
-                }
-            }
+            place += self.hit(place) ? 0 : 1
             if fault.decidesAnswer { break }
-            index += 1
         }
         return taken
+    }
+
+    /// Counts a hit.
+    ///
+    /// - Returns: Whether the fault is used up by it, and so gone from its place.
+    private mutating func hit(_ place: Int) -> Bool {
+        self.live[place].hits += 1
+        guard let left = self.live[place].left else { return false }
+        self.live[place].left = left - 1
+        if left <= 1 { self.spend(place) }
+        return left <= 1
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 import Testing
 
 @testable import PushlineSimulator
@@ -24,9 +25,30 @@ struct ControlTests {
             #expect(first.status == 503)
             #expect(first.headers["retry-after"] == "3")
             let left = try await client.send("GET", control + "/faults")
-            #expect(left.body.contains(#""reason":"Unregistered""#))
-            #expect(!left.body.contains("503"))
+            let faults = try #require(
+                JSONSerialization.jsonObject(with: Data(left.body.utf8)) as? [[String: Any]]
+            )
+            #expect(faults.map { $0["left"] as? Int } == [0, 1])
+            #expect(faults.map { $0["hits"] as? Int } == [1, 0])
+            #expect(faults[1]["reason"] as? String == "Unregistered")
             #expect(try await client.push(authorization: token).json["timestamp"] as? Int == 7)
+        }
+    }
+
+    @Test func oneFaultIsEndedAndItsHitsStay() async throws {
+        try await withClient { client in
+            let control = try client.simulator.urls.control
+            client.simulator.inject(SimulatorFault(.answer(status: 503), pns: .apns))
+            client.simulator.inject(SimulatorFault(.delay, pns: .fcm, latency: 1))
+            let token = try await client.providerToken()
+            for _ in 0..<2 { _ = try await client.push(authorization: token) }
+            #expect(try await client.send("DELETE", control + "/faults/1").status == 204)
+            #expect(try await client.send("DELETE", control + "/faults/3").status == 404)
+            #expect(try await client.push(authorization: token).status == 200)
+            let reply = try await client.send("GET", control + "/faults")
+            let faults = try #require(JSONSerialization.jsonObject(with: Data(reply.body.utf8)) as? [[String: Any]])
+            #expect(faults.map { $0["hits"] as? Int } == [2, 0])
+            #expect(faults.map { $0["left"] as? Int } == [0, nil])
         }
     }
 
@@ -58,6 +80,7 @@ struct ControlTests {
     @Test(
         arguments: [
             ("{", nil), (#"{"nonsense":1}"#, "nonsense"), (#"{"id":1,"action":"reset"}"#, "id"),
+            (#"{"hits":1,"action":"reset"}"#, "hits"),
             (#"{"action":"explode"}"#, "explode"), (#"{"reason":"Nope"}"#, "Nope"), ("{}", "reason"),
             (#"{"action":"settings"}"#, "maxConcurrentStreams"), (#"{"action":"reset","share":2}"#, "share"),
             (#"{"action":"reset","count":0}"#, "count"), (#"{"action":"reset","pns":"mpns"}"#, "pns"),
@@ -115,6 +138,59 @@ struct ControlTests {
                 #expect(reply.status == 400)
             }
         }
+    }
+
+    @Test func deliveriesTellEachAcceptedPush() async throws {
+        try await withClient { client in
+            let provider = try await client.providerToken()
+            let id = "0f8fad5b-d9cb-469f-a165-708677289501"
+            let titled = #"{"aps":{"alert":{"title":"one \"1\"","body":"x"}}}"#
+            _ = try await client.push(headers: ["apns-id": id], authorization: provider, body: titled)
+            client.simulator.inject(SimulatorFault(.answer(status: 503), pns: .apns, count: 1))
+            _ = try await client.push(authorization: provider)
+            let access = try await client.fcmToken()
+            for _ in 0..<2 { _ = try await client.message(FaultTests.message, authorization: access) }
+            let token = try #require(try await client.wnsToken().json["access_token"] as? String)
+            client.simulator.inject(SimulatorFault(.answer(reason: "dropped"), pns: .wns, count: 1))
+            let toast = #"<toast><visual><text id="1">hi</text></visual></toast>"#
+            for _ in 0..<2 { _ = try await client.toast(authorization: token, body: toast) }
+            let headers = ["apns-collapse-id": "c"]
+            _ = try await client.push(headers: headers, authorization: provider, body: #"{"aps":{}}"#)
+
+            let control = try client.simulator.urls.control
+            let reply = try await client.send("GET", control + "/deliveries?since=0&limit=9")
+            let lines = try reply.body.split(separator: "\n").map {
+                try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+            }
+            #expect(lines.map { $0["index"] as? Int } == [0, 1, 2, 3, 4])
+            #expect(lines.map { $0["pns"] as? String } == ["apns", "fcm", "fcm", "wns", "apns"])
+            #expect(lines.map { $0["marker"] as? String } == [#"one \"#, "hello", "hello", "hi", "c"])
+            #expect(lines[0]["id"] as? String == id)
+            #expect(lines[0]["token"] as? String == Client.deviceToken)
+            #expect((lines[1]["id"] as? String)?.count == 16)
+            #expect(lines[1]["id"] as? String == lines[2]["id"] as? String)
+            #expect(lines[1]["token"] as? String == "device-1")
+            let last = try await client.send("GET", control + "/deliveries?since=4").body
+            #expect(last.hasPrefix(#"{"index":4,"#))
+            #expect(try await client.send("GET", control + "/deliveries?since=5").body.isEmpty)
+            #expect(try await client.send("GET", control + "/deliveries?until=5").status == 400)
+            #expect(try await client.send("POST", control + "/reset").status == 204)
+            #expect(try await client.send("GET", control + "/deliveries").body == "{\"dropped\":5}\n")
+        }
+    }
+
+    @Test func theOldestDeliveriesAreForgottenAtTheLimit() {
+        var accepted = AcceptedPushes(maximumSize: 1)
+        let body = ByteBuffer(string: #"{"title":"\#(String(repeating: "t", count: 90))"}"#)
+        let request = InboundRequest(method: "POST", path: "", fields: [], body: body, bodySize: 0)
+        let total = 20_000
+        for number in 0..<total { accepted.append(.fcm, token: "device-\(number)", request: request) }
+        #expect(accepted.next == total)
+        #expect(accepted.first > 0)
+        let kept = accepted.pushes(since: 0, limit: .max)
+        #expect(kept.map(\.index) == Array(accepted.first..<total))
+        #expect(kept.allSatisfy { $0.token == "device-\($0.index)" && $0.marker.utf8.count == 64 })
+        #expect(accepted.pushes(since: total - 3, limit: 2).map(\.index) == [total - 3, total - 2])
     }
 
     @Test func countsTellDuplicates() async throws {
