@@ -95,8 +95,11 @@ let package = Package(
         .systemLibrary(name: "CMalloc"),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
+        // Crashes and jumping clocks for tests, in debug builds alone.
+        .target(name: "FaultInjection"),
+
         // Values and pure functions.
-        .target(name: "PushModel", dependencies: [crypto]),
+        .target(name: "PushModel", dependencies: ["FaultInjection", crypto]),
         .target(name: "Payloads", dependencies: ["PushModel"]),
 
         // The wire towards the push services.
@@ -132,26 +135,31 @@ let package = Package(
         .target(
             name: "StoreSQLite",
             dependencies: [
-                "Store", "PushModel", grdb, grdbSQLite, collections, lifecycle, logging, metrics, nioConcurrency,
+                "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, collections, lifecycle, logging, metrics,
+                nioConcurrency,
             ]
         ),
         .target(
             name: "HubEmbedded",
-            dependencies: ["Hub", "Store", "Broker", "Payloads", "PushModel", logging, metrics, nioConcurrency]
+            dependencies: [
+                "Hub", "Store", "Broker", "Payloads", "PushModel", "FaultInjection", logging, metrics, nioConcurrency,
+            ]
         ),
 
         // The work.
         .target(
             name: "Pipeline",
             dependencies: [
-                "Hub", "Store", "Broker", "PushModel", "PushServices", collections, lifecycle, logging, metrics,
+                "Hub", "Store", "Broker", "PushModel", "PushServices", "FaultInjection", collections, lifecycle,
+                logging, metrics,
                 nioConcurrency, tracing,
             ]
         ),
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "Store", "Broker", "Payloads", "PushModel", collections, crypto, cryptoExtras, httpTypes, hummingbird,
+                "Store", "Broker", "Payloads", "PushModel", "FaultInjection", collections, crypto, cryptoExtras,
+                httpTypes, hummingbird,
                 lifecycle, logging, metrics, nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioHTTPTypes, tracing,
             ],
             resources: [.embedInCode("openapi.yaml")]

@@ -1,4 +1,5 @@
 import Broker
+import FaultInjection
 package import Hub
 package import PushModel
 package import Store
@@ -15,6 +16,7 @@ extension EmbeddedHub {
             guard let glimpse = try await self.glimpse(of: &claim) else {
                 return .more(claim, after: self.configuration.windowPause)
             }
+            CrashPoint.bundleRead.reach()
             var planner = BundlePlanner(
                 hub: self,
                 claim: claim,
@@ -36,10 +38,12 @@ extension EmbeddedHub {
             case .noRoom: return .more(claim, after: self.configuration.windowPause)
             case .written(let parcels, let left, let isLast): (ids, lost, isDone) = (parcels, left, isLast)
             }
+            CrashPoint.bundleCommitted.reach()
             claim = claim.held
             let parcels = planner.parcels(without: lost)
             let written = zip(ids, parcels).compactMap { id, parcel in id.map { (id: $0, parcel: parcel) } }
             let isPublished = try await self.publish(written)
+            CrashPoint.bundlePublished.reach()
             if isDone { return .done }
             if !isPublished { return .more(claim, after: self.configuration.brokerPause) }
         } while ContinuousClock.now < end

@@ -1,4 +1,5 @@
 package import Broker
+import FaultInjection
 package import Hub
 package import Logging
 package import PushModel
@@ -149,6 +150,7 @@ package struct EmbeddedHub: NotificationHub {
             limit: limit,
             memory: claim.memory
         )
+        CrashPoint.planRead.reach()
         let pages = AudiencePages(audience, lane: lane)
         lane.nextPage += pages.pages.count
         lane.after = audience.scannedThrough
@@ -167,6 +169,7 @@ package struct EmbeddedHub: NotificationHub {
         case .more, .planned: break
         }
 
+        CrashPoint.planCommitted.reach()
         var messages: [(message: OutgoingMessage, key: BatchKey)] = []
         for page in pages.pages {
             let key = BatchKey(job: job.id, pns: lane.pns, page: page.batch.page, attempt: 0)
@@ -236,6 +239,7 @@ package struct EmbeddedHub: NotificationHub {
     ) async throws -> Bool {
         guard !batches.isEmpty else { return true }
         let results = await self.broker.publish(batches.map(\.message), deadline: self.configuration.publishDeadline)
+        CrashPoint.planPublished.reach()
         let published = zip(batches, results).filter { $0.1.isPublished }.map(\.0.key)
         if published.count < batches.count {
             self.logger.debug(
@@ -250,6 +254,7 @@ package struct EmbeddedHub: NotificationHub {
                 isRepeat: isRepeat
             )
         }
+        CrashPoint.planMarked.reach()
         return published.count == batches.count
     }
 

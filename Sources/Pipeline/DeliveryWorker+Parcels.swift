@@ -1,4 +1,5 @@
 import Broker
+import FaultInjection
 import Logging
 import PushModel
 import PushServices
@@ -24,6 +25,7 @@ extension DeliveryWorker {
         do { parcel = try DeliverParcel(decoding: delivery.body) } catch {
             return try await self.bury(delivery, subscription, queue: queue, reason: error.description)
         }
+        CrashPoint.deliverTaken.reach()
         let keys = parcel.batches.map(\.key)
         let standing = try await patience.run { try await self.store.standing(of: keys, in: id) }
         // What is closed, or goes as a message of its own, is not begun.
@@ -56,9 +58,12 @@ extension DeliveryWorker {
     private func work(on batches: [DeliverBatch], patience: StorePatience, logger: Logger) async throws {
         guard let first = batches.first else { return }
         let spec = try await patience.run { try await self.apps.spec(of: first.app) }
+        CrashPoint.deliverBegun.reach()
         let outcomes = await self.deliver(batches, of: first, spec: spec ?? AppSpec(), logger: logger)
+        CrashPoint.deliverSent.reach()
         do {
             let areFirst = try await patience.run { try await self.store.record(together: outcomes) }
+            CrashPoint.deliverRecorded.reach()
             for (outcome, isFirst) in zip(outcomes, areFirst) where isFirst { self.count(outcome) }
         } catch let error as StoreError {
             logger.warning("Outcomes cannot be recorded together", metadata: ["error": "\(error)"])

@@ -1,4 +1,5 @@
 package import Broker
+import FaultInjection
 package import Logging
 import Metrics
 import PushModel
@@ -210,6 +211,7 @@ package struct DeliveryWorker: Service {
         do { batch = try DeliverBatch(decoding: delivery.body) } catch { return error.description }
         guard batch.key == key else { return "its body is of another batch than its message-id" }
 
+        CrashPoint.deliverTaken.reach()
         do {
             let standing = try await patience.run { try await self.store.standing(of: [key]) }
             switch standing[key] ?? .closed {
@@ -222,8 +224,11 @@ package struct DeliveryWorker: Service {
                 if starts > PoisonLimit.starts { return "begun \(starts) times without an end" }
             }
             let spec = try await patience.run { try await self.apps.spec(of: batch.app) }
+            CrashPoint.deliverBegun.reach()
             let outcome = await self.deliver(batch, spec: spec ?? AppSpec(), logger: logger)
+            CrashPoint.deliverSent.reach()
             let isFirst = try await patience.run { try await self.store.record(outcome) }
+            CrashPoint.deliverRecorded.reach()
             if isFirst { self.count(outcome) }
             return nil
         } catch let error as StoreError {

@@ -33,12 +33,11 @@ struct OutcomeTally {
     ///
     /// - Returns: The indexes of the others.
     mutating func settleUntried(stop: StopCause?) -> [Int] {
-        let cause = stop ?? (self.batch.expires <= self.began ? .expired : nil)
         var toTry: [Int] = []
         toTry.reserveCapacity(self.batch.devices.count)
         for index in self.batch.devices.rows.indices {
-            if let cause {
-                self.stopped(cause)
+            if let stop {
+                self.stopped(stop)
             } else if self.batch.devices.handles[index].isEmpty {
                 self.failed(
                     index,

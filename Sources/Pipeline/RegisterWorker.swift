@@ -1,4 +1,5 @@
 package import Broker
+import FaultInjection
 package import Hub
 package import Logging
 import Metrics
@@ -69,11 +70,14 @@ package struct RegisterWorker: Service {
                 return try await self.bury(delivery, subscription, reason: "begun \(starts) times without an end")
             }
         }
+        CrashPoint.registerTaken.reach()
         if let job = try await patience.run({ try await self.store.registerJob(id) }),
             case .register(let request) = job.work,
             let result = try await self.result(of: request, job: job, logger: logger)
         {
+            CrashPoint.registerApplied.reach()
             let waiter = try await patience.run { try await self.store.finishRegister(id, result: result) }
+            CrashPoint.registerFinished.reach()
             await EventSender(broker: self.broker).notify(waiter, of: id)
             Counter(label: "pushline.register.jobs", dimensions: [("outcome", result.label)]).increment()
         }
@@ -82,7 +86,6 @@ package struct RegisterWorker: Service {
 
     /// What the hub made of it; nil when the job is to be tried again later.
     private func result(of request: RegisterRequest, job: Job, logger: Logger) async throws -> RegisterResult? {
-        guard job.expires > .now else { return .refused("the job expired before the hub could take it") }
         guard let spec = try await self.apps.spec(of: job.app) else { return .refused("the app is not declared") }
         do {
             return try await self.hub.register(request, for: job, spec: spec)

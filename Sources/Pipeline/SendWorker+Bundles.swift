@@ -1,4 +1,5 @@
 import Broker
+import FaultInjection
 import Hub
 import Logging
 import PushModel
@@ -31,8 +32,10 @@ extension SendWorker {
             }
         }
         if claim == nil { claim = try await patience.run { try await self.store.claim(bundle, lease: Self.lease) } }
+        CrashPoint.sendClaimed.reach()
         // From here on the claim's lease brings the bundle back if this process dies (rule 1).
         await subscription.acknowledge([delivery])
+        CrashPoint.sendAcknowledged.reach()
         guard let claim else { return }
         if claim.claims > PoisonLimit.starts {
             // One of its jobs may kill its planners. Each for itself, it is found out (rule 5).

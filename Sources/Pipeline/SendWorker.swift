@@ -1,4 +1,5 @@
 package import Broker
+import FaultInjection
 package import Hub
 package import Logging
 import NIOConcurrencyHelpers
@@ -129,9 +130,12 @@ package struct SendWorker: Service {
                 return await subscription.acknowledge([delivery])
             }
         }
+        CrashPoint.sendTaken.reach()
         let claim = try await patience.run { try await self.store.claim(id, lease: Self.lease) }
+        CrashPoint.sendClaimed.reach()
         // From here on the claim's lease brings the job back if this process dies (rule 1).
         await subscription.acknowledge([delivery])
+        CrashPoint.sendAcknowledged.reach()
         guard let claim else { return }
         if claim.claims > Self.claimLimit {
             let reason = "its planning was begun \(claim.claims) times without an end"

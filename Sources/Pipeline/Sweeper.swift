@@ -1,4 +1,5 @@
 package import Broker
+import FaultInjection
 package import Hub
 package import Logging
 import Metrics
@@ -139,7 +140,9 @@ package struct Sweeper: Service {
                 traceparent: job.traceparent
             )
         }
+        CrashPoint.sweepRead.reach()
         let results = await self.broker.publish(messages, deadline: .seconds(10))
+        CrashPoint.sweepPublished.reach()
         let published = zip(jobs, results).filter { $0.1.isPublished }.map(\.0)
         if !published.isEmpty {
             try await self.store.markPublished(due: published, lease: self.configuration.jobLease)
@@ -156,7 +159,9 @@ package struct Sweeper: Service {
         )
         guard !bundles.isEmpty else { return false }
         let messages = bundles.map { OutgoingMessage(bundle: $0.id, app: $0.app, priority: $0.priority) }
+        CrashPoint.sweepRead.reach()
         let results = await self.broker.publish(messages, deadline: .seconds(10))
+        CrashPoint.sweepPublished.reach()
         let published = zip(bundles, results).filter { $0.1.isPublished }.map(\.0)
         try await self.store.markPublished(bundles: published, lease: self.configuration.jobLease)
         Counter(label: "pushline.sweeper.published", dimensions: [("what", "bundle")]).increment(by: published.count)
@@ -170,6 +175,7 @@ package struct Sweeper: Service {
         guard !batches.isEmpty else { return false }
         var specs: [AppID: AppSpec] = [:]
         for app in Set(batches.map(\.app)) { specs[app] = try await self.apps.spec(of: app) }
+        CrashPoint.sweepRead.reach()
         try await self.hub.resume(batches, specs: specs)
         Counter(label: "pushline.sweeper.published", dimensions: [("what", "batch")]).increment(by: batches.count)
         return batches.count == limit
@@ -177,7 +183,11 @@ package struct Sweeper: Service {
 
     /// Ends what is over, in small bites.
     package func keepHouse() async throws {
+        // Here too: without a broker nothing is swept, and a job that never starts would never end.
+        let configuration = self.configuration
+        _ = try await self.store.startScheduled(limit: configuration.limit, overdue: configuration.overdue)
         _ = try await self.store.expireJobs(limit: self.configuration.limit, lease: self.configuration.jobLease)
+        CrashPoint.sweepHousekeeping.reach()
         _ = try await self.store.prune(limit: self.configuration.limit)
         _ = try await self.store.expireRegistrations(limit: self.configuration.limit)
     }

@@ -1,4 +1,5 @@
 package import Broker
+import FaultInjection
 package import Logging
 import PushModel
 import ServiceLifecycle
@@ -25,6 +26,7 @@ struct Undertaker: Sendable {
         while await self.broker.publish([message], deadline: .seconds(10)) != [.published] {
             try await Task.sleep(for: .seconds(1))
         }
+        CrashPoint.deadPublished.reach()
     }
 }
 
@@ -69,6 +71,7 @@ package struct DeadLetterKeeper: Service {
             body: delivery.body
         )
         try await StorePatience(logger: self.logger).run { try await self.store.bury(message) }
+        CrashPoint.deadBuried.reach()
         self.logger.error(
             "A message is dead",
             metadata: [

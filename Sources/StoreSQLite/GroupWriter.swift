@@ -1,5 +1,6 @@
 import DequeModule
 import Dispatch
+import FaultInjection
 import Foundation
 import GRDB
 import Logging
@@ -166,10 +167,12 @@ final class GroupWriter: Sendable {
                         }
                         try counts.write(to: database)
                         try self.noteTime(in: database)
+                        CrashPoint.storeCommitting.reach()
                         return .commit
                     }
                 }
             }
+            CrashPoint.storeCommitted.reach()
             self.commitCount.withLockedValue { $0 += 1 }
             self.commitTime.recordSeconds((ContinuousClock.now - start).inSeconds)
             self.commitSize.record(results.count)

@@ -1,3 +1,4 @@
+import FaultInjection
 import HTTPTypes
 import PushModel
 import Store
@@ -48,6 +49,7 @@ struct JobIntake: Sendable {
     private func accept(_ job: NewJob) async throws -> (job: Job, isRepeat: Bool) {
         switch try await self.store.accept(job) {
         case .accepted(let accepted):
+            CrashPoint.apiAccepted.reach()
             // A scheduled one is published when its time has come.
             if accepted.state == .queued { self.publisher.publish(accepted) }
             return (accepted, false)

@@ -1,5 +1,6 @@
 import Broker
 import DequeModule
+import FaultInjection
 import Logging
 import Metrics
 import NIOConcurrencyHelpers
@@ -146,6 +147,7 @@ final class JobPublisher: Service {
 
     private func bring(_ hints: [Hint]) async {
         let results = await self.broker.publish(hints.map(\.message), deadline: self.deadline)
+        CrashPoint.apiPublished.reach()
         var jobs: [JobID] = []
         var bundles: [SendBundle] = []
         for (hint, result) in zip(hints, results) where result.isPublished {

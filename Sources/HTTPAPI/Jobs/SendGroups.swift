@@ -1,3 +1,4 @@
+import FaultInjection
 import NIOConcurrencyHelpers
 import PushModel
 import Store
@@ -90,6 +91,7 @@ final class SendGroups: Sendable {
     private func write(_ jobs: [NewJob]) async -> [Result<GroupAcceptance.Answer, any Error>] {
         do {
             let accepted = try await self.store.accept(together: jobs)
+            CrashPoint.apiAccepted.reach()
             self.publisher.publish(accepted.bundles, and: accepted.singles)
             return accepted.answers.map { .success($0) }
         } catch let error as StoreError where error.code != .unavailable && jobs.count > 1 {

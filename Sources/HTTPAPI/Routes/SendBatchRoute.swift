@@ -1,3 +1,4 @@
+import FaultInjection
 import HTTPTypes
 import Hummingbird
 import NIOConcurrencyHelpers
@@ -246,6 +247,7 @@ private final class SendUpload: Sendable {
     private func accept(_ candidates: [Candidate]) async {
         do {
             let accepted = try await self.context.store.accept(together: candidates.map(\.job))
+            CrashPoint.apiAccepted.reach()
             self.context.intake.publisher.publish(accepted.bundles, and: accepted.singles)
             self.state.withLockedValue { state in
                 for (candidate, answer) in zip(candidates, accepted.answers) {
