@@ -1,3 +1,5 @@
+import FaultInjection
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -25,7 +27,8 @@ package struct Timestamp: Codable, Hashable, Sendable, Comparable {
 
     /// This moment.
     package static var now: Timestamp {
-        Timestamp(milliseconds: Int64((Date().timeIntervalSince1970 * 1000).rounded(.down)))
+        let clock = Int64((Date().timeIntervalSince1970 * 1000).rounded(.down))
+        return Timestamp(milliseconds: clock + WallClockJump.milliseconds)
     }
 
     /// Whole seconds since the Unix epoch, rounded down: what `apns-expiration` and JWTs carry.

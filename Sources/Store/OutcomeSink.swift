@@ -4,7 +4,8 @@ package import PushModel
 package protocol OutcomeSink: Sendable {
     /// How these batches stand; one that is closed, of a final job, or unknown is ``BatchStanding/closed``.
     ///
-    /// Asked before sending, and every 500 ms while sending (rule 13).
+    /// Asked before sending, and every 500 ms while sending (rule 13). Whose time is over is ``BatchStanding/stopping(_:)``, also
+    /// where nobody has stopped the job yet.
     func standing(of batches: [BatchKey]) async throws -> [BatchKey: BatchStanding]
 
     /// How these batches of a parcel stand; one that the parcel no longer holds is ``BatchStanding/closed`` for it: the parcel was

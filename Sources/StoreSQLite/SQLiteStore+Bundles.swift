@@ -256,8 +256,8 @@ private struct JobInserter {
         self.job = try RawStatement(
             """
             INSERT INTO job(id, app, user, key, kind, priority, platforms, state, work, due, expires, waiter, traceparent,
-                accepted, starts_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                accepted, starts_at, ends)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             in: context.database
         )
@@ -286,6 +286,7 @@ private struct JobInserter {
         try self.job.bind(job.traceparent, at: 13)
         try self.job.bind(self.context.wall.milliseconds, at: 14)
         try self.job.bind(job.startsAt?.milliseconds, at: 15)
+        try self.job.bind(isScheduled ? nil : self.context.end(of: job), at: 16)
         try self.job.run()
         let sequence = database.lastInsertedRowID
         try database.insertAudience(of: job.work, job: sequence)

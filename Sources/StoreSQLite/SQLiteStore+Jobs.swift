@@ -97,8 +97,8 @@ extension SQLiteStore: JobStore {
             ) { $0[0] as Int64 }
             for job in jobs {
                 try context.database.run(
-                    "UPDATE job SET state = 1, due = ? WHERE sequence = ? AND state = 0",
-                    [context.now - overdue.milliseconds, job]
+                    "UPDATE job SET state = 1, due = ?, ends = ? + expires WHERE sequence = ? AND state = 0",
+                    [context.now - overdue.milliseconds, context.now - context.wall.milliseconds, job]
                 )
             }
             return jobs.count
@@ -127,7 +127,11 @@ extension SQLiteStore: JobStore {
     package func registerJob(_ id: JobID) async throws -> Job? {
         let clock = self.clock
         return try await self.read { database in
-            guard let row = try database.jobRow(id), row.work.kind == .register, !row.state.isFinal else { return nil }
+            guard let row = try database.jobRow(id), row.work.kind == .register, !row.state.isFinal,
+                try !database.isOver(row.sequence, at: clock.now)
+            else {
+                return nil
+            }
             return try row.job(in: database, clock: clock)
         }
     }
@@ -141,8 +145,8 @@ extension SQLiteStore: JobStore {
         guard try await self.hasJobsToEnd(lease: lease) else { return 0 }
         return try await self.write { context in
             let expired = try context.database.all(
-                "SELECT sequence FROM job WHERE state < 3 AND expires <= ? ORDER BY expires LIMIT ?",
-                [context.wall.milliseconds, limit]
+                "SELECT sequence FROM job WHERE state < 3 AND ends <= ? ORDER BY ends LIMIT ?",
+                [context.now, limit]
             ) { $0[0] as Int64 }
             for job in expired { try context.stop(job, cause: .expired) }
             let overdue = try context.database.all(
@@ -156,10 +160,10 @@ extension SQLiteStore: JobStore {
 
     /// Looks before it writes: an idle store stays idle.
     private func hasJobsToEnd(lease: Duration) async throws -> Bool {
-        let wall = self.clock.wall.milliseconds
-        let stopped = self.clock.now - 2 * lease.milliseconds
+        let now = self.clock.now
+        let stopped = now - 2 * lease.milliseconds
         return try await self.read { database in
-            try database.exists("SELECT 1 FROM job WHERE state < 3 AND expires <= ? LIMIT 1", [wall])
+            try database.exists("SELECT 1 FROM job WHERE state < 3 AND ends <= ? LIMIT 1", [now])
                 || database.exists("SELECT 1 FROM job WHERE stopped <= ? LIMIT 1", [stopped])
         }
     }
@@ -193,20 +197,24 @@ extension WriteContext {
         try self.database.run(
             """
             INSERT INTO job(id, app, user, key, kind, priority, platforms, state, work, due, expires, waiter, traceparent,
-                accepted, starts_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                accepted, starts_at, ends)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 job.id.blob, app, job.user?.name, job.key, job.work.kind.number, job.priority.rank,
                 job.work.platformBits,
                 state.number, work, state == .scheduled ? nil : self.now, job.expires.milliseconds, job.waiter,
                 job.traceparent, self.wall.milliseconds, job.startsAt?.milliseconds,
+                state == .scheduled ? nil : self.end(of: job),
             ]
         )
         let accepted = job.job(sequence: self.database.lastInsertedRowID, accepted: self.wall, state: state)
         try self.database.insertAudience(of: job.work, job: accepted.sequence)
         return accepted
     }
+
+    /// When the job's time is over, by the store's clock.
+    func end(of job: NewJob) -> Int64 { self.now + self.wall.duration(to: job.expires).milliseconds }
 
     /// Ends a register job; a job that is refused is abandoned.
     ///
@@ -232,6 +240,13 @@ extension WriteContext {
             """,
             [state.number, reason, text, self.wall.milliseconds, id.blob, JobKind.register.number]
         ) { $0[0] as String? } ?? nil
+    }
+}
+
+extension Database {
+    /// Whether a job's time is over.
+    fileprivate func isOver(_ job: Int64, at now: Int64) throws -> Bool {
+        try self.exists("SELECT 1 FROM job WHERE sequence = ? AND ends <= ?", [job, now])
     }
 }
 

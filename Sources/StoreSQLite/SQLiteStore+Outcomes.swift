@@ -4,11 +4,13 @@ package import Store
 
 extension SQLiteStore: OutcomeSink {
     package func standing(of batches: [BatchKey]) async throws -> [BatchKey: BatchStanding] {
-        try await self.read { try $0.standing(of: batches) }
+        let now = self.clock.now
+        return try await self.read { try $0.standing(of: batches, at: now) }
     }
 
     package func standing(of batches: [BatchKey], in parcel: ParcelID) async throws -> [BatchKey: BatchStanding] {
-        try await self.read { try $0.standing(of: batches, in: parcel) }
+        let now = self.clock.now
+        return try await self.read { try $0.standing(of: batches, in: parcel, at: now) }
     }
 
     package func record(_ outcome: BatchOutcome) async throws -> Bool {
@@ -48,11 +50,12 @@ extension SQLiteStore: OutcomeSink {
 extension Database {
     fileprivate func standing(
         of batches: [BatchKey],
-        in parcel: ParcelID? = nil
+        in parcel: ParcelID? = nil,
+        at now: Int64
     ) throws -> [BatchKey: BatchStanding] {
         let statement = try RawStatement(
             """
-            SELECT job.state, batch.parcel FROM job JOIN batch ON batch.job = job.sequence
+            SELECT job.state, batch.parcel, job.ends FROM job JOIN batch ON batch.job = job.sequence
             WHERE job.id = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ? AND batch.open = 1
             """,
             in: self
@@ -71,7 +74,9 @@ extension Database {
             let state = try Job.State(number: Int(statement.integer(0)))
             // Rows count from 1: 0 is what NULL reads as.
             guard !state.isFinal, parcel == nil || parcel?.number == statement.integer(1) else { continue }
-            found[key] = state.stopCause.map(BatchStanding.stopping) ?? .open
+            // Whose time is over is not sent, though nobody has looked at the job yet.
+            let cause = state.stopCause ?? (statement.integer(2) <= now ? .expired : nil)
+            found[key] = cause.map(BatchStanding.stopping) ?? .open
         }
         return found
     }

@@ -87,13 +87,13 @@ extension SQLiteStore: RegistrationStore {
     }
 
     package func expireRegistrations(limit: Int) async throws -> Int {
-        let wall = self.clock.wall.milliseconds
+        let time = self.clock.cautious.milliseconds
         let sql = """
             SELECT row FROM registration WHERE state = 1 AND expires IS NOT NULL AND expires <= ? ORDER BY expires LIMIT ?
             """
-        guard try await self.read({ try $0.exists(sql, [wall, 1]) }) else { return 0 }
+        guard try await self.read({ try $0.exists(sql, [time, 1]) }) else { return 0 }
         return try await self.write { context in
-            let rows = try context.database.all(sql, [context.wall.milliseconds, limit]) { $0[0] as Int64 }
+            let rows = try context.database.all(sql, [context.clock.cautious.milliseconds, limit]) { $0[0] as Int64 }
             for row in rows { try context.end(row, as: .expired, reason: "not renewed in time", where: "1", []) }
             return rows.count
         }

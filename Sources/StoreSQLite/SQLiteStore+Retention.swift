@@ -12,7 +12,7 @@ extension SQLiteStore: RetentionStore {
         after cursor: Int64,
         limit: Int
     ) async throws -> RetentionBite {
-        let before = self.clock.wall.milliseconds - age.milliseconds
+        let before = self.clock.cautious.milliseconds - age.milliseconds
         // Each looks before it writes: an idle store stays idle.
         switch kind {
         case .devices: return try await self.removeDevices(before: before, after: cursor, limit: limit)
@@ -152,7 +152,7 @@ extension WriteContext {
             SELECT id FROM job WHERE sequence = ? AND finished <= ? AND state >= 10 AND NOT EXISTS (
                 SELECT 1 FROM idempotency WHERE idempotency.job = job.sequence AND idempotency.created > ?)
             """,
-            [job, before, self.wall.milliseconds - SQLiteStore.keyLife]
+            [job, before, self.clock.cautious.milliseconds - SQLiteStore.keyLife]
         ) { try JobID(blob: $0[0]) }
         guard let id else { return false }
         // Its own message has its id, those of its batches its id and a slash, after which comes 0.

@@ -2,7 +2,7 @@ import GRDB
 
 /// The tables, as migrations: named, in order, and never edited once they are released.
 ///
-/// Moments named `due`, `stopped` are milliseconds of the store's own clock (``StoreClock``), all others of the wall clock.
+/// Moments named `due`, `stopped`, `ends` are milliseconds of the store's own clock (``StoreClock``), all others of the wall clock.
 enum Schema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -17,6 +17,7 @@ enum Schema {
         migrator.registerMigration("9 audiences of many tags") { try $0.execute(sql: self.manyTags) }
         migrator.registerMigration("10 retention") { try $0.execute(sql: self.retention) }
         migrator.registerMigration("11 bundles by app") { try $0.execute(sql: self.bundlesByApp) }
+        migrator.registerMigration("12 ends") { try $0.execute(sql: self.ends) }
         return migrator
     }
 
@@ -365,5 +366,13 @@ enum Schema {
         CREATE INDEX rich_created ON rich(created);
         CREATE INDEX rich_content ON rich(app, content) WHERE content IS NOT NULL;
         CREATE INDEX dead_message ON dead(message);
+        """
+
+    private static let ends = """
+        -- When the job's time is over, by the clock that does not jump; null before its start. `expires` is what its sender was told.
+        ALTER TABLE job ADD COLUMN ends INTEGER;
+        UPDATE job SET ends = expires WHERE state <> 0;
+        DROP INDEX job_expires;
+        CREATE INDEX job_ends ON job(ends) WHERE state < 3;
         """
 }

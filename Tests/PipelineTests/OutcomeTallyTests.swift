@@ -10,7 +10,6 @@ struct OutcomeTallyTests {
 
     private func batch(
         _ count: Int,
-        expires: Duration = .seconds(3600),
         keepUntil: Timestamp? = nil,
         attempt: Int = 0,
         tries: [UInt8] = [],
@@ -27,7 +26,7 @@ struct OutcomeTallyTests {
             app: .default,
             key: BatchKey(job: self.job, pns: .apns, page: 0, attempt: attempt),
             priority: .normal,
-            expires: .now.advanced(by: expires),
+            expires: .now.advanced(by: .seconds(3600)),
             keepUntil: keepUntil,
             collapse: nil,
             payload: NativePayload(kind: .alert, body: []),
@@ -103,12 +102,6 @@ struct OutcomeTallyTests {
         var untouched = self.tally(self.batch(5))
         #expect(untouched.settleUntried(stop: cause).isEmpty)
         #expect(untouched.outcome().total == 5)
-    }
-
-    @Test func anExpiredBatchIsNotSent() {
-        var tally = self.tally(self.batch(3, expires: .seconds(-1)))
-        #expect(tally.settleUntried(stop: nil).isEmpty)
-        #expect(tally.outcome().expired == 3)
     }
 
     @Test func aDeviceWhoseTurnHasNotComeWaitsOn() {
