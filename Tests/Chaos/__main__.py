@@ -1,0 +1,183 @@
+"""Breaks a running Pushline on purpose; deploy/chaos prepares what it needs. See docs/reliability.md."""
+
+import argparse
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+from broker import Broker
+from faults import Faults
+from installation import POINTS, Failure, Installation, known_points
+from load import Load
+from verdict import Verdict, summary
+from witness import Witness
+
+# How long nothing may be wrong before a job that is not final counts as stuck: two leases of a job (rule 13), and the time that
+# the slowest process may take to come back.
+PATIENCE = 240
+# Of debug builds, in megabytes; the load is small.
+MEMORY = 400
+# Open files that a process may have more than at the beginning: connections come and go.
+FILES = 80
+# What an orderly end may take: process.drain_time, and a little.
+DRAIN = 40
+# The most streams of a connection to the simulator: answers that a cut connection may cost.
+STREAMS = 1000
+# The most devices of an urgent batch, which is in work beyond the others.
+URGENT = 1000
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="chaos", description=__doc__)
+    parser.add_argument("--folder", required=True, help="where everything is written")
+    parser.add_argument("--bin", required=True, help="where our programs are, built for debugging")
+    parser.add_argument("--config", required=True, help="Config/pushline.yaml")
+    parser.add_argument("--root", required=True, help="the repository")
+    parser.add_argument("--broker", required=True, help="the folder of the broker's node")
+    parser.add_argument("--own-disk", action="store_true", help="the data folder is a file system of its own")
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--clients", type=int, default=3)
+    parser.add_argument("--accounts", type=int, default=4)
+    parser.add_argument("--pace", type=float, default=0.25, help="seconds between the requests of a client, on average")
+    parser.add_argument("--rest", type=float, default=3, help="seconds between the faults of a lane, on average")
+    parser.add_argument("--ttl", type=int, default=150, help="seconds that most sends live")
+    parser.add_argument("--devices", type=int, default=1000, help="delivery.devices")
+    parser.add_argument("--crash-share", type=float, default=0.6, help="the part of processes that is given a crash point")
+    return parser.parse_args()
+
+
+def say(text):
+    print(text, flush=True)
+
+
+class Run:
+    def __init__(self, options):
+        self.options = options
+        self.installation = Installation(options, say)
+        self.broker = Broker(options)
+
+    def go(self):
+        say(f"Seed {self.options.seed}: starting the API, two of each worker and the simulator ...")
+        self._check_points()
+        self.installation.start()
+        self.load = Load(self.installation, self.options, say)
+        self.witness = Witness(self.installation.control)
+        self.faults = Faults(self.installation, self.broker, self.load.devices, self.options, say)
+        say(f"{self.load.register_devices()} devices; breaking things for {self.options.minutes:g} minutes ...")
+        self.before = self.installation.resources()
+        self.load.start()
+        self.installation.is_crashing = True
+        self.faults.start()
+        self._watch()
+        self._heal()
+        return self._judge()
+
+    def _check_points(self):
+        known = known_points(pathlib.Path(self.options.root) / "Sources/FaultInjection/CrashPoint.swift")
+        ours = {point for points in POINTS.values() for point in points}
+        if known != ours:
+            raise Failure(f"crash points that only one side knows: {', '.join(sorted(known ^ ours))}")
+
+    def _watch(self):
+        begin = time.monotonic()
+        end = begin + self.options.minutes * 60
+        shown = begin
+        while time.monotonic() < end:
+            time.sleep(1)
+            if self.witness.error:
+                raise Failure(self.witness.error)
+            if time.monotonic() - shown >= 20:
+                shown = time.monotonic()
+                say(
+                    f"  {(shown - begin) / 60:4.1f} min: {len(self.load.sends)} sends, {self.witness.count} pushes accepted, "
+                    f"{sum(self.faults.made.values())} faults, {sum(self.installation.crashes.values())} crashes"
+                )
+
+    def _heal(self):
+        say("Healing, and waiting until no job is unfinished ...")
+        self.faults.stop()
+        self.installation.is_crashing = False
+        # A crash point that was not reached waits no longer.
+        for member in self.installation.members:
+            if member.point:
+                self.installation.restart(member, DRAIN)
+            self.installation.wait_until_ready(member, 120)
+        self.load.stop(60)
+        self.verdict = Verdict(self.installation, self.load, self.witness)
+        self.verdict.await_end(self.options.ttl + PATIENCE, say)
+        self.after = self.installation.resources()
+
+    def _judge(self):
+        check = self.installation.check_store()
+        self.witness.stop()
+        took = self.installation.stop(DRAIN + 5)
+        verdict = self.verdict.find()
+        faults = verdict.faults + self.load.violations + self.installation.unexpected + self.faults.troubles
+        if self.witness.error:
+            faults.append(self.witness.error)
+        if check:
+            faults.append(f"store check: {check}")
+        for name, seconds in took.items():
+            if seconds > DRAIN:
+                faults.append(f"{name} took {seconds:.0f} s to end")
+        for name, (files, memory) in self.after.items():
+            if memory > MEMORY:
+                faults.append(f"{name} holds {memory} MB")
+            if name in self.before and files > self.before[name][0] + FILES:
+                faults.append(f"{name} has {files} files open, and had {self.before[name][0]}")
+        self._report(took)
+        for fault in faults[:40]:
+            say(f"  FAULT: {fault}")
+        if len(faults) > 40:
+            say(f"  and {len(faults) - 40} more")
+        bound = self._bound()
+        say(
+            f"lost {verdict.lost}, counted twice {verdict.counted_twice}, "
+            f"duplicates {verdict.duplicates} of at most {bound}, stuck {verdict.stuck}"
+        )
+        return 1 if faults or verdict.lost or verdict.counted_twice or verdict.stuck or verdict.duplicates > bound else 0
+
+    def _bound(self):
+        """Rule 10: what a delivery worker had in work, for each crash, pause and lost connection; and for each connection to a push
+        service that was cut, what was under way on it."""
+        workers = len(self.installation.of("delivery-worker"))
+        ends = self.installation.crashes.get("delivery-worker", 0) + self.faults.pauses + self.faults.broker_losses * workers
+        return ends * 3 * (self.options.devices + URGENT) + self.faults.cuts * STREAMS
+
+    def _report(self, took):
+        installation, load, faults = self.installation, self.load, self.faults
+        accepted = sum(1 for send in load.sends.values() if send["id"])
+        say(f"Sends: {len(load.sends)}, of which {accepted} were accepted; answers: {summary(load.counts)}")
+        say(f"Devices counted as accepted: {self.verdict.accepted}; accepted by the push services: {self.witness.count}")
+        say(f"Faults made: {summary(faults.made)}")
+        say(f"Requests or messages that they hit: {summary(faults.bites)}")
+        say(f"Crashes: {summary(installation.crashes)}")
+        say(f"Crash points reached (point:hit): {summary(installation.points)}")
+        files = {name: f"{self.before.get(name, (0, 0))[0]} to {files}" for name, (files, _) in self.after.items()}
+        say(f"Open files, from the beginning to the end: {summary(files)}")
+        say(f"Megabytes at the end: {summary({name: memory for name, (_, memory) in self.after.items()})}")
+        say(f"Seconds that each took to end: {summary({name: round(seconds, 1) for name, seconds in took.items()})}")
+
+
+def main():
+    options = arguments()
+    # An end in order, also where it is asked for from outside.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    run = None
+    try:
+        run = Run(options)
+        return run.go()
+    except (Failure, subprocess.TimeoutExpired) as failure:
+        print(f"chaos: {failure}", file=sys.stderr)
+        return 1
+    finally:
+        if run:
+            run.installation.stop(DRAIN)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""What is done to the broker: as a node, and as whoever may publish to it."""
+
+import os
+import random
+import subprocess
+
+import pika
+
+QUEUES = [
+    *[f"pushline.{kind}.{priority}" for kind in ("register", "send") for priority in ("high", "normal", "low")],
+    *[f"pushline.deliver.{pns}.{priority}" for pns in ("apns", "fcm", "wns") for priority in ("high", "normal", "low")],
+]
+
+
+class Broker:
+    def __init__(self, options):
+        self.folder = options.broker
+        self.root = options.root
+
+    # ---- The node ----
+
+    def shell(self, words, seconds=180):
+        """Runs words of deploy/lib/broker.sh; D is the node's folder."""
+        script = f'. "{self.root}/deploy/lib/broker.sh"; D="{self.folder}"; {words}'
+        result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=seconds)
+        return result.returncode == 0, (result.stdout + result.stderr).strip()
+
+    def ctl(self, *words):
+        return self.shell("broker_ctl \"$D\" " + " ".join(f"'{word}'" for word in words))
+
+    def kill(self):
+        return self.shell('broker_kill "$D"')
+
+    def stop(self):
+        return self.shell('broker_stop "$D"')
+
+    def start(self):
+        return self.shell('broker_start "$D"')
+
+    def memory_alarm(self, is_on):
+        return self.ctl("set_vm_memory_high_watermark", *(["absolute", "1MB"] if is_on else ["0.4"]))
+
+    def disk_alarm(self, is_on):
+        return self.ctl("set_disk_free_limit", "100TB" if is_on else "256MB")
+
+    def restart_leader(self, queue):
+        """Ends the Raft server of a queue; its supervisor starts it again."""
+        return self.ctl("eval", f'exit(whereis(list_to_atom("pushline_{queue}")), kill).')
+
+    # ---- Messages ----
+
+    def _channel(self):
+        connection = pika.BlockingConnection(pika.URLParameters(os.environ["BROKER_URL"] + "?socket_timeout=5"))
+        return connection, connection.channel()
+
+    def publish(self, messages):
+        """Publishes (queue, properties, body) of each."""
+        connection, channel = self._channel()
+        try:
+            channel.confirm_delivery()
+            for queue, properties, body in messages:
+                channel.basic_publish("", queue, body, pika.BasicProperties(**properties))
+        finally:
+            connection.close()
+
+    def shuffle(self, queue, randomness: random.Random, limit=64):
+        """Takes what waits in a queue and puts it back twice each, in another order; how many there were."""
+        connection, channel = self._channel()
+        try:
+            channel.confirm_delivery()
+            taken = []
+            while len(taken) < limit:
+                method, properties, body = channel.basic_get(queue)
+                if method is None:
+                    break
+                taken.append((method.delivery_tag, properties, body))
+            copies = [item for item in taken for _ in range(2)]
+            randomness.shuffle(copies)
+            for _, properties, body in copies:
+                channel.basic_publish("", queue, body, properties)
+            # Only now: whatever fails before leaves the originals.
+            for tag, _, _ in taken:
+                channel.basic_ack(tag)
+            return len(taken)
+        finally:
+            connection.close()
+
+
+def hostile(randomness: random.Random):
+    """A message that nobody of Pushline's wrote: its queue, its properties, its body."""
+    queue = randomness.choice(QUEUES)
+    kind = queue.split(".")[1]
+    job = "0192f0c1-2345-7abc-8def-%012x" % randomness.getrandbits(48)
+    message_id = randomness.choice(["", "garbage", job, f"{job}/apns/0/0", f"{job}/apns/4294967295/7", "bundle/99999999", "parcel/99999999"])
+    garbage = bytes(randomness.getrandbits(8) for _ in range(randomness.randrange(0, 300)))
+    future = b'{"version":99,"app":"default","job":"%s"}' % job.encode()
+    body = randomness.choice([b"", garbage, future, b"\xff" * 4000, b"\x63" + garbage])
+    properties = {
+        "type": randomness.choice([kind, "", "deliver", "parcel", "bundle", "unheard-of"]),
+        "message_id": message_id,
+        "delivery_mode": 2,
+        "headers": randomness.choice([{}, {"app": "default"}, {"app": "no such app"}, {"app": 7, "devices": "many"}]),
+    }
+    return queue, properties, body

@@ -1,0 +1,343 @@
+"""What goes wrong: three lanes of faults side by side, each in an order that the seed gives, until the time is over."""
+
+import collections
+import fcntl
+import json
+import pathlib
+import random
+import signal
+import sqlite3
+import subprocess
+import threading
+import time
+import urllib.request
+
+from broker import QUEUES, hostile
+
+
+class Faults:
+    def __init__(self, installation, broker, devices, options, say):
+        self.installation = installation
+        self.broker = broker
+        self.devices = devices
+        self.options = options
+        self.say = say
+        self.lock = threading.Lock()
+        self.is_running = False
+        self.threads = []
+        # name -> how often it was made, and how often it was seen to bite where that can be told.
+        self.made = collections.Counter()
+        self.bites = collections.Counter()
+        self.troubles = []
+        # Whatever costs a delivery worker the answers of what it had under way.
+        self.broker_losses = 0
+        self.pauses = 0
+        self.cuts = 0
+
+    # ---- The lanes ----
+
+    def start(self):
+        self.is_running = True
+        for name, deck in (("processes", self._processes()), ("services", self._services()), ("ground", self._ground())):
+            thread = threading.Thread(target=self._lane, args=(name, deck), daemon=True)
+            thread.start()
+            self.threads.append(thread)
+
+    def stop(self):
+        self.is_running = False
+        for thread in self.threads:
+            thread.join(240)
+            if thread.is_alive():
+                self.troubles.append("a fault does not end")
+
+    def _lane(self, name, deck):
+        chance = random.Random(f"{self.options.seed} {name}")
+        while self.is_running:
+            cards = list(deck)
+            chance.shuffle(cards)
+            for title, make in cards:
+                if not self.is_running:
+                    return
+                try:
+                    # Not tried = nothing to try it with here.
+                    if make(chance) is not False:
+                        self.made[title] += 1
+                except Exception as error:
+                    self.troubles.append(f"{title}: {error!r}")
+                self._rest(chance.uniform(0, 2 * self.options.rest))
+
+    def _rest(self, seconds):
+        end = time.monotonic() + seconds
+        while self.is_running and time.monotonic() < end:
+            time.sleep(0.1)
+
+    # ---- Processes ----
+
+    def _processes(self):
+        cards = []
+        for program in ("api", "register-worker", "send-worker", "delivery-worker"):
+            cards.append((f"kill -9 {program}", lambda chance, program=program: self._kill(chance, program)))
+            cards.append((f"rolling restart of {program}", lambda chance, program=program: self._roll(chance, program)))
+            cards.append((f"{program} stopped and continued", lambda chance, program=program: self._pause(chance, program)))
+        cards += [(f"kill -9 delivery-worker", lambda chance: self._kill(chance, "delivery-worker"))] * 2
+        cards.append(("kill -9 of everything", self._kill_all))
+        return cards
+
+    def _kill(self, chance, program):
+        self.installation.kill(chance.choice(self.installation.of(program)))
+
+    def _kill_all(self, chance):
+        for member in self.installation.members:
+            self.installation.kill(member)
+
+    def _roll(self, chance, program):
+        for member in self.installation.of(program):
+            self.installation.restart(member, 40)
+            self.installation.wait_until_ready(member, 120)
+
+    def _pause(self, chance, program):
+        member = chance.choice(self.installation.of(program))
+        self.installation.signal(member, signal.SIGSTOP)
+        if program == "delivery-worker":
+            self.pauses += 1
+        self._rest(chance.uniform(1, 12))
+        self.installation.signal(member, signal.SIGCONT)
+
+    # ---- Push services ----
+
+    def _services(self):
+        def at(pns, **fault):
+            return {"pns": pns, **fault}
+
+        cards = []
+        for pns in ("apns", "fcm", "wns"):
+            cards += [
+                (f"{pns}: 503 storm", at(pns, status=503, share=0.8)),
+                (f"{pns}: 503, Retry-After in seconds", at(pns, status=503, retryAfter=2, share=0.5)),
+                (f"{pns}: 503, Retry-After as a date", at(pns, status=503, retryAfter=2, retryAfterForm="date", share=0.5)),
+                (f"{pns}: silence", at(pns, action="silence", share=0.3)),
+                (f"{pns}: slow answers", at(pns, action="delay", latency=3000, share=0.5)),
+                (f"{pns}: resets", at(pns, action="reset", share=0.3)),
+                (f"{pns}: connections cut", at(pns, action="close", count=6)),
+                (f"{pns}: answers that are no HTTP", at(pns, action="garbage", count=4)),
+                (f"{pns}: new connections stay silent", at(pns, action="mute")),
+                (f"{pns}: new connections speak no TLS", at(pns, action="plain")),
+                (f"{pns}: expired certificate", at(pns, action="expiredCertificate")),
+            ]
+        for pns in ("apns", "fcm"):
+            cards.append((f"{pns}: GOAWAY in mid-batch", at(pns, action="goaway", count=4)))
+            cards.append((f"{pns}: GOAWAY, graceful", at(pns, action="goaway", graceful=True, count=4)))
+            cards.append((f"{pns}: few streams", at(pns, action="settings", maxConcurrentStreams=3, count=3)))
+        cards.append(("apns: 429", at("apns", reason="TooManyRequests", share=0.5)))
+        cards.append(("apns: refused provider token", at("apns", reason="ExpiredProviderToken", count=20)))
+        cards.append(("fcm: 429", at("fcm", reason="QUOTA_EXCEEDED", share=0.5, retryAfter=1)))
+        cards.append(("fcm: token endpoint down", at("fcm", action="tokenEndpoint", status=503, error="unavailable")))
+        cards.append(("wns: token endpoint refuses", at("wns", action="tokenEndpoint", status=400, error="invalid_client")))
+        cards = [(title, lambda chance, title=title, fault=fault: self._service(chance, title, fault)) for title, fault in cards]
+        cards.append(("devices that are gone", self._gone))
+        cards.append(("access tokens revoked", self._revoke))
+        return cards
+
+    def _ask(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            self.installation.control + path, data, {"Content-Type": "application/json"}, method=method
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
+
+    def _service(self, chance, title, fault):
+        faults = [fault]
+        if fault.get("action") in ("mute", "plain", "expiredCertificate"):
+            # The connections that there are would go on: they are cut.
+            faults.append({"pns": fault["pns"], "action": "close", "count": 3})
+        if fault.get("action") == "tokenEndpoint":
+            self._ask("POST", "/access-tokens/revoke")
+        self._ask("POST", "/faults", faults)
+        self._rest(chance.uniform(3, 9))
+        for known in self._ask("GET", "/faults"):
+            hits = known.get("hits", 0)
+            if known.get("action", "answer") == fault.get("action", "answer"):
+                self.bites[title] += hits
+            if known.get("action") in ("close", "goaway", "garbage"):
+                self.cuts += hits
+        self._ask("DELETE", "/faults")
+
+    def _gone(self, chance):
+        owners = chance.sample(sorted(self.devices.churning), 3)
+        faults = []
+        for owner in owners:
+            for pns, handle, _ in self.devices.churning[owner]:
+                reason = {"apns": "Unregistered", "fcm": "UNREGISTERED", "wns": "Gone"}[pns]
+                faults.append({"pns": pns, "token": handle, "reason": reason})
+        self._ask("POST", "/faults", faults)
+        self._rest(chance.uniform(3, 6))
+        self.bites["devices that are gone"] += sum(known.get("hits", 0) for known in self._ask("GET", "/faults"))
+        self._ask("DELETE", "/faults")
+        # The apps start again, and register their devices anew.
+        lines = "".join(self.devices.lines({owner: self.devices.churning[owner] for owner in owners}))
+        self._import(lines)
+
+    def _import(self, lines):
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.installation.port}/api/registrations/import",
+            lines.encode(),
+            {"Content-Type": "application/x-ndjson", "Authorization": f"Bearer {self.installation.key}"},
+        )
+        for _ in range(60):
+            try:
+                with urllib.request.urlopen(request, timeout=40):
+                    return
+            except OSError:
+                time.sleep(1)
+
+    def _revoke(self, chance):
+        self._ask("POST", "/access-tokens/revoke")
+
+    # ---- The ground under it: broker, store, clock, messages, credentials ----
+
+    def _ground(self):
+        return [
+            ("broker killed", self._kill_broker),
+            ("broker stopped and started", self._stop_broker),
+            ("broker: memory alarm", lambda chance: self._alarm(chance, self.broker.memory_alarm)),
+            ("broker: disk alarm", lambda chance: self._alarm(chance, self.broker.disk_alarm)),
+            ("queues' leaders ended", self._leaders),
+            ("store locked by another writer", self._lock_file),
+            ("store locked by another transaction", self._lock_database),
+            ("disk full", self._fill_disk),
+            ("file system read-only", self._read_only),
+            ("clock jumps ahead", lambda chance: self._clock(chance, [3_600_000, 86_400_000, 90_000])),
+            ("clock jumps back", lambda chance: self._clock(chance, [-3_600_000, -86_400_000, -90_000])),
+            ("hostile messages", self._hostile),
+            ("messages twice and in another order", self._shuffle),
+            ("messages twice and in another order", self._shuffle),
+            ("credentials replaced by wrong ones", self._rotate),
+        ]
+
+    def _expect(self, result):
+        done, words = result
+        if not done:
+            raise RuntimeError(words[-300:] or "the script failed")
+
+    def _kill_broker(self, chance):
+        self.broker_losses += 1
+        self._expect(self.broker.kill())
+        self._rest(chance.uniform(0, 6))
+        self._expect(self.broker.start())
+
+    def _stop_broker(self, chance):
+        self.broker_losses += 1
+        self._expect(self.broker.stop())
+        self._rest(chance.uniform(0, 6))
+        self._expect(self.broker.start())
+
+    def _alarm(self, chance, switch):
+        try:
+            self._expect(switch(True))
+            self._rest(chance.uniform(4, 12))
+        finally:
+            self._expect(switch(False))
+
+    def _leaders(self, chance):
+        for queue in chance.sample(QUEUES, 2):
+            self._expect(self.broker.restart_leader(queue))
+
+    def _lock_file(self, chance):
+        with open(f"{self.installation.store}.writer", "ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self._rest(chance.uniform(1, 12))
+
+    def _lock_database(self, chance):
+        database = sqlite3.connect(self.installation.store, timeout=30, isolation_level=None)
+        try:
+            database.execute("BEGIN IMMEDIATE")
+            self._rest(chance.uniform(1, 8))
+            database.execute("ROLLBACK")
+        finally:
+            database.close()
+
+    def _fill_disk(self, chance):
+        if not self.options.own_disk:
+            return False
+        filler = self.installation.data / "filler"
+        try:
+            with filler.open("wb", buffering=0) as file:
+                try:
+                    while True:
+                        file.write(b"\0" * 1_048_576)
+                except OSError:
+                    pass
+                # To the last page.
+                try:
+                    while True:
+                        file.write(b"\0" * 4096)
+                except OSError:
+                    pass
+            self._rest(chance.uniform(2, 9))
+        finally:
+            filler.unlink(missing_ok=True)
+
+    def _read_only(self, chance):
+        if not self.options.own_disk:
+            return False
+        # Files that are open for writing keep a file system from it: all processes die of it, and come back to it.
+        self.installation.is_read_only = True
+        try:
+            for _ in range(200):
+                for member in self.installation.members:
+                    self.installation.kill(member)
+                if self._remount("ro"):
+                    break
+                time.sleep(0.02)
+            else:
+                raise RuntimeError("the file system is never free of writers")
+            self._rest(chance.uniform(2, 5))
+        finally:
+            self._remount("rw")
+            self.installation.is_read_only = False
+
+    def _remount(self, mode):
+        return subprocess.run(["mount", "-o", f"remount,{mode}", self.installation.data], capture_output=True).returncode == 0
+
+    def _clock(self, chance, jumps):
+        self.installation.jump(chance.choice(jumps))
+        try:
+            self._rest(chance.uniform(3, 8))
+        finally:
+            self.installation.jump(0)
+
+    def _hostile(self, chance):
+        self.broker.publish([hostile(chance) for _ in range(12)])
+
+    def _shuffle(self, chance):
+        taken = 0
+        for queue in chance.sample(QUEUES, len(QUEUES)):
+            taken += self.broker.shuffle(queue, chance)
+        self.bites["messages twice and in another order"] += taken
+
+    def _rotate(self, chance):
+        folder = self.installation.folder / "simulator"
+        file = chance.choice([*folder.glob("*.p8"), folder / "service-account.json", folder / "wns-client-secret"])
+        right = file.read_bytes()
+        wrong = pathlib.Path(f"{file}.wrong")
+        if file.suffix == ".p8":
+            subprocess.run(
+                ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", wrong],
+                check=True,
+                capture_output=True,
+            )
+        elif file.suffix == ".json":
+            account = json.loads(right)
+            account["client_email"] = "nobody@pushline-simulator.iam.gserviceaccount.com"
+            wrong.write_text(json.dumps(account))
+        else:
+            wrong.write_text("wrong")
+        try:
+            # Beside and renamed, as who cares for a service does it.
+            wrong.rename(file)
+            self._rest(chance.uniform(4, 10))
+        finally:
+            wrong.write_bytes(right)
+            wrong.rename(file)

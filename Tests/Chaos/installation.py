@@ -1,0 +1,334 @@
+"""The real system: API, two of each worker and the simulator as processes, which are started again when they die."""
+
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+
+# How many of each run.
+PROGRAMS = {"api": 1, "register-worker": 2, "send-worker": 2, "delivery-worker": 2}
+
+# Which crash points each program comes by.
+STORE_POINTS = ["store.committing", "store.committed"]
+SWEEP_POINTS = ["sweep.read", "sweep.published", "sweep.housekeeping"]
+POINTS = {
+    "api": ["api.accepted", "api.published", *STORE_POINTS, *SWEEP_POINTS],
+    "register-worker": ["register.taken", "register.applied", "register.finished", *STORE_POINTS],
+    "send-worker": [
+        *["send.taken", "send.claimed", "send.acknowledged", "plan.read", "plan.committed", "plan.published"],
+        *["plan.marked", "bundle.read", "bundle.committed", "bundle.published", "dead.buried"],
+        *STORE_POINTS,
+        *SWEEP_POINTS,
+    ],
+    "delivery-worker": [
+        *["deliver.taken", "deliver.begun", "deliver.sent", "deliver.recorded", "dead.published"],
+        *STORE_POINTS,
+    ],
+}
+
+
+def known_points(source):
+    """The crash points as the program knows them, from its source."""
+    return set(re.findall(r'case \w+ = "([a-z.]+)"', pathlib.Path(source).read_text()))
+
+
+class Failure(Exception):
+    """The run cannot go on; its text is for the operator."""
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Member:
+    """One process and those that follow upon it under the same name."""
+
+    def __init__(self, name, program, port, seed):
+        self.name = name
+        self.program = program
+        self.port = port
+        # Of its own, so that its crash points follow from the seed alone, whatever else happens.
+        self.random = random.Random(f"{seed} {name}")
+        self.process = None
+        self.point = None
+        self.is_wanted = True
+        self.was_killed = False
+        self.started = 0.0
+
+
+class Installation:
+    def __init__(self, options, say):
+        self.options = options
+        self.say = say
+        self.folder = pathlib.Path(options.folder)
+        self.bin = pathlib.Path(options.bin)
+        self.data = self.folder / "data"
+        self.store = self.data / "store.sqlite"
+        self.logs = self.folder / "logs"
+        self.logs.mkdir(parents=True, exist_ok=True)
+        self.data.mkdir(exist_ok=True)
+        self.jump_file = self.folder / "clock-jump"
+        self.jump(0)
+        self.lock = threading.RLock()
+        self.members = []
+        self.simulator = None
+        self.is_crashing = False
+        self.is_ending = False
+        # Processes that end at their start are then no wonder.
+        self.is_read_only = False
+        # What the run is judged by.
+        self.crashes = {}
+        self.points = {}
+        self.unexpected = []
+
+    # ---- Beginning ----
+
+    def start(self):
+        self._start_simulator()
+        ports = iter([free_port() for _ in range(16)])
+        self.environment = {
+            "PUSHLINE_STORE_PATH": str(self.store),
+            "PUSHLINE_BROKER_URL": os.environ["BROKER_URL"],
+            "PUSHLINE_API_PORT": str(next(ports)),
+            "PUSHLINE_DELIVERY_DEVICES": str(self.options.devices),
+            "PUSHLINE_CLOCK_JUMP": str(self.jump_file),
+            "PUSHLINE_LOG_FORMAT": "text",
+        }
+        self.port = int(self.environment["PUSHLINE_API_PORT"])
+        self._declare()
+        for program, count in PROGRAMS.items():
+            for number in range(1, count + 1):
+                port = self.port if program == "api" else next(ports)
+                member = Member(f"{program}-{number}", program, port, self.options.seed)
+                self.members.append(member)
+                self._launch(member)
+        for member in self.members:
+            self.wait_until_ready(member, 60)
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _start_simulator(self):
+        state = self.folder / "simulator.json"
+        log = (self.logs / "simulator.log").open("ab")
+        ports = [str(free_port()) for _ in range(4)]
+        command = [self.bin / "pushline-simulator", "--folder", self.folder / "simulator", "--state", state]
+        command += ["--apns-port", ports[0], "--fcm-port", ports[1], "--wns-port", ports[2], "--control-port", ports[3]]
+        with log:
+            self.simulator = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        self.control = f"http://127.0.0.1:{ports[3]}"
+        self._await(
+            lambda: state.exists() and self._answers(f"{self.control}/healthz"),
+            60,
+            "the simulator does not start; see simulator.log",
+        )
+        self.channel = json.loads(state.read_text())["urls"]["wnsChannel"]
+
+    def _declare(self):
+        text = (self.folder / "simulator" / "apps.yaml").read_text()
+        # Every device is listed, so that each can be looked for at the push services.
+        apps = self.folder / "apps.yaml"
+        apps.write_text(text.replace("  default:\n", "  default:\n    recording: all\n    requests_per_second: 100000\n", 1))
+        self.cli("apps", "apply", apps)
+        self.key = self.cli("keys", "create", "chaos", "--role", "operator").strip()
+        self.accounts = {}
+        for number in range(self.options.accounts):
+            name, password = f"churn{number}", f"chaos password {number}"
+            self.cli("accounts", "add", name, "--role", "user", "--password-stdin", stdin=f"{password}\n")
+            self.accounts[name] = password
+
+    def cli(self, *arguments, stdin=None):
+        result = subprocess.run(
+            [self.bin / "pushline", *map(str, arguments), "--config", self.options.config],
+            env={**os.environ, **self.environment},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        if result.returncode != 0:
+            raise Failure(f"pushline {' '.join(map(str, arguments[:2]))} failed: {result.stderr.strip()[-300:]}")
+        return result.stdout
+
+    # ---- Processes ----
+
+    def _launch(self, member):
+        environment = {**os.environ, **self.environment}
+        if member.program != "api":
+            environment[f"PUSHLINE_WORKERS_{member.program.split('-')[0].upper()}_PORT"] = str(member.port)
+        member.point = None
+        if self.is_crashing and member.random.random() < self.options.crash_share:
+            point = member.random.choice(POINTS[member.program])
+            member.point = f"{point}:{member.random.choice([1, 1, 2, 3, 5, 10, 40])}"
+            environment["PUSHLINE_CRASH_AT"] = member.point
+        log = (self.logs / f"{member.name}.log").open("ab")
+        with log:
+            member.process = subprocess.Popen(
+                [str(self.bin / f"pushline-{member.program}"), "--config", str(self.options.config)],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        member.started = time.monotonic()
+
+    def _watch(self):
+        """Starts again what has died, and notes of what."""
+        while not self.is_ending:
+            with self.lock:
+                for member in self.members:
+                    if member.is_wanted and member.process.poll() is not None:
+                        self._note_end(member)
+                        # One that dies at once is not started in a tight loop.
+                        if time.monotonic() - member.started < 0.5:
+                            time.sleep(0.5)
+                        self._launch(member)
+            time.sleep(0.05)
+
+    def _note_end(self, member):
+        status = member.process.returncode
+        if status == -signal.SIGKILL:
+            self.crashes[member.program] = self.crashes.get(member.program, 0) + 1
+            if member.point:
+                # Killed by us before it came there, it counts all the same as a crash, but not as that point's.
+                if not member.was_killed:
+                    self.points[member.point] = self.points.get(member.point, 0) + 1
+            member.was_killed = False
+        elif not self.is_read_only:
+            self.unexpected.append(f"{member.name} ended by itself with {status}; see its log")
+
+    def wait_until_ready(self, member, seconds):
+        url = f"http://127.0.0.1:{member.port}/readyz"
+        self._await(lambda: self._answers(url), seconds, f"{member.name} does not become ready; see its log")
+
+    def _answers(self, url):
+        try:
+            with urllib.request.urlopen(url, timeout=2):
+                return True
+        except (urllib.error.URLError, OSError):
+            return False
+
+    def _await(self, condition, seconds, words):
+        end = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > end:
+                raise Failure(words)
+            time.sleep(0.1)
+
+    def of(self, program):
+        return [member for member in self.members if member.program == program]
+
+    def kill(self, member):
+        with self.lock:
+            if member.process.poll() is None:
+                member.was_killed = True
+                member.process.kill()
+
+    def signal(self, member, number):
+        with self.lock:
+            if member.process.poll() is None:
+                member.process.send_signal(number)
+
+    def restart(self, member, seconds):
+        """Ends a process in order and starts it again, as a rolling restart does; what it says of its end."""
+        with self.lock:
+            member.is_wanted = False
+            process = member.process
+            process.terminate()
+        start = time.monotonic()
+        try:
+            status = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            self.unexpected.append(f"{member.name} did not end within {seconds} s of SIGTERM")
+            status = None
+        if status == -signal.SIGKILL:
+            # A crash point came first.
+            self.crashes[member.program] = self.crashes.get(member.program, 0) + 1
+            self.points[member.point] = self.points.get(member.point, 0) + 1
+        elif status not in (0, None):
+            self.unexpected.append(f"{member.name} ended with {status} after SIGTERM; see its log")
+        with self.lock:
+            self._launch(member)
+            member.is_wanted = True
+        return time.monotonic() - start
+
+    def stop(self, seconds=45):
+        """Ends everything in order; how long each took."""
+        self.is_ending = True
+        took = {}
+        with self.lock:
+            for member in self.members:
+                member.is_wanted = False
+                if member.process and member.process.poll() is None:
+                    member.process.send_signal(signal.SIGCONT)
+                    member.process.terminate()
+        start = time.monotonic()
+        for member in self.members:
+            if member.process is None:
+                continue
+            try:
+                status = member.process.wait(max(0.1, seconds - (time.monotonic() - start)))
+                took[member.name] = time.monotonic() - start
+                if status != 0:
+                    self.unexpected.append(f"{member.name} ended with {status} at the end")
+            except subprocess.TimeoutExpired:
+                member.process.kill()
+                member.process.wait()
+                self.unexpected.append(f"{member.name} did not end within {seconds} s of SIGTERM")
+        if self.simulator and self.simulator.poll() is None:
+            self.simulator.terminate()
+            try:
+                self.simulator.wait(20)
+            except subprocess.TimeoutExpired:
+                self.simulator.kill()
+                self.simulator.wait()
+        return took
+
+    def check_store(self):
+        """What `pushline store check` finds wrong, if anything."""
+        result = subprocess.run(
+            [self.bin / "pushline", "store", "check", "--config", self.options.config],
+            env={**os.environ, **self.environment},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        return "" if result.returncode == 0 else (result.stdout + result.stderr).strip()[-1000:]
+
+    # ---- The clock ----
+
+    def jump(self, milliseconds):
+        if not self.jump_file.exists():
+            self.jump_file.write_bytes(struct.pack("=q", milliseconds))
+            return
+        # In place: the processes have it mapped.
+        with self.jump_file.open("r+b") as file:
+            file.write(struct.pack("=q", milliseconds))
+
+    # ---- What a process holds ----
+
+    def resources(self):
+        """Open files and megabytes resident of each process that runs."""
+        found = {}
+        for member in self.members:
+            pid = member.process.pid
+            try:
+                files = len(os.listdir(f"/proc/{pid}/fd"))
+                status = pathlib.Path(f"/proc/{pid}/status").read_text()
+            except OSError:
+                continue
+            resident = re.search(r"VmRSS:\s+(\d+)", status)
+            if resident:
+                found[member.name] = (files, int(resident.group(1)) // 1024)
+        return found

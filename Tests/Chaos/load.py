@@ -1,0 +1,329 @@
+"""The load: devices, sends of every kind, and devices that register, by a seed; every answer is remembered."""
+
+import base64
+import collections
+import datetime
+import hashlib
+import http.client
+import json
+import random
+import socket
+import threading
+import time
+
+STATIC_USERS = 400
+CHURNING_USERS = 60
+
+
+def user_name(number):
+    return f"user{number:04d}"
+
+
+def churning_name(number):
+    return f"moving{number:04d}"
+
+
+def apns_token(owner, generation=0):
+    return hashlib.sha256(f"apns {owner} {generation}".encode()).hexdigest()
+
+
+def fcm_token(owner, generation=0):
+    digest = hashlib.sha256(f"fcm {owner} {generation}".encode()).hexdigest()
+    return f"{digest[:22]}:APA91b{digest * 2}"[:152].ljust(152, "x")
+
+
+class Devices:
+    """Who has which devices; those of the static users never change."""
+
+    def __init__(self, channel):
+        self.channel = channel
+        self.static = {user_name(number): self._of(user_name(number), number) for number in range(STATIC_USERS)}
+        self.churning = {churning_name(number): self._of(churning_name(number), number) for number in range(CHURNING_USERS)}
+
+    def _of(self, owner, number, generation=0):
+        tags = ["everyone", f"group-{number % 7}"]
+        devices = [("apns", apns_token(owner, generation), tags)]
+        if number % 2 == 0:
+            devices.append(("fcm", fcm_token(owner, generation), tags))
+        if number % 4 == 0:
+            devices.append(("wns", self.channel + hashlib.sha256(f"{owner} {generation}".encode()).hexdigest()[:40], tags))
+        return devices
+
+    def lines(self, users):
+        for owner, devices in users.items():
+            for pns, handle, tags in devices:
+                yield json.dumps({"pns": pns, "handle": handle, "user": owner, "tags": tags}) + "\n"
+
+
+class Client:
+    """Requests of one thread, over a connection that it makes anew where it breaks."""
+
+    def __init__(self, port, authorization):
+        self.port = port
+        self.authorization = authorization
+        self.connection = None
+
+    def request(self, method, path, body=None, headers=None, timeout=40):
+        if self.connection is None:
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+            self.connection.connect()
+            self.connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            self.connection.request(method, path, body=body, headers={"Authorization": self.authorization, **(headers or {})})
+            response = self.connection.getresponse()
+            text = response.read()
+            if response.will_close:
+                self.close()
+            return response.status, response.headers, text
+        except (OSError, http.client.HTTPException):
+            self.close()
+            raise
+
+    def close(self):
+        if self.connection:
+            self.connection.close()
+        self.connection = None
+
+
+class Load:
+    def __init__(self, installation, options, say):
+        self.installation = installation
+        self.options = options
+        self.say = say
+        self.devices = Devices(installation.channel)
+        self.lock = threading.Lock()
+        self.is_running = False
+        self.threads = []
+        # marker -> what is known of the send; accepted = answered 2xx.
+        self.sends = {}
+        self.registers = {}
+        self.violations = []
+        self.counts = collections.Counter()
+        self.recent = collections.deque(maxlen=50)
+        self.number = 0
+        self.end_of_patience = None
+
+    # ---- Beginning and end ----
+
+    def register_devices(self):
+        client = self._client()
+        lines = list(self.devices.lines(self.devices.static)) + list(self.devices.lines(self.devices.churning))
+        status, _, text = client.request("POST", "/api/registrations/import", "".join(lines), {"Content-Type": "application/x-ndjson"})
+        if status != 200 or json.loads(text)["failed"]:
+            raise RuntimeError(f"the devices were not imported: {status} {text[:300]!r}")
+        return len(lines)
+
+    def start(self):
+        self.is_running = True
+        for number in range(self.options.clients):
+            self._thread(self._send, number)
+        for name, password in self.installation.accounts.items():
+            self._thread(self._register, name, password)
+
+    def _thread(self, work, *arguments):
+        def run():
+            try:
+                work(*arguments)
+            except Exception as error:  # A bug of ours: the run is worth nothing without this thread.
+                self.violate(f"the load itself failed: {error!r}")
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        self.threads.append(thread)
+
+    def stop(self, patience):
+        """Ends the load; what has had no answer yet is repeated until it has, or until the patience ends."""
+        self.end_of_patience = time.monotonic() + patience
+        self.is_running = False
+        for thread in self.threads:
+            thread.join(patience + 60)
+            if thread.is_alive():
+                self.violate("a request had no answer in the end")
+
+    def violate(self, words):
+        with self.lock:
+            self.violations.append(words)
+
+    def _client(self):
+        return Client(self.installation.port, f"Bearer {self.installation.key}")
+
+    def _next(self):
+        with self.lock:
+            self.number += 1
+            return self.number
+
+    # ---- Requests with patience ----
+
+    def _insist(self, client, method, path, body, headers, may_be_late=False):
+        """Repeats a request until it has an answer, as a good backend does; None where none came at all."""
+        while True:
+            try:
+                status, answer, text = client.request(method, path, body, headers)
+            except (OSError, http.client.HTTPException):
+                self.counts["no answer"] += 1
+                if self._is_over():
+                    return None
+                time.sleep(0.2)
+                continue
+            self.counts[f"status {status}"] += 1
+            if status == 503:
+                if "Retry-After" not in answer:
+                    self.violate(f"{method} {path} was answered 503 without Retry-After")
+            elif status >= 500:
+                self.violate(f"{method} {path} was answered {status}: {text[:200]!r}")
+                return status, text
+            if status not in (503, 429):
+                return status, text
+            if self._is_over():
+                return None
+            time.sleep(min(1, float(answer.get("Retry-After", 1))) * (0.3 if may_be_late else 1))
+
+    def _is_over(self):
+        return self.end_of_patience is not None and time.monotonic() > self.end_of_patience
+
+    # ---- Sends ----
+
+    def _send(self, number):
+        chance = random.Random(f"{self.options.seed} client {number}")
+        client = self._client()
+        kinds = [self._single, self._single, self._single, self._single, self._many, self._campaign, self._batch, self._cancel, self._look]
+        pace = self.options.pace
+        while self.is_running:
+            began = time.monotonic()
+            chance.choice(kinds)(client, chance)
+            time.sleep(max(0, chance.uniform(0, 2 * pace) - (time.monotonic() - began)))
+        client.close()
+
+    def _message(self, chance):
+        marker = f"c{self._next()}"
+        wish = {"title": marker, "body": "chaos", "ttl": self.options.ttl}
+        throw = chance.random()
+        if throw < 0.05:
+            wish["ttl"] = 0
+        elif throw < 0.1:
+            wish["ttl"] = chance.randrange(1, 8)
+        if chance.random() < 0.1:
+            wish["priority"] = "high"
+        if chance.random() < 0.1:
+            wish["collapse"] = "latest"
+        if chance.random() < 0.05:
+            begin = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=chance.randrange(2, 12))
+            wish["at"] = begin.isoformat().replace("+00:00", "Z")
+        return marker, wish
+
+    def _post(self, client, marker, wish, expected):
+        send = {"expected": expected, "ttl": wish["ttl"], "scheduled": "at" in wish, "id": None}
+        with self.lock:
+            self.sends[marker] = send
+        answer = self._insist(
+            client, "POST", "/api/sends", json.dumps(wish), {"Content-Type": "application/json", "Idempotency-Key": marker}
+        )
+        if answer is None:
+            return
+        status, text = answer
+        if status in (200, 202):
+            send["id"] = json.loads(text)["id"]
+            self.recent.append(send["id"])
+        else:
+            self.violate(f"a send was answered {status}: {text[:200]!r}")
+
+    def _single(self, client, chance):
+        marker, wish = self._message(chance)
+        if chance.random() < 0.2:
+            owner, expected = churning_name(chance.randrange(CHURNING_USERS)), None
+        else:
+            owner = user_name(chance.randrange(STATIC_USERS))
+            expected = len(self.devices.static[owner])
+        self._post(client, marker, {**wish, "to": {"user": owner}}, expected)
+
+    def _many(self, client, chance):
+        marker, wish = self._message(chance)
+        owners = chance.sample(range(STATIC_USERS), chance.randrange(2, 60))
+        expected = sum(len(self.devices.static[user_name(number)]) for number in owners)
+        self._post(client, marker, {**wish, "to": {"users": [user_name(number) for number in owners]}}, expected)
+
+    def _campaign(self, client, chance):
+        marker, wish = self._message(chance)
+        group = chance.randrange(7)
+        tags = chance.choice(["everyone", f"group-{group}", f"everyone && !group-{group}", f"group-{group} || group-{(group + 3) % 7}"])
+        self._post(client, marker, {**wish, "to": {"tags": tags}}, None)
+
+    def _batch(self, client, chance):
+        markers, lines = [], []
+        for _ in range(chance.randrange(2, 80)):
+            marker, wish = self._message(chance)
+            owner = user_name(chance.randrange(STATIC_USERS))
+            send = {"expected": len(self.devices.static[owner]), "ttl": wish["ttl"], "scheduled": "at" in wish, "id": None}
+            markers.append((marker, send))
+            lines.append(json.dumps({**wish, "to": {"user": owner}}) + "\n")
+        with self.lock:
+            self.sends.update(markers)
+        headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": markers[0][0]}
+        while True:
+            answer = self._insist(client, "POST", "/api/sends/batch", "".join(lines), headers)
+            if answer is None:
+                return
+            status, text = answer
+            if status != 200:
+                return self.violate(f"an upload of sends was answered {status}: {text[:200]!r}")
+            left = 0
+            for line in map(json.loads, text.splitlines()):
+                if line["status"] in (200, 202):
+                    markers[line["line"] - 1][1]["id"] = line["id"]
+                elif line["status"] == 503:
+                    left += 1
+                else:
+                    return self.violate(f"a line of an upload was answered {line}")
+            # The same lines under the same key: those that were accepted stay what they are.
+            if not left or self._is_over():
+                return
+            time.sleep(0.5)
+
+    def _cancel(self, client, chance):
+        if not self.recent or chance.random() < 0.5:
+            return
+        job = self.recent[-1] if chance.random() < 0.5 else chance.choice(list(self.recent))
+        answer = self._insist(client, "DELETE", f"/api/jobs/{job}", None, None)
+        if answer and answer[0] not in (200, 202, 409):
+            self.violate(f"a cancel was answered {answer[0]}: {answer[1][:200]!r}")
+
+    def _look(self, client, chance):
+        if not self.recent:
+            return
+        job = chance.choice(list(self.recent))
+        answer = self._insist(client, "GET", f"/api/jobs/{job}", None, None)
+        if answer and answer[0] != 200:
+            self.violate(f"job {job} is answered {answer[0]}, though it was accepted")
+
+    # ---- Devices that register, as existing apps do it ----
+
+    def _register(self, name, password):
+        chance = random.Random(f"{self.options.seed} {name}")
+        login = base64.b64encode(f"{name}:{password}".encode()).decode()
+        client = Client(self.installation.port, f"Basic {login}")
+        handle = apns_token(name)
+        generation = 0
+        registration = None
+        while self.is_running or registration is None:
+            if registration is None:
+                answer = self._insist(client, "POST", f"/api/register?handle={handle}", None, None, may_be_late=True)
+                if answer is None:
+                    return
+                if answer[0] != 200:
+                    return self.violate(f"no id for {name}: {answer}")
+                registration = json.loads(answer[1])
+            generation += 1
+            body = json.dumps({"Platform": "apns", "Handle": handle, "Tags": [f"v{generation}"]})
+            headers = {"Content-Type": "application/json"}
+            # The last word of this device, once it was taken, is what counts in the end.
+            answer = self._insist(client, "PUT", f"/api/register/{registration}", body, headers, may_be_late=True)
+            if answer is None:
+                return
+            if answer[0] == 410:
+                registration = None
+                continue
+            if answer[0] != 200:
+                return self.violate(f"{name} was not registered: {answer}")
+            self.registers[name] = (registration, generation)
+            time.sleep(chance.uniform(0.2, 2))
+        client.close()

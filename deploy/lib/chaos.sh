@@ -1,0 +1,71 @@
+# shellcheck shell=bash
+# Runs Tests/Chaos with a broker and a disk of its own. To be sourced after common.sh, broker.sh and prepare.sh.
+#
+#   chaos_packages                     adds what it needs to the packages of `prepare`
+#   chaos_run DIR BIN ARGUMENTS...     runs it in DIR with the programs of BIN; fails where something did not hold
+#   chaos_stop                         ends what is left of it
+
+CHAOS_PID=
+CHAOS_BROKER=
+
+chaos_packages() { PREPARE_PACKAGES+=(python3 python3-pika util-linux); }
+
+# Prints a Python that has what the package brought: another may come first on the PATH.
+chaos_python() {
+    local python
+    for python in /usr/bin/python3 python3; do
+        if "$python" -c 'import pika' 2>/dev/null; then
+            printf '%s\n' "$python"
+            return 0
+        fi
+    done
+    die "Python's pika is missing: apt-get install python3-pika"
+}
+
+# Becomes a shell that may mount; fails where this machine lets nobody.
+#   chaos_unshare COMMAND...
+chaos_unshare() {
+    if [ "$(id -u)" -eq 0 ]; then exec unshare -m "$@"; else exec unshare -rm "$@"; fi
+}
+
+chaos_run() {
+    local dir=$1 bin=$2 status=0 disk=() python
+    python=$(chaos_python)
+    shift 2
+    rm -rf "$dir/broker" "$dir/run"
+    mkdir -p "$dir/run/data"
+    chmod 700 "$dir"
+    CHAOS_BROKER="$dir/broker"
+    broker_start "$CHAOS_BROKER" {LOCK_FD}>&- || die "RabbitMQ did not start. Its log is under ${CHAOS_BROKER#"$ROOT"/}/log"
+    # A small disk of the store's own, to be filled and made read-only.
+    # shellcheck disable=SC2016  # for the shell that is started
+    if (chaos_unshare sh -c 'mount -t tmpfs -o size=192m tmpfs "$1"' sh "$dir/run/data") 2>/dev/null; then
+        disk=(--own-disk)
+    else
+        say "Nobody may mount here: a full disk and a read-only file system are not tried."
+    fi
+    # A session of its own: an interrupt at the terminal reaches this script alone, which then ends it in order.
+    (
+        exec {LOCK_FD}>&-
+        export PYTHONDONTWRITEBYTECODE=1
+        command=("$python" "$ROOT/Tests/Chaos" --folder "$dir/run" --bin "$bin" --config "$ROOT/Config/pushline.yaml"
+            --root "$ROOT" --broker "$CHAOS_BROKER" "${disk[@]}" "$@")
+        if [ "${#disk[@]}" -eq 0 ]; then exec setsid "${command[@]}"; fi
+        # shellcheck disable=SC2016
+        chaos_unshare setsid sh -c 'mount -t tmpfs -o size=192m tmpfs "$1" && shift && exec "$@"' sh "$dir/run/data" "${command[@]}"
+    ) </dev/null &
+    CHAOS_PID=$!
+    wait "$CHAOS_PID" || status=$?
+    CHAOS_PID=
+    broker_stop "$CHAOS_BROKER" 2>/dev/null || true
+    CHAOS_BROKER=
+    return "$status"
+}
+
+chaos_stop() {
+    if [ -n "$CHAOS_PID" ]; then
+        kill -TERM "$CHAOS_PID" 2>/dev/null
+        wait "$CHAOS_PID"
+    fi
+    if [ -n "$CHAOS_BROKER" ]; then broker_stop "$CHAOS_BROKER" 2>/dev/null; fi
+}
