@@ -57,7 +57,7 @@ package enum HTTP2Outcome: Sendable, Equatable {
     package enum NotProcessed: Sendable, Equatable {
         /// ``HTTP2Batch/isStopped`` said so, or the task was cancelled.
         case stopped
-        /// ``HTTP2Batch/sendBy`` came first.
+        /// ``HTTP2Batch/sendBy`` came first, and not for want of a connection.
         case outOfTime
         /// No connection could be made; the last fault in words.
         case noConnection(String)

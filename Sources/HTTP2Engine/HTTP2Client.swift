@@ -20,6 +20,8 @@ package final class HTTP2Client: @unchecked Sendable {
     private var waiting: Deque<HTTP2Run> = []
     private var liveRuns = 0
     private var pacer: ConnectPacer
+    /// Why the last connection failed.
+    private var fault = ""
     private var isPumping = false
     /// Its buffers serve all requests.
     private var head = HTTP2RequestHead()
@@ -116,6 +118,12 @@ package final class HTTP2Client: @unchecked Sendable {
         if run.withdraw(reason) { self.runEnded() }
     }
 
+    /// Why requests were not sent in time: the service could not be reached all the while, or there were too many.
+    private var outOfTime: HTTP2Outcome.NotProcessed {
+        let isReached = self.pacer.failures == 0 || self.connections.contains { $0.state != .connecting }
+        return isReached ? .outOfTime : .noConnection(self.fault)
+    }
+
     /// A request has its outcome.
     func finished(_ run: HTTP2Run, _ index: Int, _ outcome: HTTP2Outcome) {
         if run.finish(index, outcome) { self.runEnded() }
@@ -142,7 +150,7 @@ package final class HTTP2Client: @unchecked Sendable {
                 if run.batch.isStopped() {
                     self.withdraw(run, .stopped)
                 } else if now >= run.sendBy {
-                    self.withdraw(run, .outOfTime)
+                    self.withdraw(run, self.outOfTime)
                 }
                 self.waiting.removeFirst()
                 self.waiting.append(run)
@@ -248,6 +256,7 @@ package final class HTTP2Client: @unchecked Sendable {
             self.pacer.succeeded()
         } else if !wasReady || connection.submitted > 0 {
             self.pacer.failed(now)
+            self.fault = reason
             let others = self.connections.contains { $0.state == .ready }
             if !others, self.pacer.failures >= self.configuration.connectAttempts {
                 for run in self.waiting { self.withdraw(run, .noConnection(reason)) }
@@ -292,7 +301,7 @@ package final class HTTP2Client: @unchecked Sendable {
             if run.batch.isStopped() {
                 self.withdraw(run, .stopped)
             } else if now >= run.sendBy {
-                self.withdraw(run, .outOfTime)
+                self.withdraw(run, self.outOfTime)
             }
         }
         // A process that was held up may find answers waiting: they are read before anybody is given up.

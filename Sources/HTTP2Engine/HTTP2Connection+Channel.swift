@@ -78,6 +78,8 @@ extension HTTP2Connection: ChannelInboundHandler {
             return self.fail("HTTP/2: \(error.message)")
         }
         if let output { context.writeAndFlush(self.wrapOutboundOut(output), promise: nil) }
-        if session.isOver { self.fail("the session is over") }
+        if session.isOver {
+            self.fail(self.goodbye ?? (self.goAway == nil ? "the peer breaks HTTP/2" : "the session is over"))
+        }
     }
 }

@@ -20,7 +20,9 @@ final class HTTP2Connection: @unchecked Sendable {
     private(set) var submitted = 0
     private(set) var answered = 0
     /// The GOAWAY's reason, where one came.
-    private var goAway: String?
+    private(set) var goAway: String?
+    /// Why we end it.
+    private(set) var goodbye: String?
 
     var context: ChannelHandlerContext?
     var session: HTTP2Session?
@@ -157,6 +159,7 @@ final class HTTP2Connection: @unchecked Sendable {
 
     /// Says goodbye and closes.
     func shutDown(_ reason: String) {
+        self.goodbye = reason
         if let session = self.session {
             // A session that cannot say goodbye is closed without.
             try? session.terminate()

@@ -79,7 +79,12 @@ struct Reaction {
         case goAway(debug: String)
         /// Never answered.
         case silence
+        /// ``garbage`` instead of an answer, and no word after it.
+        case garbage
     }
+
+    /// A greeting of SMTP, which is neither HTTP/1.1 nor, as a frame of three million bytes, HTTP/2.
+    static let garbage = "220 mail.example.com ESMTP ready\r\n"
 
     var kind: Kind
     var delay: TimeAmount?

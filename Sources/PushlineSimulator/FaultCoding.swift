@@ -4,13 +4,15 @@
 /// `share` (0 to 1) and `count` (the next so many). What happens: `action`, one of
 /// - `answer` (the action where none is named): `reason`, `status` or both, `timestamp` in milliseconds for a 410,
 ///   `retryAfter` in seconds with `retryAfterForm` `seconds` or `date`
-/// - `reset`, `refuse`, `close`, `silence`
+/// - `reset`, `refuse`, `close`, `silence`, `garbage`
 /// - `goaway`: `reason` for the debug data; `graceful` answers first
 /// - `delay`: nothing but `latency`
 /// - `settings`: `maxConcurrentStreams`
 /// - `tokenEndpoint`: `status` and `error`, such as 400 and `invalid_grant`
 ///
-/// and `latency` in milliseconds before it, with every action.
+/// - `mute`, `plain`, `expiredCertificate`, which hit new connections, those to token endpoints too
+///
+/// and `latency` in milliseconds before it, except at connections.
 ///
 /// `GET /faults` adds `id`, `hits` (how many requests or connections it hit), and `left` (how many more it may hit; 0 = used
 /// up or ended; none = no end).
@@ -64,8 +66,17 @@ struct FaultCoding: Codable {
             count: count,
             latency: latency
         )
+        if fault.place == .connection, latency > 0 || fault.token != nil {
+            throw Self.invalid(decoder, "token and latency: a connection has none")
+        }
         self.fault = fault
     }
+
+    /// The actions that have nothing to say about themselves.
+    private static let simple: [String: SimulatorFault.Action] = [
+        "reset": .reset, "refuse": .refuse, "close": .close, "silence": .silence, "garbage": .garbage, "delay": .delay,
+        "mute": .mute, "plain": .plain, "expiredCertificate": .expiredCertificate,
+    ]
 
     private static func action(
         _ members: KeyedDecodingContainer<CodingKeys>,
@@ -93,11 +104,6 @@ struct FaultCoding: Codable {
                 timestamp: try members.decodeIfPresent(Int64.self, forKey: .timestamp),
                 retryAfter: try Self.retryAfter(members, decoder)
             )
-        case "reset": return .reset
-        case "refuse": return .refuse
-        case "close": return .close
-        case "silence": return .silence
-        case "delay": return .delay
         case "goaway":
             let isGraceful = try members.decodeIfPresent(Bool.self, forKey: .graceful) ?? false
             return .goAway(reason: reason ?? "Shutdown", graceful: isGraceful)
@@ -110,7 +116,9 @@ struct FaultCoding: Codable {
         case "tokenEndpoint":
             let error = try members.decodeIfPresent(String.self, forKey: .error)
             return .tokenEndpoint(status: status ?? 400, error: error ?? "invalid_grant")
-        case let other: throw Self.invalid(decoder, "unknown action \(other)")
+        case let other:
+            guard let action = Self.simple[other] else { throw Self.invalid(decoder, "unknown action \(other)") }
+            return action
         }
     }
 
@@ -153,11 +161,6 @@ struct FaultCoding: Codable {
                 try members.encode("date", forKey: .retryAfterForm)
             case nil: break
             }
-        case .reset: try members.encode("reset", forKey: .action)
-        case .refuse: try members.encode("refuse", forKey: .action)
-        case .close: try members.encode("close", forKey: .action)
-        case .silence: try members.encode("silence", forKey: .action)
-        case .delay: try members.encode("delay", forKey: .action)
         case .goAway(let reason, let isGraceful):
             try members.encode("goaway", forKey: .action)
             try members.encode(reason, forKey: .reason)
@@ -169,6 +172,9 @@ struct FaultCoding: Codable {
             try members.encode("tokenEndpoint", forKey: .action)
             try members.encode(status, forKey: .status)
             try members.encode(error, forKey: .error)
+        case .reset, .refuse, .close, .silence, .garbage, .delay, .mute, .plain, .expiredCertificate:
+            let name = Self.simple.first { $0.value == self.fault.action }?.key
+            try members.encode(name, forKey: .action)
         }
     }
 }

@@ -78,6 +78,19 @@ final class HTTP1ServerHandler: ChannelInboundHandler {
             context.close(promise: nil)
         case .silence:
             break
+        case .garbage:
+            self.writeGarbage(context: context)
+        }
+    }
+
+    private func writeGarbage(context: ChannelHandlerContext) {
+        let bytes = NIOAny(ByteBuffer(string: Reaction.garbage))
+        do {
+            // From beneath HTTP, so that TLS alone touches it.
+            try context.pipeline.syncOperations.context(handlerType: HTTPResponseEncoder.self)
+                .writeAndFlush(bytes, promise: nil)
+        } catch {
+            context.close(promise: nil)
         }
     }
 

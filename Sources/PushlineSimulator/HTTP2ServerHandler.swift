@@ -22,6 +22,8 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
     private var mustFlush = false
     /// Set by GOAWAY: the connection ends when its streams have.
     private var isEnding = false
+    /// Set by garbage: whatever comes after it is ignored.
+    private var isMute = false
 
     /// A body beyond this is not worth waiting for.
     private static let absurdBody = 1 << 20
@@ -40,6 +42,7 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !self.isMute else { return }
         let frame = Self.unwrapInboundIn(data)
         switch frame.payload {
         case .headers(let headers):
@@ -65,6 +68,8 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // After garbage the client is to end the connection.
+        guard !self.isMute else { return }
         if error is NIOHTTP2Errors.MaxStreamsViolation {
             self.writeGoAway(last: self.highestStream, debug: "exceeded_max_concurrent_streams", context: context)
         }
@@ -138,7 +143,7 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
         }
         context.eventLoop.assumeIsolated().scheduleTask(in: delay) {
             // Gone meanwhile: the client reset it, or the connection has ended.
-            guard self.streams[id] != nil else { return }
+            guard self.streams[id] != nil, !self.isMute else { return }
             self.perform(reaction, on: id, context: context)
             self.flushIfNeeded(context: context)
         }
@@ -162,6 +167,8 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
             self.goAway(before: id, debug: debug, context: context)
         case .silence:
             break
+        case .garbage:
+            self.writeGarbage(context: context)
         }
         if let debug = reaction.goAwayAfter {
             self.writeGoAway(last: self.highestStream, debug: debug, context: context)
@@ -185,6 +192,20 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
         }
         self.streams[id] = nil
         self.highestAnswered = max(self.highestAnswered, id)
+    }
+
+    private func writeGarbage(context: ChannelHandlerContext) {
+        self.isMute = true
+        self.streams = [:]
+        context.flush()
+        let bytes = NIOAny(ByteBuffer(string: Reaction.garbage))
+        do {
+            // From beneath HTTP/2, so that TLS alone touches it.
+            try context.pipeline.syncOperations.context(handlerType: NIOHTTP2Handler.self)
+                .writeAndFlush(bytes, promise: nil)
+        } catch {
+            context.close(promise: nil)
+        }
     }
 
     private func end(_ id: HTTP2StreamID, _ code: HTTP2ErrorCode, context: ChannelHandlerContext) {

@@ -16,7 +16,7 @@ package struct ReceivedPush: Sendable, Equatable {
     package var time: Date
     /// The status answered; 0 = none was.
     package var status: Int
-    /// The reason answered, or what else was done: `reset`, `refuse`, `close`, `goaway`, `silence`.
+    /// The reason answered, or what else was done: `reset`, `refuse`, `close`, `goaway`, `silence`, `garbage`.
     package var reason: String?
 }
 

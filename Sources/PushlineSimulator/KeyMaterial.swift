@@ -9,6 +9,8 @@ import X509
 struct KeyMaterial: Sendable {
     var authorityPEM: String
     var serverPEM: String
+    /// The server certificate as it would be half a day after its end.
+    var expiredPEM: String
     var serverKeyPEM: String
     /// The key that signs APNs provider tokens.
     var apnsKey: P256.Signing.PrivateKey
@@ -26,7 +28,9 @@ struct KeyMaterial: Sendable {
         let file = folder + "/keys.json"
         if let data = FileManager.default.contents(atPath: file) {
             let saved = try JSONDecoder().decode(Saved.self, from: data)
-            if saved.end > Date.now.addingTimeInterval(86_400) { return try KeyMaterial(saved) }
+            if saved.end > Date.now.addingTimeInterval(86_400), let expired = saved.expired {
+                return try KeyMaterial(saved, expired: expired)
+            }
         }
         return try Self.made.get()
     }
@@ -35,15 +39,18 @@ struct KeyMaterial: Sendable {
     private struct Saved: Codable {
         var authority: String
         var server: String
+        /// None in folders of earlier versions.
+        var expired: String?
         var serverKey: String
         var apnsKey: String
         var serviceAccountKey: String
         var end: Date
     }
 
-    private init(_ saved: Saved) throws {
+    private init(_ saved: Saved, expired: String) throws {
         self.authorityPEM = saved.authority
         self.serverPEM = saved.server
+        self.expiredPEM = expired
         self.serverKeyPEM = saved.serverKey
         self.apnsKey = try P256.Signing.PrivateKey(pemRepresentation: saved.apnsKey)
         self.serviceAccountKey = try _RSA.Signing.PrivateKey(pemRepresentation: saved.serviceAccountKey)
@@ -55,6 +62,7 @@ struct KeyMaterial: Sendable {
         let saved = Saved(
             authority: self.authorityPEM,
             server: self.serverPEM,
+            expired: self.expiredPEM,
             serverKey: self.serverKeyPEM,
             apnsKey: self.apnsKey.pemRepresentation,
             serviceAccountKey: self.serviceAccountKey.pkcs8PEMRepresentation,
@@ -83,35 +91,40 @@ struct KeyMaterial: Sendable {
             },
             issuerPrivateKey: Certificate.PrivateKey(authorityKey)
         )
-        let server = try Certificate(
-            version: .v3,
-            serialNumber: Certificate.SerialNumber(),
-            publicKey: Certificate.PublicKey(serverKey.publicKey),
-            notValidBefore: start,
-            notValidAfter: end,
-            issuer: authorityName,
-            subject: try DistinguishedName { CommonName("Pushline simulator") },
-            extensions: try Certificate.Extensions {
-                Critical(BasicConstraints.notCertificateAuthority)
-                Critical(KeyUsage(digitalSignature: true))
-                try ExtendedKeyUsage([.serverAuth])
-                SubjectAlternativeNames([
-                    .dnsName("localhost"), .ipAddress(ASN1OctetString(contentBytes: [127, 0, 0, 1])),
-                ])
-            },
-            issuerPrivateKey: Certificate.PrivateKey(authorityKey)
-        )
+        func server(until end: Date) throws -> String {
+            let certificate = try Certificate(
+                version: .v3,
+                serialNumber: Certificate.SerialNumber(),
+                publicKey: Certificate.PublicKey(serverKey.publicKey),
+                notValidBefore: start,
+                notValidAfter: end,
+                issuer: authorityName,
+                subject: try DistinguishedName { CommonName("Pushline simulator") },
+                extensions: try Certificate.Extensions {
+                    Critical(BasicConstraints.notCertificateAuthority)
+                    Critical(KeyUsage(digitalSignature: true))
+                    try ExtendedKeyUsage([.serverAuth])
+                    SubjectAlternativeNames([
+                        .dnsName("localhost"), .ipAddress(ASN1OctetString(contentBytes: [127, 0, 0, 1])),
+                    ])
+                },
+                issuerPrivateKey: Certificate.PrivateKey(authorityKey)
+            )
+            return try certificate.serializeAsPEM().pemString
+        }
         self.authorityPEM = try authority.serializeAsPEM().pemString
-        self.serverPEM = try server.serializeAsPEM().pemString
+        self.serverPEM = try server(until: end)
+        self.expiredPEM = try server(until: start.addingTimeInterval(43_200))
         self.serverKeyPEM = serverKey.pemRepresentation
         self.end = end
         self.apnsKey = P256.Signing.PrivateKey()
         self.serviceAccountKey = try _RSA.Signing.PrivateKey(keySize: .bits2048)
     }
 
-    /// TLS 1.2 or later with the server certificate, offering these protocols.
-    func serverContext(protocols: [String]) throws -> NIOSSLContext {
-        let certificate = try NIOSSLCertificate(bytes: Array(self.serverPEM.utf8), format: .pem)
+    /// TLS 1.2 or later with the server certificate or the expired one, offering these protocols.
+    func serverContext(protocols: [String], isExpired: Bool = false) throws -> NIOSSLContext {
+        let pem = isExpired ? self.expiredPEM : self.serverPEM
+        let certificate = try NIOSSLCertificate(bytes: Array(pem.utf8), format: .pem)
         let key = try NIOSSLPrivateKey(bytes: Array(self.serverKeyPEM.utf8), format: .pem)
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: [.certificate(certificate)],

@@ -27,18 +27,24 @@ struct Listener {
         }
     }
 
-    /// Listens with TLS.
+    /// Listens with TLS; asks at each connection whether something is to go wrong with it.
     func bind(
         port: Int,
         keys: KeyMaterial,
         protocols: Protocols,
-        responder: any Responder
+        responder: any Responder,
+        fault: @escaping @Sendable () -> SimulatorFault.Action?
     ) async throws -> any Channel {
         let tls = try keys.serverContext(protocols: protocols.names)
+        let expired = try keys.serverContext(protocols: protocols.names, isExpired: true)
         return try await self.bind(port: port) { channel in
             channel.eventLoop.makeCompletedFuture {
                 let pipeline = channel.pipeline.syncOperations
-                try pipeline.addHandler(NIOSSLServerHandler(context: tls))
+                let fault = fault()
+                // What a mute one is told reaches nobody.
+                if fault == .mute { return }
+                if fault == .plain { return try pipeline.addHandler(PlainTextHandler()) }
+                try pipeline.addHandler(NIOSSLServerHandler(context: fault == .expiredCertificate ? expired : tls))
                 try pipeline.addHandler(
                     ApplicationProtocolNegotiationHandler { result, channel in
                         channel.eventLoop.makeCompletedFuture {
@@ -112,5 +118,20 @@ struct Listener {
         try pipeline.addHandler(HTTPResponseEncoder())
         try pipeline.addHandler(ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)))
         try pipeline.addHandler(HTTP1ServerHandler(responder: responder))
+    }
+}
+
+/// Answers whatever comes first with plain text, and leaves the rest to the client.
+private final class PlainTextHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private var isDone = false
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !self.isDone else { return }
+        self.isDone = true
+        let text = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"
+        context.writeAndFlush(Self.wrapOutboundOut(ByteBuffer(string: text)), promise: nil)
     }
 }

@@ -87,6 +87,7 @@ package final class Simulator: Service {
         keys: KeyMaterial,
         credentials: SimulatorCredentials
     ) async throws {
+        let core = self.core
         let listener = Listener(group: group)
         let control = Listener(group: controlGroup)
         let ports = self.configuration.ports
@@ -108,7 +109,8 @@ package final class Simulator: Service {
                 port: ports.apns,
                 keys: keys,
                 protocols: .http2(streams: self.configuration.apnsInitialStreams),
-                responder: APNsResponder(core: self.core, rules: rules)
+                responder: APNsResponder(core: self.core, rules: rules),
+                fault: { core.connectionFault(of: .apns) }
             )
         )
         channels.append(
@@ -116,7 +118,8 @@ package final class Simulator: Service {
                 port: ports.fcm,
                 keys: keys,
                 protocols: .either(streams: self.configuration.fcmStreams),
-                responder: FCMResponder(core: self.core, tokenEndpoint: tokens, project: credentials.fcmProject)
+                responder: FCMResponder(core: self.core, tokenEndpoint: tokens, project: credentials.fcmProject),
+                fault: { core.connectionFault(of: .fcm) }
             )
         )
         channels.append(
@@ -124,7 +127,8 @@ package final class Simulator: Service {
                 port: ports.wns,
                 keys: keys,
                 protocols: .http1,
-                responder: WNSResponder(core: self.core, tokenEndpoint: tokens)
+                responder: WNSResponder(core: self.core, tokenEndpoint: tokens),
+                fault: { core.connectionFault(of: .wns) }
             )
         )
         channels.append(

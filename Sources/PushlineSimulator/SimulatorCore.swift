@@ -60,6 +60,7 @@ final class SimulatorCore: Sendable {
                 case .refuse: (reaction.kind, status, reason) = (.refuse, 0, "refuse")
                 case .close: (reaction.kind, status, reason) = (.close, 0, "close")
                 case .silence: (reaction.kind, status, reason) = (.silence, 0, "silence")
+                case .garbage: (reaction.kind, status, reason) = (.garbage, 0, "garbage")
                 case .goAway(let debug, let isGraceful):
                     let data = "{\"reason\":\(JSONText.string(debug))}"
                     if isGraceful {
@@ -68,7 +69,7 @@ final class SimulatorCore: Sendable {
                         (reaction.kind, status, reason) = (.goAway(debug: data), 0, "goaway")
                     }
                 case .settings(let limit): reaction.maxConcurrentStreams = limit
-                case .delay, .tokenEndpoint: break
+                case .delay, .tokenEndpoint, .mute, .plain, .expiredCertificate: break
                 }
             }
             if latency > 0 { reaction.delay = .milliseconds(Int64(latency)) }
@@ -99,7 +100,12 @@ final class SimulatorCore: Sendable {
 
     /// The fault that hits a token endpoint, if any.
     func tokenEndpointFault(of pns: SimulatedService) -> SimulatorFault? {
-        self.state.withLockedValue { $0.takeFault(for: pns, token: "", ofTokenEndpoint: true).first }
+        self.state.withLockedValue { $0.takeFault(for: pns, token: "", at: .tokenEndpoint).first }
+    }
+
+    /// The fault that hits a connection just accepted, if any.
+    func connectionFault(of pns: SimulatedService) -> SimulatorFault.Action? {
+        self.state.withLockedValue { $0.takeFault(for: pns, token: "", at: .connection).first?.action }
     }
 
     func issueAccessToken(for pns: SimulatedService) -> String {

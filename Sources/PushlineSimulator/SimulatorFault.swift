@@ -1,4 +1,4 @@
-/// Something that goes wrong on purpose, to requests that would have been accepted.
+/// Something that goes wrong on purpose, to requests that would have been accepted or to connections.
 package struct SimulatorFault: Sendable, Equatable {
     /// What happens instead of success.
     package enum Action: Sendable, Equatable {
@@ -17,12 +17,20 @@ package struct SimulatorFault: Sendable, Equatable {
         case goAway(reason: String = "Shutdown", graceful: Bool = false)
         /// Accepted and never answered.
         case silence
+        /// Answered with bytes that are no HTTP; nothing more is said until the client ends the connection.
+        case garbage
         /// Nothing but the fault's latency.
         case delay
         /// A new SETTINGS_MAX_CONCURRENT_STREAMS on the connection, then the usual answer.
         case settings(maxConcurrentStreams: Int)
         /// The token endpoint of FCM or WNS answers so.
         case tokenEndpoint(status: Int, error: String)
+        /// New connections are accepted and stay silent for good, before TLS begins.
+        case mute
+        /// New connections are answered with plain text instead of TLS.
+        case plain
+        /// New connections are shown a certificate that has expired.
+        case expiredCertificate
     }
 
     /// The two forms of `Retry-After` (RFC 9110, 10.2.3).
@@ -35,12 +43,14 @@ package struct SimulatorFault: Sendable, Equatable {
     /// nil = all that know the action.
     package var pns: SimulatedService?
     /// A device token or channel URI, whole or its end; nil = all.
+    ///
+    /// Connections have none.
     package var token: String?
-    /// The part of matching requests that it hits, 0 to 1.
+    /// The part of matching requests or connections that it hits, 0 to 1.
     package var share: Double
-    /// How many requests it hits before it is used up; nil = no end.
+    /// How many requests or connections it hits before it is used up; nil = no end.
     package var count: Int?
-    /// Milliseconds before the answer.
+    /// Milliseconds before the answer; those that hit connections have none.
     package var latency: Int
     package var action: Action
 

@@ -45,15 +45,15 @@ struct SimulatorState {
     ///
     /// - Returns: Whether there is one with this id.
     mutating func endFault(_ id: Int) -> Bool {
-        guard let place = self.live.firstIndex(where: { $0.id == id }) else {
+        guard let index = self.live.firstIndex(where: { $0.id == id }) else {
             return self.spent.contains { $0.id == id }
         }
-        self.spend(place)
+        self.spend(index)
         return true
     }
 
-    private mutating func spend(_ place: Int) {
-        var fault = self.live.remove(at: place)
+    private mutating func spend(_ index: Int) {
+        var fault = self.live.remove(at: index)
         fault.left = 0
         if self.spent.count == Self.maximumSpent { self.spent.removeFirst() }
         self.spent.append(fault)
@@ -64,27 +64,27 @@ struct SimulatorState {
         self.journal.clear()
     }
 
-    /// The fault that hits this request, used up by one where it has a count.
+    /// The faults that hit this request or connection, used up by one where they have a count.
     ///
     /// The oldest that matches wins; a mere delay or change of settings goes before one that answers.
     mutating func takeFault(
         for pns: SimulatedService,
         token: String,
-        ofTokenEndpoint: Bool = false
+        at place: FaultPlace = .push
     ) -> [SimulatorFault] {
         guard !self.live.isEmpty else { return [] }
         var taken: [SimulatorFault] = []
-        var place = 0
-        while place < self.live.count {
-            let fault = self.live[place].fault
-            guard fault.matches(pns, token: token, ofTokenEndpoint: ofTokenEndpoint),
+        var index = 0
+        while index < self.live.count {
+            let fault = self.live[index].fault
+            guard fault.matches(pns, token: token, at: place),
                 fault.share >= 1 || Double.random(in: 0..<1) < fault.share
             else {
-                place += 1
+                index += 1
                 continue
             }
             taken.append(fault)
-            place += self.hit(place) ? 0 : 1
+            index += self.hit(index) ? 0 : 1
             if fault.decidesAnswer { break }
         }
         return taken
@@ -93,16 +93,32 @@ struct SimulatorState {
     /// Counts a hit.
     ///
     /// - Returns: Whether the fault is used up by it, and so gone from its place.
-    private mutating func hit(_ place: Int) -> Bool {
-        self.live[place].hits += 1
-        guard let left = self.live[place].left else { return false }
-        self.live[place].left = left - 1
-        if left <= 1 { self.spend(place) }
+    private mutating func hit(_ index: Int) -> Bool {
+        self.live[index].hits += 1
+        guard let left = self.live[index].left else { return false }
+        self.live[index].left = left - 1
+        if left <= 1 { self.spend(index) }
         return left <= 1
     }
 }
 
+/// Where faults hit.
+enum FaultPlace {
+    case push
+    case tokenEndpoint
+    case connection
+}
+
 extension SimulatorFault {
+    /// Where it hits.
+    var place: FaultPlace {
+        switch self.action {
+        case .tokenEndpoint: .tokenEndpoint
+        case .mute, .plain, .expiredCertificate: .connection
+        default: .push
+        }
+    }
+
     /// Whether nothing after it can matter.
     var decidesAnswer: Bool {
         switch self.action {
@@ -111,12 +127,10 @@ extension SimulatorFault {
         }
     }
 
-    func matches(_ pns: SimulatedService, token: String, ofTokenEndpoint: Bool) -> Bool {
+    func matches(_ pns: SimulatedService, token: String, at place: FaultPlace) -> Bool {
+        guard place == self.place else { return false }
         if let wanted = self.pns, wanted != pns { return false }
-        if case .tokenEndpoint = self.action {
-            return ofTokenEndpoint && pns != .apns
-        }
-        if ofTokenEndpoint { return false }
+        if place != .push { return true }
         if case .answer(let reason?, _, _, _) = self.action, FaultAnswers.status(of: reason, for: pns) == nil {
             // Another service's reason; where the fault names its service, any reason goes.
             if self.pns == nil { return false }

@@ -154,6 +154,41 @@ struct ConnectionTests {
         }
     }
 
+    @Test("what is no HTTP/2 ends its connection, and what left is unsure; the next one is as good as ever")
+    func garbage() async throws {
+        try await Origin.with { origin in
+            origin.simulator.inject(SimulatorFault(.garbage, pns: .apns, count: 1))
+            let first = await origin.client.send(origin.batch(1, time: .seconds(20)))
+            guard case .unanswered(.connectionLost(let reason)) = first[0] else {
+                Issue.record("\(first)")
+                return
+            }
+            #expect(reason == "the peer breaks HTTP/2")
+            #expect(await origin.client.send(origin.batch(50, from: 1)).accepted == 50)
+            #expect(origin.simulator.counts.apns.requests == 51)
+        }
+    }
+
+    @Test(
+        "a service that cannot be spoken to: not processed, also where time ends first, and as good as ever afterwards",
+        arguments: [SimulatorFault.Action.mute, .plain, .expiredCertificate],
+        [Duration.seconds(3), .seconds(30)]
+    )
+    func unreachable(action: SimulatorFault.Action, time: Duration) async throws {
+        try await Origin.with(SimulatorConfiguration(), { $0.connectTimeout = .seconds(2) }) { origin in
+            origin.simulator.inject(SimulatorFault(action, pns: .apns))
+            for outcome in await origin.client.send(origin.batch(3, time: time)) {
+                guard case .notProcessed(.noConnection) = outcome else {
+                    Issue.record("\(outcome)")
+                    return
+                }
+            }
+            origin.simulator.clearFaults()
+            #expect(await origin.client.send(origin.batch(10)).accepted == 10)
+            #expect(origin.simulator.counts.apns.requests == 10)
+        }
+    }
+
     @Test("a connection is replaced before its stream ids run out")
     func roll() async throws {
         try await Origin.with(SimulatorConfiguration(), { $0.maximumRequestsPerConnection = 50 }) { origin in

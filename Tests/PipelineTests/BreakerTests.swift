@@ -187,6 +187,7 @@ extension PlantTests {
         /// Runs a delivery worker beside `body`, and two apps: the default one has 1,500 devices under `news`, a device of FCM
         /// under `username:ann`; the app `other` has one of APNs under `username:ben`.
         private func run(
+            connectTimeout: Duration = .seconds(20),
             _ body: @Sendable @escaping (Plant, AppID) async throws -> Void
         ) async throws {
             try await Plant.with([.send, .sweeper]) { plant in
@@ -199,7 +200,11 @@ extension PlantTests {
                 )
                 try await plant.register("ann", .fcm, "fcm-of-ann")
                 try await plant.register("ben", .apns, token(1), app: other)
-                let (delivery, senders) = plant.deliveryWorker(self.pace(), requestTimeout: .seconds(5))
+                let (delivery, senders) = plant.deliveryWorker(
+                    self.pace(),
+                    requestTimeout: .seconds(5),
+                    connectTimeout: connectTimeout
+                )
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await delivery.run() }
                     try await body(plant, other)
@@ -219,7 +224,7 @@ extension PlantTests {
             }
         }
 
-        @Test(arguments: [SimulatorFault.Action.answer(status: 503), .silence])
+        @Test(arguments: [SimulatorFault.Action.answer(status: 503), .silence, .garbage])
         func aServiceThatFailsIsLeftAloneUntilItWorks(_ action: SimulatorFault.Action) async throws {
             try await self.run { plant, other in
                 plant.simulator.inject(SimulatorFault(action, pns: .apns, token: "cafe"))
@@ -238,6 +243,29 @@ extension PlantTests {
                 let done = try await plant.wait(for: campaign.id, within: .seconds(120))
                 #expect(done.state == .completed)
                 #expect(done.tallies[.apns]?.accepted == 1500)
+                expectSound(done)
+            }
+        }
+
+        @Test(arguments: [SimulatorFault.Action.mute, .plain, .expiredCertificate])
+        func aServiceThatCannotBeReachedIsLeftAlone(_ action: SimulatorFault.Action) async throws {
+            try await self.run(connectTimeout: .seconds(1)) { plant, _ in
+                plant.simulator.inject(SimulatorFault(action, pns: .apns))
+                let campaign = try await plant.accept(try self.send(to: "news", .apns))
+                try await plant.publish(campaign)
+                try await plant.wait(for: campaign.id, within: .seconds(120)) {
+                    $0.reason?.contains("the push service fails: no connection") == true
+                }
+                let other = try await plant.accept(try self.send(to: "username:ann", .fcm))
+                try await plant.publish(other)
+                #expect(try await plant.wait(for: other.id).tallies[.fcm]?.accepted == 1)
+                #expect(plant.simulator.counts.apns.requests == 0)
+                plant.simulator.clearFaults()
+                let done = try await plant.wait(for: campaign.id, within: .seconds(120))
+                #expect(done.state == .completed)
+                #expect(done.tallies[.apns]?.accepted == 1500)
+                // Nothing had left before: nothing is sent twice.
+                #expect(plant.simulator.counts.apns.requests == 1500)
                 expectSound(done)
             }
         }

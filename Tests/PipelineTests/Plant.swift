@@ -114,12 +114,14 @@ struct Plant: Sendable {
     /// It is patient: a simulator on a busy machine answers late, and what is not answered in time is sent again.
     func deliveryWorker(
         _ pace: DeliveryWorker.Configuration = DeliveryWorker.Configuration(),
-        requestTimeout: Duration = .seconds(20)
+        requestTimeout: Duration = .seconds(20),
+        connectTimeout: Duration = .seconds(20)
     ) -> (worker: DeliveryWorker, senders: SenderRegistry) {
         var configuration = pace
         configuration.retry.base = .milliseconds(50)
         var settings = SenderSettings()
         settings.requestTimeout = requestTimeout
+        settings.connectTimeout = connectTimeout
         let senders = SenderRegistry(settings: settings, logger: self.logger)
         let worker = DeliveryWorker(
             senders: senders,

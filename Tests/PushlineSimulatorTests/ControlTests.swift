@@ -57,6 +57,10 @@ struct ControlTests {
         (#"{"action":"refuse"}"#, .refuse),
         (#"{"action":"close"}"#, .close),
         (#"{"action":"silence"}"#, .silence),
+        (#"{"action":"garbage"}"#, .garbage),
+        (#"{"action":"mute"}"#, .mute),
+        (#"{"action":"plain"}"#, .plain),
+        (#"{"action":"expiredCertificate"}"#, .expiredCertificate),
         (#"{"latency":20}"#, .delay),
         (#"{"action":"goaway"}"#, .goAway()),
         (
@@ -75,12 +79,14 @@ struct ControlTests {
     func everyActionHasItsJSON(text: String, action: SimulatorFault.Action) throws {
         let coding = try JSONDecoder().decode(FaultCoding.self, from: Data(text.utf8))
         #expect(coding.fault.action == action)
+        let again = try JSONEncoder().encode(coding)
+        #expect(try JSONDecoder().decode(FaultCoding.self, from: again).fault == coding.fault)
     }
 
     @Test(
         arguments: [
             ("{", nil), (#"{"nonsense":1}"#, "nonsense"), (#"{"id":1,"action":"reset"}"#, "id"),
-            (#"{"hits":1,"action":"reset"}"#, "hits"),
+            (#"{"hits":1,"action":"reset"}"#, "hits"), (#"{"action":"mute","latency":5}"#, "latency"),
             (#"{"action":"explode"}"#, "explode"), (#"{"reason":"Nope"}"#, "Nope"), ("{}", "reason"),
             (#"{"action":"settings"}"#, "maxConcurrentStreams"), (#"{"action":"reset","share":2}"#, "share"),
             (#"{"action":"reset","count":0}"#, "count"), (#"{"action":"reset","pns":"mpns"}"#, "pns"),

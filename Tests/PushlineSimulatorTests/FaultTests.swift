@@ -180,6 +180,28 @@ struct FaultTests {
         }
     }
 
+    @Test func connectionFaultsHitNewConnectionsAndAreCounted() async throws {
+        try await withClient { client in
+            let provider = try await client.providerToken()
+            #expect(try await client.push(authorization: provider).status == 200)
+            for action in [SimulatorFault.Action.plain, .expiredCertificate] {
+                client.simulator.inject(SimulatorFault(action, pns: .wns, count: 1))
+            }
+            client.simulator.inject(SimulatorFault(.mute, pns: .fcm, count: 1))
+            // One after the other: the client tries a connection again.
+            #expect(try await client.wnsToken().status == 200)
+            let url = try client.simulator.urls.fcm
+            await #expect(throws: HTTPClientError.self) {
+                try await client.send("GET", url, timeout: .milliseconds(500))
+            }
+            let reply = try await client.send("GET", try client.simulator.urls.control + "/faults")
+            let faults = try #require(JSONSerialization.jsonObject(with: Data(reply.body.utf8)) as? [[String: Any]])
+            #expect(faults.map { $0["hits"] as? Int } == [1, 1, 1])
+            client.simulator.inject(SimulatorFault(.mute, pns: .apns))
+            #expect(try await client.push(authorization: provider).status == 200, "the old connection is as it was")
+        }
+    }
+
     @Test func tokenEndpointsFail() async throws {
         try await withClient { client in
             client.simulator.inject(
