@@ -64,7 +64,8 @@ package struct API: Sendable {
                 waiter: waiter
             ),
             monitor: JobMonitor { try await store.job($0, app: $1) },
-            metricsText: metricsText
+            metricsText: metricsText,
+            logger: logger
         )
         self.responder = APIResponder(
             table: RouteTable(API.routes(context)),
@@ -106,6 +107,7 @@ package struct API: Sendable {
             + ContentRoutes(context: context).routes
             + AccountRoutes(context: context).routes
             + KeyRoutes(context: context).routes
+            + DeadLetterRoutes(context: context).routes
             + HealthRoutes(context: context).routes
     }
 }
@@ -118,4 +120,6 @@ struct RouteContext: Sendable {
     let intake: JobIntake
     let monitor: JobMonitor
     let metricsText: @Sendable () -> String
+    /// For what an operator changes.
+    let logger: Logger
 }

@@ -14,25 +14,25 @@ extension SQLiteStore: DeadStore {
                 ON CONFLICT DO NOTHING
                 """,
                 [
-                    message.queue, message.type, message.messageID, message.digest, message.app?.name, message.reason,
-                    Data(message.body), context.wall.milliseconds,
+                    message.queue, message.type, message.messageID, message.digest,
+                    try context.database.owner(of: message)?.name, message.reason, Data(message.body),
+                    context.wall.milliseconds,
                 ]
             )
             guard isNew > 0 else { return }
-            if let key = BatchKey(message.messageID) {
-                try context.bury(key)
-            } else if let bundle = BundleID(message.messageID) {
-                try context.takeApart(bundle)
-            } else if let parcel = ParcelID(message.messageID) {
-                try context.takeApart(parcel)
-            } else if let id = JobID(message.messageID), let row = try context.database.jobRow(id) {
-                switch row.work.kind {
-                case .register: _ = try context.finishRegister(id, result: result, text: text)
-                case .send: try context.abandonDead(row)
-                }
-            }
+            let letter = context.database.lastInsertedRowID
+            let closed = try context.bury(message, result: result, text: text)
+            try context.database.run("UPDATE dead SET closed = ? WHERE id = ?", [closed.rawValue, letter])
         }
     }
+}
+
+/// What the burial of a message closed: the column `closed` of the table `dead`.
+enum Burial: Int {
+    case nothing = 0
+    case batch = 1
+    case register = 2
+    case send = 3
 }
 
 extension DeadMessage {
@@ -44,9 +44,44 @@ extension DeadMessage {
     }
 }
 
+extension Database {
+    /// Whose a message is: its job's app, else the one that it says, where that is declared.
+    fileprivate func owner(of message: DeadMessage) throws -> AppID? {
+        if let job = BatchKey(message.messageID)?.job ?? JobID(message.messageID), let row = try self.jobRow(job) {
+            return row.app
+        }
+        guard let app = message.app else { return nil }
+        return try self.exists("SELECT 1 FROM app WHERE name = ? AND spec IS NOT NULL", [app.name]) ? app : nil
+    }
+}
+
 extension WriteContext {
+    fileprivate func bury(_ message: DeadMessage, result: RegisterResult, text: String) throws -> Burial {
+        if let key = BatchKey(message.messageID) { return try self.bury(key) ? .batch : .nothing }
+        if let bundle = BundleID(message.messageID) {
+            try self.takeApart(bundle)
+        } else if let parcel = ParcelID(message.messageID) {
+            try self.takeApart(parcel)
+        } else if let id = JobID(message.messageID), let row = try self.database.jobRow(id), !row.state.isFinal {
+            switch row.work.kind {
+            case .register:
+                _ = try self.finishRegister(id, result: result, text: text)
+                return .register
+            case .send:
+                guard !row.isPlanned, row.state.stopCause == nil else { return .nothing }
+                _ = try self.abandon(row.sequence, reason: "its message could not be worked on")
+                return .send
+            }
+        }
+        return .nothing
+    }
+
     /// Closes the batch of a dead message: its devices count as dead.
-    fileprivate func bury(_ key: BatchKey) throws {
+    ///
+    /// - Parameter key: The batch.
+    /// - Returns: false when it is closed already, or unknown.
+    /// - Throws: What SQLite says.
+    private func bury(_ key: BatchKey) throws -> Bool {
         let target = try self.database.first(
             """
             SELECT job.sequence, batch.size, batch.carried, batch.parcel FROM job JOIN batch ON batch.job = job.sequence
@@ -54,7 +89,7 @@ extension WriteContext {
             """,
             [key.job.blob, key.pns.number, key.page, key.attempt]
         ) { (job: $0[0] as Int64, size: $0[1] as Int, carried: $0[2] as Data?, parcel: $0[3] as Int64?) }
-        guard let target else { return }
+        guard let target else { return false }
         // A first attempt's devices are known by their number alone: its list was in the message.
         for device in try target.carried.map(CarriedList.decode) ?? [] {
             try self.database.run(
@@ -70,11 +105,12 @@ extension WriteContext {
             parcel: target.parcel
         )
         try self.close(batch, of: target.job, as: .failed(.dead))
+        // Kept for a replay.
+        try self.database.run(
+            "UPDATE batch SET carried = ? WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
+            [target.carried, target.job, batch.pns, batch.page, batch.attempt]
+        )
         try self.completeIfDone(target.job)
-    }
-
-    fileprivate func abandonDead(_ row: JobRow) throws {
-        guard !row.state.isFinal, row.state.stopCause == nil else { return }
-        _ = try self.abandon(row.sequence, reason: "its message could not be worked on")
+        return true
     }
 }

@@ -18,6 +18,7 @@ enum Schema {
         migrator.registerMigration("10 retention") { try $0.execute(sql: self.retention) }
         migrator.registerMigration("11 bundles by app") { try $0.execute(sql: self.bundlesByApp) }
         migrator.registerMigration("12 ends") { try $0.execute(sql: self.ends) }
+        migrator.registerMigration("13 dead letters") { try $0.execute(sql: self.deadLetters) }
         return migrator
     }
 
@@ -355,6 +356,16 @@ enum Schema {
     private static let bundlesByApp = """
         DROP INDEX bundle_due;
         CREATE INDEX bundle_due ON bundle(priority, app, due);
+        """
+
+    private static let deadLetters = """
+        -- What its burial closed: 0 nothing, 1 a batch, 2 a register job, 3 a send job that was not planned.
+        ALTER TABLE dead ADD COLUMN closed INTEGER NOT NULL DEFAULT 0;
+        -- What names no app that is declared is the default app's to see.
+        CREATE INDEX dead_app ON dead(coalesce(app, 'default'), id);
+        CREATE TRIGGER job_reopened AFTER UPDATE OF state ON job WHEN new.state < 10 AND old.state >= 10 BEGIN
+            UPDATE backlog SET unfinished = unfinished + 1;
+        END;
         """
 
     private static let retention = """

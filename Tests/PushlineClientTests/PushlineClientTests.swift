@@ -38,6 +38,29 @@ import Testing
         #expect(await transport.requests.first?.body == Data(body.utf8))
     }
 
+    @Test func deadLetters() async throws {
+        let letter = #"""
+            {"id":"7","href":"/api/dead/7","at":"2026-11-21T08:30:00.123Z","queue":"q","type":"deliver","message":"m",
+            "reason":"r","bytes":9,"job":"0190","canReplay":true,"contents":{"devices":2,"handles":["abab…abab"]}}
+            """#
+        let transport = ScriptedTransport(
+            .json(#"{"items":[\#(letter)],"cursor":"7"}"#),
+            .json(letter),
+            .json(#"{"job":"0190","href":"/api/jobs/0190","devices":2}"#, status: 202),
+            HTTPAnswer(status: 204)
+        )
+        let client = try client(transport)
+        #expect(try await client.deadLetters(limit: 5, cursor: "9").items.map(\.id) == ["7"])
+        #expect(try await client.deadLetter("7").contents?.devices == 2)
+        #expect(try await client.replay(deadLetter: "7").devices == 2)
+        try await client.discard(deadLetter: "7")
+        #expect(
+            await transport.lines == [
+                "GET /api/dead?limit=5&cursor=9", "GET /api/dead/7", "POST /api/dead/7/replay", "DELETE /api/dead/7",
+            ]
+        )
+    }
+
     @Test func registersUnderAFreshID() async throws {
         let transport = ScriptedTransport(.json(#""id1""#), HTTPAnswer(status: 200))
         let account = PushlineClient.Credentials.account(name: "ann", password: "p:ä")

@@ -32,7 +32,9 @@ import Testing
         ["job", "0190"], ["job", "0190", "--deliveries", "--json"], ["registrations", "list", "--user", "ann"],
         ["registrations", "delete", "r"], ["doctor", "--config", "x.yaml"],
         ["jobs", "--url", "http://h", "--key", "k"], ["jobs", "list", "--limit", "3"],
-        ["jobs", "cancel", "0190", "--json"],
+        ["jobs", "cancel", "0190", "--json"], ["dead"], ["dead", "list", "--limit", "3"],
+        ["dead", "show", "1", "--json"],
+        ["dead", "replay", "1"], ["dead", "discard", "1", "--app", "shop"],
     ])
     func understood(arguments: [String]) {
         #expect(self.exitCode(arguments) == nil)
@@ -55,7 +57,8 @@ import Testing
         ["accounts", "add", "ann", "--role", "user", "--password", "secret"],
         ["accounts", "add", "ann", "--role", "user", "--password-file", "p", "--password-stdin"],
         ["keys", "create", "k", "--role", "user"], ["keys", "create", "a b", "--role", "sender"], ["apps", "apply"],
-        ["registrations", "export", "--platform", "apn"],
+        ["registrations", "export", "--platform", "apn"], ["dead", "--limit", "0"], ["dead", "replay"],
+        ["dead", "show"],
     ])
     func wrongUsageIs64(arguments: [String]) {
         #expect(self.exitCode(arguments) == 64)

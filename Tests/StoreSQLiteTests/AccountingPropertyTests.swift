@@ -45,7 +45,7 @@ private struct Life {
 
     mutating func step(_ random: inout SeededGenerator) async throws {
         guard let job = self.jobs.randomElement(using: &random) else { return }
-        switch Int.random(in: 0..<20, using: &random) {
+        switch Int.random(in: 0..<21, using: &random) {
         case 0..<5: try await self.plan(job, random: &random)
         case 5..<15: try await self.record(random: &random)
         case 15:
@@ -65,12 +65,24 @@ private struct Life {
                 body: []
             )
             try await self.store.bury(message)
+        case 19: try await self.replay(random: &random)
         default:
             for batch in try await self.store.dueBatches(limit: 3) {
                 #expect(batch.key.attempt == 0 || self.batches[batch.key] == batch.carried.count)
                 try await self.store.markPublished(batches: [batch.key], lease: .seconds(60), isRepeat: false)
             }
         }
+    }
+
+    private mutating func replay(random: inout SeededGenerator) async throws {
+        let letters = try await self.store.deadLetters(app: .default, cursor: nil, limit: 100).items
+        guard let letter = letters.randomElement(using: &random), let key = BatchKey(letter.messageID),
+            let replay = try await self.store.replay(deadLetter: letter.id, app: .default)
+        else { return }
+        guard case .begun(_, let devices) = replay else { return #expect(letter.obstacle != nil) }
+        #expect(letter.obstacle == nil)
+        let next = BatchKey(job: key.job, pns: key.pns, page: key.page, attempt: key.attempt + 1)
+        if let devices, devices > 0 { self.batches[next] = devices }
     }
 
     private func some(_ random: inout SeededGenerator) -> BatchKey? {

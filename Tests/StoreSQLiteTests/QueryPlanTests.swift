@@ -238,6 +238,12 @@ struct QueryPlanTests {
             body: [1]
         )
         try await store.bury(dead1)
+        let letters = try await store.deadLetters(app: .default, cursor: nil, limit: 2).items
+        for letter in letters {
+            _ = try await store.deadLetter(letter.id, app: .default)
+            _ = try await store.replay(deadLetter: letter.id, app: .default)
+            _ = try await store.discard(deadLetter: letter.id, app: .default)
+        }
         try await store.put(
             Account(app: .default, name: user, role: .user, isDisabled: false, created: scenario.time.wall),
             passwordHash: ""

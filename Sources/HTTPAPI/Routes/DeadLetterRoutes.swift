@@ -1,0 +1,158 @@
+import Broker
+import HTTPTypes
+import Hummingbird
+import Logging
+import PushModel
+import Store
+
+/// Messages that nobody could work on, for the app's operators.
+struct DeadLetterRoutes: Sendable {
+    let context: RouteContext
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/dead", handler: self.list),
+            Route(.get, "/api/dead/{id}", handler: self.show),
+            Route(.delete, "/api/dead/{id}", handler: self.discard),
+            Route(.post, "/api/dead/{id}/replay", handler: self.replay),
+        ]
+    }
+
+    private func list(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
+        let list = try ListQuery(request, filters: [])
+        let page = try await self.context.store.deadLetters(
+            app: request.app,
+            cursor: try list.cursor,
+            limit: try list.limit
+        )
+        return .page(
+            page.items.map { DeadLetterText(letter: $0, prefix: request.prefix).value(nil) },
+            cursor: page.cursor
+        )
+    }
+
+    private func show(_ request: APIRequest) async throws -> Response {
+        let id = try Self.id(request)
+        guard let found = try await self.context.store.deadLetter(id, app: request.app) else { throw Self.missing }
+        let text = DeadLetterText(letter: found.letter, prefix: request.prefix)
+        return .json(text.value(DeadLetterText.contents(of: found.letter, body: found.body)))
+    }
+
+    private func discard(_ request: APIRequest) async throws -> Response {
+        let id = try Self.id(request)
+        guard let letter = try await self.context.store.discard(deadLetter: id, app: request.app) else {
+            throw Self.missing
+        }
+        self.log("A dead message is discarded", id: id, job: letter.job, request: request)
+        return Response(status: .noContent)
+    }
+
+    private func replay(_ request: APIRequest) async throws -> Response {
+        let id = try Self.id(request)
+        switch try await self.context.store.replay(deadLetter: id, app: request.app) {
+        case nil: throw Self.missing
+        case .refused(let reason): throw Problem(.conflict, "it cannot be replayed: \(reason)")
+        case .begun(let job, let devices):
+            self.context.monitor.forget(job)
+            self.log("A dead message is replayed", id: id, job: job, request: request)
+            let answer = JSONValue.members([
+                "job": .string(job.description),
+                "href": .string("\(request.prefix)jobs/\(job)"),
+                "devices": devices.map(JSONValue.integer),
+            ])
+            return .json(answer, status: .accepted)
+        }
+    }
+
+    private func log(_ message: Logger.Message, id: Int64, job: JobID?, request: APIRequest) {
+        var metadata: Logger.Metadata = ["app": "\(request.app)", "dead.id": "\(id)"]
+        metadata["caller"] = request.identity.map { "\($0.description)" }
+        metadata["job.id"] = job.map { "\($0)" }
+        self.context.logger.info(message, metadata: metadata)
+    }
+
+    private static let missing = Problem.notFound("no such dead message")
+
+    /// The message that an operator asks about, without a query.
+    private static func id(_ request: APIRequest) throws -> Int64 {
+        try request.caller.requireOperator()
+        _ = try request.query.strict(known: [])
+        guard let text = request.parameters["id"], let id = Int64(text), id > 0, String(id) == text else {
+            throw Self.missing
+        }
+        return id
+    }
+}
+
+/// A dead message as its JSON says it; never with a whole handle, nor with what is said to anybody.
+struct DeadLetterText {
+    let letter: DeadLetter
+    /// What links begin with.
+    let prefix: String
+
+    /// So many devices of a batch are shown.
+    private static let shownDevices = 10
+    /// So much of what others wrote is shown.
+    private static let maximumText = 500
+
+    func value(_ contents: JSONValue?) -> JSONValue {
+        let letter = self.letter
+        return .members([
+            "id": .string(String(letter.id)),
+            "href": .string("\(self.prefix)dead/\(letter.id)"),
+            "app": letter.app.map { .string($0.name) },
+            "at": .string(letter.at.iso8601),
+            "queue": .string(Self.short(letter.queue)),
+            "type": .string(Self.short(letter.type)),
+            "message": .string(Self.short(letter.messageID)),
+            "reason": .string(Self.short(letter.reason)),
+            "bytes": .integer(letter.size),
+            "job": letter.job.map { .string($0.description) },
+            "canReplay": .bool(letter.obstacle == nil),
+            "obstacle": letter.obstacle.map(JSONValue.string),
+            "contents": contents,
+        ])
+    }
+
+    private static func short(_ text: String) -> String {
+        text.count <= Self.maximumText ? text : text.prefix(Self.maximumText) + "…"
+    }
+
+    /// What can be read of a body.
+    static func contents(of letter: DeadLetter, body: [UInt8]) -> JSONValue? {
+        do throws(MalformedBatch) {
+            switch letter.type {
+            case MessageProperties.deliverType:
+                let batch = try DeliverBatch(decoding: body)
+                return .members([
+                    "batches": .integer(1),
+                    "devices": .integer(batch.devices.count),
+                    "pns": .string(batch.key.pns.rawValue),
+                    "priority": .string(batch.priority.rawValue),
+                    "page": .integer(batch.key.page),
+                    "attempt": .integer(batch.key.attempt),
+                    "expires": .string(batch.expires.iso8601),
+                    "payloadBytes": .integer(batch.payload.body.count),
+                    "handles": .strings(Self.handles(batch.devices)),
+                ])
+            case MessageProperties.parcelType:
+                let parcel = try DeliverParcel(decoding: body)
+                return .members([
+                    "batches": .integer(parcel.batches.count),
+                    "devices": .integer(parcel.batches.reduce(0) { $0 + $1.devices.count }),
+                    "pns": (parcel.batches.first?.key.pns.rawValue).map(JSONValue.string),
+                    "priority": (parcel.batches.first?.priority.rawValue).map(JSONValue.string),
+                ])
+            default: return nil
+            }
+        } catch {
+            return .members(["unreadable": .string(error.description)])
+        }
+    }
+
+    /// The first few, shortened: whoever has the whole may send to the device.
+    private static func handles(_ devices: DeliverBatch.Devices) -> [String] {
+        devices.rows.indices.prefix(Self.shownDevices).map { devices.handles.handle(at: $0).description }
+    }
+}

@@ -1,0 +1,123 @@
+import ArgumentParser
+import PushlineClient
+
+/// `pushline dead`.
+struct DeadCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "dead",
+        abstract: "Look at messages that nobody could work on, and replay or discard them.",
+        subcommands: [List.self, Show.self, ReplayOne.self, Discard.self],
+        defaultSubcommand: List.self
+    )
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "List dead messages, newest first.")
+
+        @OptionGroup var server: ServerOptions
+
+        @Option(help: "The most to list.")
+        var limit: Int = 20
+
+        func validate() throws {
+            guard self.limit > 0 else { throw ValidationError("--limit must be at least 1.") }
+        }
+
+        func run() async throws {
+            let client = try self.server.client()
+            let letters = try await Pages.collect(self.limit) { limit, cursor in
+                try await client.deadLetters(limit: limit, cursor: cursor)
+            }
+            try self.server.show(letters) {
+                guard !letters.isEmpty else { return ["No dead messages."] }
+                var table = Table(["id", "when", "queue", "message", "bytes", "replay", "reason"], numeric: [4])
+                for letter in letters {
+                    table.add([
+                        letter.id, JobText.moment(letter.at), letter.queue, letter.message, String(letter.bytes),
+                        letter.canReplay ? "yes" : "no", letter.reason,
+                    ])
+                }
+                return table.lines
+            }
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show a dead message: why it died, and what it was for."
+        )
+
+        @OptionGroup var server: ServerOptions
+
+        @Argument(help: "The message's number.")
+        var id: String
+
+        func run() async throws {
+            let letter = try await self.server.client().deadLetter(self.id)
+            try self.server.show(letter) { DeadLetterText(letter: letter).lines }
+        }
+    }
+
+    struct ReplayOne: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "replay",
+            abstract: "Have its work be done again, once.",
+            discussion: """
+                The devices of a batch are tried again, and a registration or a send is queued again; its job runs on. \
+                It is refused where the job was cancelled or its time is over. What killed the workers should be mended first: \
+                else it dies again, under another number.
+                """
+        )
+
+        @OptionGroup var server: ServerOptions
+
+        @Argument(help: "The message's number.")
+        var id: String
+
+        func run() async throws {
+            let replay = try await self.server.client().replay(deadLetter: self.id)
+            try self.server.show(replay) {
+                let devices = replay.devices.map { ", \($0) devices" } ?? ""
+                return [Console.safe("\(self.id): replayed\(devices); pushline job \(replay.job) shows how it goes on")]
+            }
+        }
+    }
+
+    struct Discard: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Remove a dead message for good; what was counted for it stays."
+        )
+
+        @OptionGroup var server: ServerOptions
+
+        @Argument(help: "The message's number.")
+        var id: String
+
+        func run() async throws {
+            try await self.server.client().discard(deadLetter: self.id)
+            try self.server.show(["discarded": self.id]) { [Console.safe("\(self.id): discarded")] }
+        }
+    }
+}
+
+/// A dead message as lines.
+struct DeadLetterText {
+    let letter: DeadLetter
+
+    var lines: [String] {
+        let (letter, contents) = (self.letter, self.letter.contents)
+        let rows: [(String, String?)] = [
+            ("dead message", letter.id), ("app", letter.app), ("when", JobText.moment(letter.at)),
+            ("queue", letter.queue), ("type", letter.type), ("message", letter.message), ("job", letter.job),
+            ("reason", letter.reason), ("size", "\(letter.bytes) bytes"),
+            ("replay", letter.canReplay ? "possible" : "not possible: \(letter.obstacle ?? "nothing is left to do")"),
+            ("devices", contents?.devices.map(String.init)), ("batches", contents?.batches.map(String.init)),
+            ("service", contents?.pns?.rawValue), ("priority", contents?.priority),
+            ("page", contents?.page.map(String.init)), ("attempt", contents?.attempt.map(String.init)),
+            ("payload", contents?.payloadBytes.map { "\($0) bytes" }),
+            ("handles", contents?.handles.map { $0.joined(separator: " ") }), ("body", contents?.unreadable),
+        ]
+        return rows.compactMap { name, value in
+            value.map { name + String(repeating: " ", count: 14 - name.count) + Console.safe($0) }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+package import PushModel
+
+/// What is done about messages that nobody could work on (rule 6).
+///
+/// A message that names no declared app is the default app's.
+package protocol DeadLetterStore: Sendable {
+    /// An app's dead messages, newest first.
+    ///
+    /// - Parameters:
+    ///   - app: The app.
+    ///   - cursor: From the piece before.
+    ///   - limit: The most, 1 to 1000.
+    /// - Returns: A piece of the list.
+    /// - Throws: ``StoreError``.
+    func deadLetters(app: AppID, cursor: String?, limit: Int) async throws -> Page<DeadLetter>
+
+    /// A dead message with its body, or nil when the app has none of that number.
+    func deadLetter(_ id: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])?
+
+    /// Has the work of a dead message be done again, once: the message is gone with that.
+    ///
+    /// The devices of a batch that count as dead are carried to its next attempt, which is due at once; those of a first attempt are
+    /// the audience's within the page's range, and of devices that are no longer in it as many count as deregistered. A register
+    /// job and a send job are queued again. A job that was final runs again.
+    ///
+    /// - Parameters:
+    ///   - id: The message's number.
+    ///   - app: The app.
+    /// - Returns: What came of it; nil when the app has none of that number (any more).
+    /// - Throws: ``StoreError``; then nothing was changed.
+    func replay(deadLetter id: Int64, app: AppID) async throws -> Replay?
+
+    /// Removes a dead message; what its burial counted stays.
+    ///
+    /// - Returns: The message that was removed, or nil when the app has none of that number.
+    func discard(deadLetter id: Int64, app: AppID) async throws -> DeadLetter?
+}
+
+/// A kept message that nobody could work on.
+package struct DeadLetter: Sendable, Equatable {
+    package let id: Int64
+    /// The app that it belongs to; nil = it names none that is declared.
+    package let app: AppID?
+    /// The queue it came from.
+    package let queue: String
+    package let type: String
+    package let messageID: String
+    package let reason: String
+    /// The bytes of its body.
+    package let size: Int
+    package let at: Timestamp
+    /// Why it cannot be replayed now; nil = it can.
+    package let obstacle: String?
+
+    package init(
+        id: Int64,
+        app: AppID?,
+        queue: String,
+        type: String,
+        messageID: String,
+        reason: String,
+        size: Int,
+        at: Timestamp,
+        obstacle: String?
+    ) {
+        self.id = id
+        self.app = app
+        self.queue = queue
+        self.type = type
+        self.messageID = messageID
+        self.reason = reason
+        self.size = size
+        self.at = at
+        self.obstacle = obstacle
+    }
+
+    /// The job that it is about, by its `message-id`.
+    package var job: JobID? { BatchKey(self.messageID)?.job ?? JobID(self.messageID) }
+}
+
+/// What came of replaying a dead message.
+package enum Replay: Sendable, Equatable {
+    /// The job goes on; how many devices are carried, where it was a batch's message.
+    case begun(job: JobID, devices: Int?)
+    /// Nothing was changed, for that reason.
+    case refused(String)
+}

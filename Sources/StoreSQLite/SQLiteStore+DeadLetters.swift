@@ -1,0 +1,358 @@
+import Foundation
+import GRDB
+package import PushModel
+package import Store
+
+extension SQLiteStore: DeadLetterStore {
+    package func deadLetters(app: AppID, cursor: String?, limit: Int) async throws -> Page<DeadLetter> {
+        let before = try ListCursor.decode(cursor) ?? .max
+        let limit = min(max(1, limit), 1000)
+        let now = self.clock.now
+        return try await self.read { database in
+            let rows = try database.all(
+                """
+                SELECT \(DeadRow.columns) FROM dead WHERE coalesce(app, 'default') = ? AND id < ?
+                ORDER BY id DESC LIMIT ?
+                """,
+                [app.name, before, limit],
+                read: DeadRow.init
+            )
+            return Page(
+                items: try rows.map { try $0.letter(in: database, at: now) },
+                cursor: rows.count == limit ? rows.last.map { ListCursor.encode($0.id) } : nil
+            )
+        }
+    }
+
+    package func deadLetter(_ id: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])? {
+        let now = self.clock.now
+        return try await self.read { database in
+            guard let row = try database.deadRow(id, app: app) else { return nil }
+            let body = try database.first("SELECT body FROM dead WHERE id = ?", [id]) { [UInt8]($0[0] as Data) }
+            return (try row.letter(in: database, at: now), body ?? [])
+        }
+    }
+
+    package func replay(deadLetter id: Int64, app: AppID) async throws -> Replay? {
+        let now = self.clock.now
+        let seen = try await self.read { database in
+            try database.deadRow(id, app: app)?.target(in: database, at: now)
+        }
+        let found: ReplayList
+        switch seen {
+        case nil: return nil
+        case .nothing(let reason): return .refused(reason)
+        case .job: found = ReplayList()
+        // Read beforehand: a page of an audience takes longer than a writer may be held up.
+        case .batch(let batch): found = try await self.list(of: batch)
+        }
+        return try await self.write { context in
+            guard let row = try context.database.deadRow(id, app: app) else { return nil }
+            let replay: Replay
+            switch try row.target(in: context.database, at: context.now) {
+            case .nothing(let reason): return .refused(reason)
+            case .batch(let batch):
+                try context.bringBack(batch, list: found)
+                replay = .begun(job: batch.job, devices: found.devices.count)
+            case .job(let job, let sequence, .register):
+                try context.bringBack(register: sequence)
+                replay = .begun(job: job, devices: nil)
+            case .job(let job, let sequence, .send):
+                try context.bringBack(send: sequence)
+                replay = .begun(job: job, devices: nil)
+            }
+            try context.database.run("DELETE FROM dead WHERE id = ?", [id])
+            return replay
+        }
+    }
+
+    package func discard(deadLetter id: Int64, app: AppID) async throws -> DeadLetter? {
+        try await self.write { context in
+            guard let row = try context.database.deadRow(id, app: app) else { return nil }
+            let letter = try row.letter(in: context.database, at: context.now)
+            try context.database.run("DELETE FROM dead WHERE id = ?", [id])
+            return letter
+        }
+    }
+
+    /// Whom a dead batch is for: who was carried to it, or whom its page is for now.
+    private func list(of batch: DeadBatch) async throws -> ReplayList {
+        guard let carried = batch.carried else {
+            return ReplayList(devices: try await self.page(of: batch))
+        }
+        let devices = try CarriedList.decode(carried)
+        let rows = Set(devices.map(\.row))
+        let records = try await self.read { database in
+            try database.all(
+                "SELECT id, row FROM delivery WHERE job = ? AND pns = ? AND class = ?",
+                [batch.sequence, batch.pns.number, CountClass.failed(.dead).number]
+            ) { (id: $0[0] as Int64, row: $0[1] as Int64) }
+        }
+        return ReplayList(
+            devices: devices.map { CarriedDevice(row: $0.row, tries: $0.tries, wait: .zero) },
+            records: records.filter { rows.contains($0.row) }.map(\.id)
+        )
+    }
+
+    /// The devices of a page as they are now; in pieces, as reading goes.
+    private func page(of batch: DeadBatch) async throws -> [CarriedDevice] {
+        let row = try await self.read { try $0.jobRow(sequence: batch.sequence) }
+        guard let row, case .send(let abridged) = row.work else { return [] }
+        let request = try await self.whole(abridged, job: batch.sequence)
+        let memory = AudienceMemory()
+        var devices: [CarriedDevice] = []
+        var after = batch.from
+        while after < batch.to {
+            let piece = try await self.audience(
+                of: request.audience,
+                app: row.app,
+                pns: batch.pns,
+                after: after,
+                through: batch.to,
+                limit: DeliverBatch.maximumDevices,
+                memory: memory
+            )
+            devices += piece.rows.map { CarriedDevice(row: $0, tries: 0, wait: .zero) }
+            after = piece.scannedThrough
+        }
+        return devices
+    }
+}
+
+/// Whom the next attempt of a dead batch is for.
+private struct ReplayList {
+    var devices: [CarriedDevice] = []
+    /// The rows of the table `delivery` that say they are dead.
+    var records: [Int64] = []
+}
+
+/// A batch whose devices count as dead.
+private struct DeadBatch {
+    let sequence: Int64
+    let job: JobID
+    let pns: PNS
+    let page: Int
+    let attempt: Int
+    let from: Int64
+    let to: Int64
+    let size: Int
+    /// Who was carried to it; nil for a first attempt.
+    let carried: Data?
+}
+
+/// What a dead message stands for.
+private enum DeadTarget {
+    case batch(DeadBatch)
+    case job(JobID, sequence: Int64, JobKind)
+    /// Nothing that could be brought back, for that reason.
+    case nothing(String)
+}
+
+/// A row of the table `dead`, without the body.
+private struct DeadRow {
+    static let columns = "id, queue, type, message, app, reason, length(body), at, closed"
+
+    let id: Int64
+    let queue: String
+    let type: String
+    let message: String
+    let app: AppID?
+    let reason: String
+    let size: Int
+    let at: Timestamp
+    let closed: Burial
+
+    init(_ row: Row) throws {
+        self.id = row[0]
+        self.queue = row[1]
+        self.type = row[2]
+        self.message = row[3]
+        self.app = try (row[4] as String?).map { try AppID(stored: $0) }
+        self.reason = row[5]
+        self.size = row[6]
+        self.at = Timestamp(milliseconds: row[7])
+        guard let closed = Burial(rawValue: row[8]) else {
+            throw StoreError(.corrupt, "a dead message's row names an unknown effect")
+        }
+        self.closed = closed
+    }
+
+    func letter(in database: Database, at now: Int64) throws -> DeadLetter {
+        var obstacle: String?
+        if case .nothing(let reason) = try self.target(in: database, at: now) { obstacle = reason }
+        return DeadLetter(
+            id: self.id,
+            app: self.app,
+            queue: self.queue,
+            type: self.type,
+            messageID: self.message,
+            reason: self.reason,
+            size: self.size,
+            at: self.at,
+            obstacle: obstacle
+        )
+    }
+
+    func target(in database: Database, at now: Int64) throws -> DeadTarget {
+        switch self.closed {
+        case .nothing: return .nothing(self.words)
+        case .batch:
+            guard let key = BatchKey(self.message), let job = try database.jobOfDead(key.job) else {
+                return .nothing(Self.gone)
+            }
+            if let obstacle = job.obstacle(at: now) { return .nothing(obstacle) }
+            guard let batch = try database.deadBatch(key, of: job.sequence) else {
+                return .nothing("its batch does not count as dead")
+            }
+            guard batch.attempt == 0 || batch.carried != nil else {
+                return .nothing("its devices are not known any more")
+            }
+            return .batch(batch)
+        case .register, .send:
+            guard let id = JobID(self.message), let job = try database.jobOfDead(id) else { return .nothing(Self.gone) }
+            if let obstacle = job.obstacle(at: now) { return .nothing(obstacle) }
+            return .job(id, sequence: job.sequence, self.closed == .register ? .register : .send)
+        }
+    }
+
+    private static let gone = "its job is not kept any more"
+
+    /// Why there is nothing to bring back though it is kept.
+    private var words: String {
+        if BatchKey(self.message) != nil { return "its batch was settled without it" }
+        if BundleID(self.message) != nil || ParcelID(self.message) != nil { return "what it held went on one by one" }
+        if JobID(self.message) != nil { return "its job is not known, or goes its way without it" }
+        return "it names no work: nobody can tell what it was for"
+    }
+}
+
+/// The job of a dead message.
+private struct JobOfDead {
+    let sequence: Int64
+    let state: Job.State
+    let expires: Timestamp
+    /// By the store's clock.
+    let ends: Int64?
+    let isCleared: Bool
+
+    /// Why nothing of it can be brought back.
+    func obstacle(at now: Int64) -> String? {
+        switch self.state {
+        case .cancelling, .cancelled: return "its job was cancelled"
+        case .expiring, .expired: return "its job expired"
+        case .scheduled, .queued, .running, .retrying, .completed, .abandoned: break
+        }
+        if let ends, ends <= now { return "its job's time is over since \(self.expires.iso8601)" }
+        return self.isCleared ? "its job is being removed" : nil
+    }
+}
+
+extension Database {
+    fileprivate func deadRow(_ id: Int64, app: AppID) throws -> DeadRow? {
+        try self.first(
+            "SELECT \(DeadRow.columns) FROM dead WHERE id = ? AND coalesce(app, 'default') = ?",
+            [id, app.name],
+            read: DeadRow.init
+        )
+    }
+
+    fileprivate func jobOfDead(_ id: JobID) throws -> JobOfDead? {
+        try self.first("SELECT sequence, state, expires, ends, cleared FROM job WHERE id = ?", [id.blob]) { row in
+            JobOfDead(
+                sequence: row[0],
+                state: try Job.State(number: row[1]),
+                expires: Timestamp(milliseconds: row[2]),
+                ends: row[3],
+                isCleared: row[4]
+            )
+        }
+    }
+
+    fileprivate func deadBatch(_ key: BatchKey, of job: Int64) throws -> DeadBatch? {
+        try self.first(
+            """
+            SELECT batch.from_id, batch.to_id, batch.size, batch.carried FROM batch JOIN outcome USING (job, pns, page, attempt)
+            WHERE batch.job = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ? AND batch.open = 0
+                AND outcome.failed = batch.size AND outcome.carried = 0
+            """,
+            [job, key.pns.number, key.page, key.attempt]
+        ) { row in
+            DeadBatch(
+                sequence: job,
+                job: key.job,
+                pns: key.pns,
+                page: key.page,
+                attempt: key.attempt,
+                from: row[0],
+                to: row[1],
+                size: row[2],
+                carried: row[3]
+            )
+        }
+    }
+}
+
+extension WriteContext {
+    /// Carries the devices of a dead batch to its next attempt: n = accepted + failed + expired + cancelled + carried still holds.
+    fileprivate func bringBack(_ batch: DeadBatch, list: ReplayList) throws {
+        let (count, pns) = (list.devices.count, batch.pns.number)
+        // As with any page that is published again, those who have joined the audience are targets too.
+        let (left, joined) = (max(0, batch.size - count), max(0, count - batch.size))
+        try self.database.run(
+            "UPDATE outcome SET failed = ?, carried = ? WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
+            [left, count, batch.sequence, pns, batch.page, batch.attempt]
+        )
+        self.count(-batch.size, of: .failed(.dead), job: batch.sequence, pns: pns)
+        self.count(left, of: .failed(.deregistered), job: batch.sequence, pns: pns)
+        self.count(joined, of: .targets, job: batch.sequence, pns: pns)
+        for record in list.records { try self.database.run("DELETE FROM delivery WHERE id = ?", [record]) }
+        try self.database.run(
+            "UPDATE batch SET carried = NULL WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
+            [batch.sequence, pns, batch.page, batch.attempt]
+        )
+        guard count > 0 else { return }
+        try self.database.run(
+            """
+            INSERT INTO batch(job, pns, page, attempt, app, priority, from_id, to_id, size, open, published, due, carried,
+                carried_reason)
+            SELECT job, pns, page, attempt + 1, app, priority, from_id, to_id, ?, 1, 0, ?, ?, 'its dead message is replayed'
+            FROM batch WHERE job = ? AND pns = ? AND page = ? AND attempt = ?
+            """,
+            [
+                count, self.now, CarriedList.encode(list.devices), batch.sequence, pns, batch.page, batch.attempt,
+            ]
+        )
+        try self.database.run(
+            "UPDATE job SET state = 2, hub_state = 'Enqueued', finished = NULL WHERE sequence = ? AND state = 10",
+            [batch.sequence]
+        )
+    }
+
+    /// Queues a register job again: its sequence still says in which order it counts (rule 11).
+    fileprivate func bringBack(register job: Int64) throws {
+        try self.database.run(
+            """
+            UPDATE job SET state = 1, reason = NULL, result = NULL, finished = NULL, planned = 0, due = ?, starts = 0,
+                planner_epoch = planner_epoch + 1
+            WHERE sequence = ? AND state = 11
+            """,
+            [self.now, job]
+        )
+    }
+
+    /// Has a send be planned on, from where it was left.
+    fileprivate func bringBack(send job: Int64) throws {
+        let isBegun = try self.database.exists("SELECT 1 FROM batch WHERE job = ? LIMIT 1", [job])
+        try self.database.run(
+            """
+            UPDATE job SET state = ?, hub_state = ?, reason = NULL, finished = NULL, planned = 0, due = ?, waits = 0,
+                claims = 0, starts = 0, planner_epoch = planner_epoch + 1
+            WHERE sequence = ? AND planned = 1 AND state IN (2, 10, 11)
+            """,
+            [
+                isBegun ? Job.State.running.number : Job.State.queued.number,
+                isBegun ? Job.HubState.enqueued.rawValue : nil, self.now, job,
+            ]
+        )
+    }
+}

@@ -1,0 +1,148 @@
+import Broker
+import HTTPTypes
+import PushModel
+import Store
+import Testing
+
+@testable import HTTPAPI
+
+@Suite struct DeadLetterTests {
+    static let token = String(repeating: "ab", count: 32)
+
+    /// A send to a device whose page died.
+    private static func dead(_ api: Harness, prefix: String = "/api/") async throws -> (job: JobID, path: String) {
+        _ = try await api.register(handle: Self.token, tags: #"["news"]"#)
+        let new = NewJob(
+            app: .default,
+            work: .send(
+                SendRequest(
+                    audience: .tag(try PushModel.Tag("news")),
+                    content: .message(.init(title: nil, body: "secret words"))
+                )
+            ),
+            expires: .now.advanced(by: .seconds(3600))
+        )
+        guard case .accepted(let job) = try await api.store.accept(new),
+            let claim = try await api.store.claim(job.id, lease: .seconds(60))
+        else { throw Problem.notFound("no job") }
+        for var lane in claim.lanes {
+            let page = try await api.store.audience(
+                of: claim.request.audience,
+                app: .default,
+                pns: lane.pns,
+                after: 0,
+                through: lane.through,
+                limit: 10
+            )
+            let batch = PlannedBatch(page: 0, from: 0, to: lane.through, size: page.rows.count)
+            (lane.after, lane.isDone) = (lane.through, true)
+            _ = try await api.store.commit(
+                PlanStep(batches: page.rows.isEmpty ? [] : [batch], lane: lane),
+                of: claim,
+                lease: .seconds(60),
+                grace: .seconds(60)
+            )
+        }
+        let key = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 0)
+        var devices = DeliverBatch.Devices()
+        devices.rows = [1]
+        devices.handles.append(Self.token.utf8)
+        let batch = DeliverBatch(
+            app: .default,
+            key: key,
+            priority: .normal,
+            expires: job.expires,
+            keepUntil: nil,
+            collapse: nil,
+            payload: NativePayload(kind: .alert, body: Array("secret words".utf8)),
+            devices: devices
+        )
+        let message = OutgoingMessage(delivering: batch, traceparent: nil)
+        try await api.store.bury(
+            DeadMessage(
+                queue: "pushline.deliver.apns.normal",
+                type: message.properties.type,
+                messageID: message.properties.messageID,
+                app: .default,
+                reason: "begun 6 times without an end",
+                body: message.body
+            )
+        )
+        let letter = try #require(try await api.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)
+        return (job.id, "\(prefix)dead/\(letter.id)")
+    }
+
+    @Test(arguments: ["/api/", "/api/apps/default/"]) func seenReplayedAndGone(prefix: String) async throws {
+        try await Harness.run { api async throws in
+            let (job, path) = try await Self.dead(api, prefix: prefix)
+            let key = try await api.key(.operator)
+            let list = try await api.call(.get, "\(prefix)dead", as: key)
+            #expect(list.json["items"]?.elements.compactMap { $0["href"]?.text } == [path])
+            #expect(list.json["cursor"] == nil)
+            let shown = try await api.call(.get, path, as: key)
+            #expect(shown.status == 200, "\(shown.text)")
+            #expect(shown.json["job"]?.text == job.description)
+            #expect(shown.json["canReplay"] == .bool(true))
+            #expect(shown.json["contents"]?["devices"]?.number == 1)
+            #expect(shown.json["contents"]?["pns"]?.text == "apns")
+            #expect(shown.json["contents"]?["handles"]?.elements.compactMap(\.text) == ["abab…abab"])
+            // Whoever has the whole handle may send to the device, and what is said is for its reader.
+            #expect(!shown.text.contains(Self.token))
+            #expect(!shown.text.contains("secret words"))
+            let replayed = try await api.call(.post, "\(path)/replay", as: key)
+            #expect(replayed.status == 202, "\(replayed.text)")
+            #expect(replayed.json["devices"]?.number == 1)
+            #expect(replayed.json["href"]?.text == "\(prefix)jobs/\(job)")
+            #expect(try await api.call(.get, "\(prefix)jobs/\(job)", as: key).json["isFinal"] == .bool(false))
+            for (method, path) in [(HTTPRequest.Method.post, "\(path)/replay"), (.get, path), (.delete, path)] {
+                #expect(try await api.call(method, path, as: key).status == 404)
+            }
+            #expect(try await api.store.audit(after: 0, limit: 100).faults == [])
+        }
+    }
+
+    @Test func whatCannotBeReplayedSaysWhy() async throws {
+        try await Harness.run { api async throws in
+            let key = try await api.key(.operator)
+            try await api.store.bury(
+                DeadMessage(
+                    queue: "q\u{1B}",
+                    type: "deliver",
+                    messageID: "nonsense",
+                    app: nil,
+                    reason: "r",
+                    body: [9, 9]
+                )
+            )
+            let list = try await api.call(.get, "/api/dead", as: key)
+            let item = try #require(list.json["items"]?.elements.first)
+            #expect(item["canReplay"] == .bool(false))
+            let path = try #require(item["href"]?.text)
+            let shown = try await api.call(.get, path, as: key)
+            #expect(shown.json["contents"]?["unreadable"]?.text?.hasPrefix("malformed deliver batch") == true)
+            let refused = try await api.call(.post, "\(path)/replay", as: key)
+            #expect(refused.status == 409)
+            #expect(
+                refused.json["detail"]?.text
+                    == "it cannot be replayed: it names no work: nobody can tell what it was for"
+            )
+            #expect(try await api.call(.delete, path, as: key).status == 204)
+            #expect(try await api.call(.get, path, as: key).status == 404)
+        }
+    }
+
+    @Test func whatIsWrongIsRefused() async throws {
+        try await Harness.run { api async throws in
+            let key = try await api.key(.operator)
+            for id in ["0", "-1", "x", "01", "9223372036854775808", "%00", "1%2F2"] {
+                #expect(try await api.call(.get, "/api/dead/\(id)", as: key).status == 404)
+                #expect(try await api.call(.post, "/api/dead/\(id)/replay", as: key).status == 404)
+            }
+            for (path, member) in [
+                ("/api/dead?limit=0", "limit"), ("/api/dead?cursor=x", "cursor"), ("/api/dead?a=b", "a"),
+            ] {
+                #expect(try await api.call(.get, path, as: key).wrongMembers == [member])
+            }
+        }
+    }
+}

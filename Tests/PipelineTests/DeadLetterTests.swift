@@ -1,0 +1,90 @@
+import Broker
+import PushModel
+import PushServices
+import PushlineSimulator
+import Store
+import StoreSQLite
+import Testing
+
+@testable import Pipeline
+
+extension PlantTests {
+    /// Dead messages that are brought back (rule 6).
+    @Suite(.serialized, .timeLimit(.minutes(2))) struct DeadLetterTests {
+        /// Publishes a message for the job's only batch that no worker understands, and waits until it is kept.
+        private static func kill(_ id: JobID, in plant: Plant) async throws -> DeadLetter {
+            let properties = MessageProperties(
+                type: MessageProperties.deliverType,
+                messageID: BatchKey(job: id, pns: .apns, page: 0, attempt: 0).description,
+                contentType: "application/octet-stream",
+                headers: [MessageProperties.appHeader: "default"]
+            )
+            let garbage = OutgoingMessage(
+                routingKey: QueueName.deliver(.apns, .normal),
+                properties: properties,
+                body: [1, 2, 3]
+            )
+            #expect(await plant.broker.publish([garbage], deadline: .seconds(1)) == [.published])
+            while true {
+                let letters = try await plant.store.deadLetters(app: .default, cursor: nil, limit: 10).items
+                if let letter = letters.first(where: { $0.job == id }) { return letter }
+                try await Task.sleep(for: .milliseconds(10))
+            }
+        }
+
+        @Test func whatDiedIsDeliveredAfterItsReplay() async throws {
+            try await Plant.with([.send, .sweeper, .dead]) { plant in
+                try await plant.register("ann", devices: 1...30)
+                let id = try await plant.send(to: "username:ann")
+                try await plant.wait(for: id) { $0.hubState != nil }
+                // The planned message is lost, as with a broker's folder; another of its name is garbage.
+                try await plant.broker.consume(queue: QueueName.deliver(.apns, .normal), prefetch: 1) { subscription in
+                    if let delivery = try await subscription.next() { await subscription.acknowledge([delivery]) }
+                }
+                let (worker, senders) = plant.deliveryWorker()
+                let work = Task { try await worker.run() }
+                let letter = try await Self.kill(id, in: plant)
+                let dead = try await plant.wait(for: id)
+                #expect(dead.tallies[.apns]?.failed == [.dead: 30])
+                expectSound(dead)
+                #expect(plant.simulator.received().isEmpty)
+                // As from two processes; nobody publishes what came of it but the sweeper.
+                async let first = plant.store.replay(deadLetter: letter.id, app: .default)
+                async let second = plant.store.replay(deadLetter: letter.id, app: .default)
+                let replays = try await [first, second].compactMap { $0 }
+                #expect(replays == [.begun(job: id, devices: 30)])
+                let done = try await plant.wait(for: id)
+                work.cancel()
+                _ = await work.result
+                await senders.close()
+                #expect(done.tallies[.apns]?.accepted == 30)
+                #expect(done.tallies[.apns]?.targets == 30)
+                expectSound(done)
+                #expect(plant.simulator.received().count == 30)
+                #expect(try await plant.store.audit(after: 0, limit: 100).faults == [])
+            }
+        }
+
+        @Test func registrationsAndSendsThatDiedAreWorkedOnAfterTheirReplay() async throws {
+            try await Plant.with { plant in
+                try await plant.register("ann", .apns, token(1))
+                let send = try await plant.send(to: "username:ann", isPublished: false)
+                let request = RegisterRequest.issue(candidate: .random(), handles: [])
+                let register = try await plant.accept(.register(request), user: try UserName("ann"))
+                for (id, type) in [(send, "send"), (register.id, "register")] {
+                    try await plant.store.bury(
+                        DeadMessage(queue: "q", type: type, messageID: "\(id)", app: nil, reason: "r", body: [])
+                    )
+                }
+                for letter in try await plant.store.deadLetters(app: .default, cursor: nil, limit: 10).items {
+                    _ = try await plant.store.replay(deadLetter: letter.id, app: .default)
+                }
+                let sent = try await plant.wait(for: send)
+                #expect(sent.state == .completed)
+                #expect(sent.tallies[.apns]?.accepted == 1)
+                #expect(try await plant.wait(for: register.id).state == .completed)
+                #expect(try await plant.store.audit(after: 0, limit: 100).faults == [])
+            }
+        }
+    }
+}

@@ -1,0 +1,351 @@
+import Foundation
+import GRDB
+import PushModel
+import Store
+import Testing
+
+@testable import StoreSQLite
+
+/// What any store must do about dead messages (rule 6): replay is once, and all that was counted still adds up.
+struct DeadLetterContract {
+    let keep: TemporaryStore
+    let scenario: Scenario
+    var store: any ResultStore { self.scenario.store }
+    var time: TestTime { self.scenario.time }
+
+    init() throws {
+        self.keep = try TemporaryStore()
+        self.scenario = Scenario(store: self.keep.store, time: self.keep.time)
+    }
+
+    private func register(_ count: Int) async throws -> [RegistrationID] {
+        var ids: [RegistrationID] = []
+        for number in 0..<count {
+            ids.append(try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["t"]))
+        }
+        return ids
+    }
+
+    private func send(lifetime: Duration = .seconds(86_400)) async throws -> Job {
+        try await self.scenario.accept(self.scenario.send(to: .tag(PushModel.Tag("t"))), lifetime: lifetime)
+    }
+
+    private func bury(_ message: any CustomStringConvertible, type: String = "deliver", app: AppID? = .default)
+        async throws
+        -> DeadLetter
+    {
+        try await self.store.bury(
+            DeadMessage(
+                queue: "pushline.x",
+                type: type,
+                messageID: message.description,
+                app: app,
+                reason: "r",
+                body: [1, 2]
+            )
+        )
+        return try #require(try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)
+    }
+
+    private func replay(_ letter: DeadLetter) async throws -> Replay? {
+        try await self.store.replay(deadLetter: letter.id, app: .default)
+    }
+
+    private func expectSound(_ sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        #expect(try await self.store.audit(after: 0, limit: 1000).faults == [], sourceLocation: sourceLocation)
+    }
+
+    @Test func aPageIsTriedAgainOnceAndItsJobRunsAgain() async throws {
+        _ = try await self.register(4)
+        let job = try await self.send()
+        let key = try #require(try await self.scenario.plan(job).first)
+        let letter = try await self.bury(key)
+        #expect(try await self.scenario.job(job.id).state == .completed)
+        #expect(letter.obstacle == nil)
+        #expect(letter.job == job.id)
+        #expect(try await self.replay(letter) == .begun(job: job.id, devices: 4))
+        #expect(try await self.replay(letter) == nil)
+        try await self.expectSound()
+
+        let running = try await self.scenario.job(job.id)
+        #expect(running.state == .retrying)
+        #expect(running.finished == nil)
+        #expect(running.hubState == .enqueued)
+        #expect(running.tallies[.apns]?.targets == 4)
+        #expect(running.tallies[.apns]?.accounted == 0)
+        // A copy of the message that died comes too late, and dies for itself.
+        let late = try await self.bury(key)
+        #expect(late.obstacle == "its batch was settled without it")
+        #expect(try await self.replay(late) == .refused("its batch was settled without it"))
+
+        let due = try #require(try await self.store.dueBatches(limit: 10).first)
+        let next = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1)
+        #expect(due.key == next)
+        #expect(due.carried.map(\.row) == [1, 2, 3, 4])
+        #expect(try await self.store.record(BatchOutcome(key: next, accepted: 4, at: self.time.wall)))
+        let done = try await self.scenario.job(job.id)
+        #expect(done.state == .completed)
+        #expect(done.hubState == .completed)
+        #expect(done.tallies[.apns]?.accepted == 4)
+        #expect(done.tallies[.apns]?.failed[.dead] ?? 0 == 0)
+        try await self.expectSound()
+    }
+
+    /// The audience's page is as it is now: who left counts as deregistered, who joined is a target too.
+    @Test(arguments: [(0, 0), (1, 0), (4, 0), (0, 2), (1, 2), (2, 1)]) func whoLeftAndWhoJoined(left: Int, joined: Int)
+        async throws
+    {
+        var ids = try await self.register(4)
+        for _ in 0..<joined {
+            // Registered before the send, with the tag only after it.
+            ids.append(try await self.scenario.register(user: "late\(ids.count)", handle: "bb\(ids.count)"))
+        }
+        let job = try await self.send()
+        let key = try #require(try await self.scenario.plan(job).first)
+        let letter = try await self.bury(key)
+        for id in ids.prefix(left) {
+            _ = try await self.store.change(
+                .delete(id),
+                app: .default,
+                user: nil,
+                sequence: try await self.scenario.sequence(),
+                expires: nil
+            )
+        }
+        for number in 4..<4 + joined {
+            _ = try await self.scenario.upsert(ids[number], user: "late\(number)", handle: "bb\(number)", tags: ["t"])
+        }
+        let count = 4 - left + joined
+        #expect(try await self.replay(letter) == .begun(job: job.id, devices: count))
+        try await self.expectSound()
+        if count > 0 {
+            let next = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1)
+            #expect(try await self.store.record(BatchOutcome(key: next, accepted: count, at: self.time.wall)))
+        }
+        let done = try await self.scenario.job(job.id)
+        #expect(done.state == .completed)
+        let tally = try #require(done.tallies[.apns])
+        #expect(tally.targets == max(4, count))
+        #expect(tally.accepted == count)
+        #expect(tally.failed[.deregistered] ?? 0 == max(0, 4 - count))
+        try await self.expectSound()
+    }
+
+    @Test func whoWasCarriedIsTriedAgainAndNoOther() async throws {
+        _ = try await self.register(5)
+        let job = try await self.send()
+        let keys = try await self.scenario.plan(job, pages: 3)
+        let carried = [1, 3].map { CarriedDevice(row: $0, tries: 2, wait: .seconds(3)) }
+        let first = BatchOutcome(key: keys[0], accepted: 1, carried: carried, at: self.time.wall)
+        #expect(try await self.store.record(first))
+        let retry = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1)
+        let letter = try await self.bury(retry)
+        // Another page's failures of the same kind stay.
+        let other = try await self.bury(keys[1])
+        #expect(try await self.scenario.tally(job.id).failed == [.dead: 4])
+        #expect(try await self.replay(letter) == .begun(job: job.id, devices: 2))
+        try await self.expectSound()
+        let due = try #require(try await self.store.dueBatches(limit: 10).first)
+        #expect(due.key.attempt == 2)
+        #expect(due.carried == [1, 3].map { CarriedDevice(row: $0, tries: 2, wait: .zero) })
+        #expect(try await self.store.deliveries(DeliveryQuery(job: job.id, app: .default)).items.isEmpty)
+        #expect(try await self.store.record(BatchOutcome(key: due.key, accepted: 2, at: self.time.wall)))
+        #expect(try await self.replay(other) == .begun(job: job.id, devices: 2))
+        let last = BatchKey(job: job.id, pns: .apns, page: 1, attempt: 1)
+        #expect(try await self.store.record(BatchOutcome(key: last, accepted: 2, at: self.time.wall)))
+        let tally = try await self.scenario.tally(job.id)
+        #expect(tally.targets == 5)
+        #expect(tally.accepted == 5)
+        try await self.expectSound()
+    }
+
+    /// Each from a store of its own, as from two API processes.
+    @Test func ofTwoReplaysAtOnceOneSucceeds() async throws {
+        _ = try await self.register(3)
+        let job = try await self.send()
+        let key = try #require(try await self.scenario.plan(job).first)
+        let letter = try await self.bury(key)
+        let stores = try (0..<4).map { _ in try self.keep.another() }
+        let begun = try await withThrowingTaskGroup(of: Replay?.self, returning: [Replay].self) { group in
+            for store in stores {
+                group.addTask { try await store.replay(deadLetter: letter.id, app: .default) }
+            }
+            return try await group.reduce(into: []) { if let replay = $1 { $0.append(replay) } }
+        }
+        #expect(begun == [.begun(job: job.id, devices: 3)])
+        #expect(try await self.store.dueBatches(limit: 10).count == 1)
+        try await self.expectSound()
+    }
+
+    @Test(arguments: [true, false]) func whatIsStoppedStaysSo(isCancelled: Bool) async throws {
+        _ = try await self.register(4)
+        let job = try await self.send(lifetime: .seconds(100))
+        let keys = try await self.scenario.plan(job, pages: 2)
+        let letter = try await self.bury(keys[0])
+        if isCancelled {
+            _ = try await self.store.cancel(job.id, app: .default)
+        } else {
+            self.time.advance(.seconds(101))
+            _ = try await self.store.expireJobs(limit: 10, lease: .seconds(60))
+        }
+        for _ in 0..<2 {
+            guard case .refused(let reason) = try await self.replay(letter) else { throw Unexpected("replayed") }
+            #expect(reason == (isCancelled ? "its job was cancelled" : "its job expired"))
+            self.time.advance(.seconds(121))
+            _ = try await self.store.expireJobs(limit: 10, lease: .seconds(60))
+        }
+        #expect(try await self.scenario.job(job.id).state == (isCancelled ? .cancelled : .expired))
+        #expect(try await self.store.deadLetter(letter.id, app: .default)?.letter.obstacle != nil)
+        try await self.expectSound()
+    }
+
+    @Test func aFinalJobWhoseTimeIsOverIsLeftAlone() async throws {
+        _ = try await self.register(2)
+        let job = try await self.send(lifetime: .seconds(100))
+        let letter = try await self.bury(try #require(try await self.scenario.plan(job).first))
+        self.time.advance(.seconds(100))
+        guard case .refused(let reason) = try await self.replay(letter) else { throw Unexpected("replayed") }
+        #expect(reason.hasPrefix("its job's time is over since 20"))
+        #expect(try await self.scenario.job(job.id).state == .completed)
+    }
+
+    /// What runs again ends again, whoever looks after it: by expiry, and by cancelling.
+    @Test(arguments: [true, false]) func whatRunsAgainEnds(isCancelled: Bool) async throws {
+        _ = try await self.register(2)
+        let job = try await self.send(lifetime: .seconds(100))
+        let letter = try await self.bury(try #require(try await self.scenario.plan(job).first))
+        _ = try await self.replay(letter)
+        if isCancelled {
+            _ = try await self.store.cancel(job.id, app: .default)
+        } else {
+            self.time.advance(.seconds(101))
+            _ = try await self.store.expireJobs(limit: 10, lease: .seconds(60))
+        }
+        let done = try await self.scenario.job(job.id)
+        #expect(done.state == (isCancelled ? .cancelled : .expired))
+        #expect(done.tallies[.apns]?.targets == 2)
+        #expect(done.tallies[.apns]?.accounted == 2)
+        try await self.expectSound()
+    }
+
+    @Test func aRegisterJobIsQueuedAgain() async throws {
+        let new = NewJob(
+            app: .default,
+            work: .register(.delete(.random())),
+            expires: self.time.wall.advanced(by: .seconds(100))
+        )
+        guard case .accepted(let job) = try await self.store.accept(new) else { throw Unexpected("not accepted") }
+        for _ in 0..<6 { _ = try await self.store.raiseStarts(job: job.id) }
+        let letter = try await self.bury(job.id, type: "register")
+        #expect(try await self.scenario.job(job.id).state == .abandoned)
+        #expect(try await self.replay(letter) == .begun(job: job.id, devices: nil))
+        #expect(try await self.scenario.job(job.id).state == .queued)
+        #expect(try await self.scenario.job(job.id).reason == nil)
+        #expect(try await self.store.dueJobs(overdue: .zero, limit: 10).map(\.id) == [job.id])
+        // It may be begun as often as any other.
+        #expect(try await self.store.raiseStarts(job: job.id) == 1)
+        // It dies again: another number.
+        let second = try await self.bury(job.id, type: "register")
+        #expect(second.id > letter.id)
+        #expect(try await self.replay(second) == .begun(job: job.id, devices: nil))
+        _ = try await self.store.finishRegister(job.id, result: .done)
+        #expect(try await self.scenario.job(job.id).state == .completed)
+        try await self.expectSound()
+    }
+
+    @Test(arguments: [true, false]) func aSendIsPlannedOnFromWhereItWasLeft(isBegun: Bool) async throws {
+        _ = try await self.register(4)
+        let job = try await self.send()
+        var keys: [BatchKey] = []
+        if isBegun {
+            let claim = try #require(try await self.store.claim(job.id, lease: Scenario.lease))
+            var lane = try #require(claim.lanes.first { $0.pns == .apns })
+            let first = PlannedBatch(page: 0, from: 0, to: 2, size: 2)
+            (lane.after, lane.nextPage) = (2, 1)
+            let step = PlanStep(batches: [first], lane: lane)
+            #expect(try await self.store.commit(step, of: claim, lease: Scenario.lease, grace: .zero) == .more)
+            keys.append(BatchKey(job: job.id, pns: .apns, page: 0, attempt: 0))
+        }
+        let letter = try await self.bury(job.id, type: "send")
+        if isBegun { _ = try await self.store.record(BatchOutcome(key: keys[0], accepted: 2, at: self.time.wall)) }
+        #expect(try await self.scenario.job(job.id).state == (isBegun ? .completed : .abandoned))
+        #expect(try await self.replay(letter) == .begun(job: job.id, devices: nil))
+        #expect(try await self.scenario.job(job.id).state == (isBegun ? .running : .queued))
+        #expect(try await self.store.dueJobs(overdue: .zero, limit: 10).map(\.id) == [job.id])
+        let rest = try await self.scenario.plan(job)
+        #expect(rest.map(\.page) == [isBegun ? 1 : 0])
+        let count = isBegun ? 2 : 4
+        #expect(try await self.store.record(BatchOutcome(key: rest[0], accepted: count, at: self.time.wall)))
+        let done = try await self.scenario.job(job.id)
+        #expect(done.state == .completed)
+        #expect(done.reason == nil)
+        #expect(done.tallies[.apns]?.accepted == 4)
+        try await self.expectSound()
+    }
+
+    @Test(arguments: ["nonsense", "", "bundle/7", "parcel/7", "0190f5fe-0000-7000-8000-000000000000"])
+    func whatNobodyUnderstandsIsShownAndDiscarded(name: String) async throws {
+        let letter = try await self.bury(name, app: nil)
+        #expect(letter.app == nil)
+        #expect(letter.size == 2)
+        let obstacle = try #require(letter.obstacle)
+        #expect(try await self.replay(letter) == .refused(obstacle))
+        #expect(try await self.store.deadLetter(letter.id, app: .default)?.body == [1, 2])
+        #expect(try await self.store.discard(deadLetter: letter.id, app: .default)?.id == letter.id)
+        #expect(try await self.store.discard(deadLetter: letter.id, app: .default) == nil)
+        #expect(try await self.store.deadLetter(letter.id, app: .default) == nil)
+    }
+
+    @Test func eachAppHasItsOwn() async throws {
+        let (shop, unknown) = (try AppID("shop"), try AppID("unknown"))
+        _ = try await self.store.apply(AppSpec(), to: shop)
+        let job = try await self.scenario.accept(self.scenario.send(to: .tag(PushModel.Tag("t"))), app: shop)
+        for (name, app) in [("\(job.id)", AppID.default), ("a", shop), ("b", unknown), ("c", .default)] {
+            try await self.store.bury(
+                DeadMessage(queue: "q", type: "send", messageID: name, app: app, reason: "r", body: [])
+            )
+        }
+        let mine = try await self.store.deadLetters(app: .default, cursor: nil, limit: 10).items
+        #expect(mine.map(\.messageID) == ["c", "b"])
+        let theirs = try await self.store.deadLetters(app: shop, cursor: nil, limit: 1)
+        #expect(theirs.items.map(\.messageID) == ["a"])
+        let rest = try await self.store.deadLetters(app: shop, cursor: theirs.cursor, limit: 10)
+        // Whatever its header says: it is its job's app's.
+        #expect(rest.items.map(\.messageID) == ["\(job.id)"])
+        let foreign = try #require(rest.items.first?.id)
+        #expect(try await self.store.deadLetter(foreign, app: .default) == nil)
+        #expect(try await self.store.replay(deadLetter: foreign, app: .default) == nil)
+        #expect(try await self.store.discard(deadLetter: foreign, app: .default) == nil)
+    }
+
+    @Test func whatWasDiscardedStaysCounted() async throws {
+        _ = try await self.register(3)
+        let job = try await self.send()
+        let letter = try await self.bury(try #require(try await self.scenario.plan(job).first))
+        #expect(try await self.store.discard(deadLetter: letter.id, app: .default) == letter)
+        #expect(try await self.scenario.tally(job.id).failed == [.dead: 3])
+        #expect(try await self.replay(letter) == nil)
+        try await self.expectSound()
+    }
+
+    /// Retention waits for the dead message; once replayed, the job is not one that is over.
+    @Test func whatRunsAgainIsNotRemoved() async throws {
+        _ = try await self.register(2)
+        let job = try await self.send(lifetime: .seconds(10 * 86_400))
+        let letter = try await self.bury(try #require(try await self.scenario.plan(job).first))
+        self.time.advance(.seconds(2 * 86_400))
+        func clean(_ kind: Retained) async throws -> Int {
+            try await self.store.remove(kind, olderThan: .seconds(86_400), after: 0, limit: 100).removed
+        }
+        _ = try await clean(.jobs)
+        #expect(try await self.scenario.job(job.id).state == .completed)
+        #expect(try await self.replay(letter) == .begun(job: job.id, devices: 2))
+        for kind in Retained.allCases { _ = try await clean(kind) }
+        #expect(try await self.scenario.job(job.id).state == .retrying)
+        let next = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1)
+        #expect(try await self.store.record(BatchOutcome(key: next, accepted: 2, at: self.time.wall)))
+        self.time.advance(.seconds(2 * 86_400))
+        #expect(try await clean(.jobs) > 0)
+        #expect(try await self.store.job(job.id, app: .default) == nil)
+    }
+}
