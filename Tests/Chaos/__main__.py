@@ -9,7 +9,7 @@ import time
 
 from broker import Broker
 from faults import Faults
-from installation import POINTS, Failure, Installation, known_points
+from installation import Failure, Installation, known_points, programs_of_points
 from load import Load
 from verdict import Verdict, summary
 from witness import Witness
@@ -39,6 +39,7 @@ def arguments():
     parser.add_argument("--own-disk", action="store_true", help="the data folder is a file system of its own")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--every-point", action="store_true", help="a crash at each crash point, before anything else")
     parser.add_argument("--clients", type=int, default=3)
     parser.add_argument("--accounts", type=int, default=4)
     parser.add_argument("--pace", type=float, default=0.25, help="seconds between the requests of a client, on average")
@@ -65,10 +66,14 @@ class Run:
         self.installation.start()
         self.load = Load(self.installation, self.options, say)
         self.witness = Witness(self.installation.control)
-        self.faults = Faults(self.installation, self.broker, self.load.devices, self.options, say)
-        say(f"{self.load.register_devices()} devices; breaking things for {self.options.minutes:g} minutes ...")
+        self.faults = Faults(self.installation, self.broker, self.load, self.options)
+        devices = self.load.register_devices()
         self.before = self.installation.resources()
         self.load.start()
+        if self.options.every_point:
+            say(f"{devices} devices; a crash at each of {len(programs_of_points())} points ...")
+            self.faults.walk_points()
+        say(f"{devices} devices; breaking things for {self.options.minutes:g} minutes ...")
         self.installation.is_crashing = True
         self.faults.start()
         self._watch()
@@ -77,7 +82,7 @@ class Run:
 
     def _check_points(self):
         known = known_points(pathlib.Path(self.options.root) / "Sources/FaultInjection/CrashPoint.swift")
-        ours = {point for points in POINTS.values() for point in points}
+        ours = set(programs_of_points())
         if known != ours:
             raise Failure(f"crash points that only one side knows: {', '.join(sorted(known ^ ours))}")
 

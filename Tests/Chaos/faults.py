@@ -13,15 +13,16 @@ import time
 import urllib.request
 
 from broker import QUEUES, hostile
+from installation import programs_of_points
 
 
 class Faults:
-    def __init__(self, installation, broker, devices, options, say):
+    def __init__(self, installation, broker, load, options):
         self.installation = installation
         self.broker = broker
-        self.devices = devices
+        self.load = load
+        self.devices = load.devices
         self.options = options
-        self.say = say
         self.lock = threading.Lock()
         self.is_running = False
         self.threads = []
@@ -35,6 +36,22 @@ class Faults:
         self.cuts = 0
 
     # ---- The lanes ----
+
+    def walk_points(self):
+        """Every crash point once: its program is started with it, and must die of it."""
+        # Something to be tried again, for the sweeper; and something that nobody can read, for the dead.
+        self._ask("POST", "/faults", [{"pns": "apns", "status": 503, "share": 0.3}])
+        chance = random.Random(self.options.seed)
+        for point, programs in sorted(programs_of_points().items()):
+            reached = self.installation.crash_at(point, programs, lambda point=point: self._provoke(point, chance))
+            self.made[f"crash at {point}"] += 1
+            if not reached:
+                self.troubles.append(f"no process came by the crash point {point}")
+        self._ask("DELETE", "/faults")
+
+    def _provoke(self, point, chance):
+        if point.startswith("dead."):
+            self._hostile(chance)
 
     def start(self):
         self.is_running = True
@@ -201,8 +218,8 @@ class Faults:
         return [
             ("broker killed", self._kill_broker),
             ("broker stopped and started", self._stop_broker),
-            ("broker: memory alarm", lambda chance: self._alarm(chance, self.broker.memory_alarm)),
-            ("broker: disk alarm", lambda chance: self._alarm(chance, self.broker.disk_alarm)),
+            ("broker: memory alarm", lambda chance: self._alarm(chance, "broker: memory alarm", self.broker.memory_alarm)),
+            ("broker: disk alarm", lambda chance: self._alarm(chance, "broker: disk alarm", self.broker.disk_alarm)),
             ("queues' leaders ended", self._leaders),
             ("store locked by another writer", self._lock_file),
             ("store locked by another transaction", self._lock_database),
@@ -222,32 +239,37 @@ class Faults:
             raise RuntimeError(words[-300:] or "the script failed")
 
     def _kill_broker(self, chance):
-        self.broker_losses += 1
-        self._expect(self.broker.kill())
-        self._rest(chance.uniform(0, 6))
-        self._expect(self.broker.start())
+        self._without_broker(chance, "broker killed", self.broker.kill)
 
     def _stop_broker(self, chance):
+        self._without_broker(chance, "broker stopped and started", self.broker.stop)
+
+    def _without_broker(self, chance, title, end):
         self.broker_losses += 1
-        self._expect(self.broker.stop())
+        self._expect(end())
         self._rest(chance.uniform(0, 6))
+        self.bites[title] += self.installation.broker_is("disconnected")
         self._expect(self.broker.start())
 
-    def _alarm(self, chance, switch):
+    def _alarm(self, chance, title, switch):
         try:
             self._expect(switch(True))
             self._rest(chance.uniform(4, 12))
+            self.bites[title] += self.installation.broker_is("blocked")
         finally:
             self._expect(switch(False))
 
     def _leaders(self, chance):
         for queue in chance.sample(QUEUES, 2):
             self._expect(self.broker.restart_leader(queue))
+            self.bites["queues' leaders ended"] += 1
 
     def _lock_file(self, chance):
         with open(f"{self.installation.store}.writer", "ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
+            refusals = self.load.counts["status 503"]
             self._rest(chance.uniform(1, 12))
+            self.bites["store locked by another writer"] += self.load.counts["status 503"] - refusals
 
     def _lock_database(self, chance):
         database = sqlite3.connect(self.installation.store, timeout=30, isolation_level=None)
@@ -275,7 +297,9 @@ class Faults:
                         file.write(b"\0" * 4096)
                 except OSError:
                     pass
+            refusals = self.load.counts["status 503"]
             self._rest(chance.uniform(2, 9))
+            self.bites["disk full"] += self.load.counts["status 503"] - refusals
         finally:
             filler.unlink(missing_ok=True)
 
@@ -289,6 +313,7 @@ class Faults:
                 for member in self.installation.members:
                     self.installation.kill(member)
                 if self._remount("ro"):
+                    self.bites["file system read-only"] += 1
                     break
                 time.sleep(0.02)
             else:
@@ -310,12 +335,18 @@ class Faults:
 
     def _hostile(self, chance):
         self.broker.publish([hostile(chance) for _ in range(12)])
+        self.bites["hostile messages"] += 12
 
     def _shuffle(self, chance):
         taken = 0
         for queue in chance.sample(QUEUES, len(QUEUES)):
             taken += self.broker.shuffle(queue, chance)
         self.bites["messages twice and in another order"] += taken
+
+    def _refusals(self):
+        """How often the push services have refused credentials so far."""
+        counts = self._ask("GET", "/counts")
+        return sum(counts[pns]["statuses"].get(status, 0) for pns in ("apns", "fcm", "wns") for status in ("401", "403"))
 
     def _rotate(self, chance):
         folder = self.installation.folder / "simulator"
@@ -337,7 +368,9 @@ class Faults:
         try:
             # Beside and renamed, as who cares for a service does it.
             wrong.rename(file)
+            refusals = self._refusals()
             self._rest(chance.uniform(4, 10))
+            self.bites["credentials replaced by wrong ones"] += self._refusals() - refusals
         finally:
             wrong.write_bytes(right)
             wrong.rename(file)

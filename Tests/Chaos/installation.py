@@ -22,10 +22,10 @@ STORE_POINTS = ["store.committing", "store.committed"]
 SWEEP_POINTS = ["sweep.read", "sweep.published", "sweep.housekeeping"]
 POINTS = {
     "api": ["api.accepted", "api.published", *STORE_POINTS, *SWEEP_POINTS],
-    "register-worker": ["register.taken", "register.applied", "register.finished", *STORE_POINTS],
+    "register-worker": ["register.taken", "register.applied", "register.finished", "dead.published", *STORE_POINTS],
     "send-worker": [
         *["send.taken", "send.claimed", "send.acknowledged", "plan.read", "plan.committed", "plan.published"],
-        *["plan.marked", "bundle.read", "bundle.committed", "bundle.published", "dead.buried"],
+        *["plan.marked", "bundle.read", "bundle.committed", "bundle.published", "dead.buried", "dead.published"],
         *STORE_POINTS,
         *SWEEP_POINTS,
     ],
@@ -34,6 +34,15 @@ POINTS = {
         *STORE_POINTS,
     ],
 }
+
+
+def programs_of_points():
+    """Who comes by each crash point."""
+    return {
+        point: [program for program in POINTS if point in POINTS[program]]
+        for points in POINTS.values()
+        for point in points
+    }
 
 
 def known_points(source):
@@ -161,14 +170,15 @@ class Installation:
 
     # ---- Processes ----
 
-    def _launch(self, member):
+    def _launch(self, member, point=None):
         environment = {**os.environ, **self.environment}
         if member.program != "api":
             environment[f"PUSHLINE_WORKERS_{member.program.split('-')[0].upper()}_PORT"] = str(member.port)
-        member.point = None
-        if self.is_crashing and member.random.random() < self.options.crash_share:
+        member.point = point
+        if point is None and self.is_crashing and member.random.random() < self.options.crash_share:
             point = member.random.choice(POINTS[member.program])
             member.point = f"{point}:{member.random.choice([1, 1, 2, 3, 5, 10, 40])}"
+        if member.point:
             environment["PUSHLINE_CRASH_AT"] = member.point
         log = (self.logs / f"{member.name}.log").open("ab")
         with log:
@@ -237,6 +247,40 @@ class Installation:
         with self.lock:
             if member.process.poll() is None:
                 member.process.send_signal(number)
+
+    def crash_at(self, point, programs, provoke, seconds=60):
+        """Has all of the programs started anew with a crash point; whether one of them died of it in time."""
+        plan = f"{point}:1"
+        before = self.points.get(plan, 0)
+        with self.lock:
+            for member in self.members:
+                if member.program in programs:
+                    member.process.kill()
+                    member.process.wait()
+                    self.crashes[member.program] = self.crashes.get(member.program, 0) + 1
+                    self._launch(member, plan)
+        provoke()
+        end = time.monotonic() + seconds
+        while self.points.get(plan, 0) == before and time.monotonic() < end:
+            time.sleep(0.05)
+        # Those who have not come by it yet do not die of it later.
+        with self.lock:
+            for member in self.members:
+                if member.point == plan:
+                    member.was_killed = True
+                    member.process.kill()
+        return self.points.get(plan, 0) > before
+
+    def broker_is(self, state):
+        """How many of the processes say so of their broker."""
+        found = 0
+        for member in self.members:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{member.port}/readyz", timeout=2) as answer:
+                    found += json.loads(answer.read())["broker"] == state
+            except (OSError, ValueError):
+                pass
+        return found
 
     def restart(self, member, seconds):
         """Ends a process in order and starts it again, as a rolling restart does; what it says of its end."""
