@@ -179,6 +179,7 @@ let package = Package(
                 "Broker", "PushModel", "Payloads", .target(name: "CMalloc", condition: .when(platforms: [.linux])),
                 argumentParser, configuration, httpTypes, hummingbird,
                 hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS, lifecycle, logging, metrics, nioConcurrency, nioCore,
+                nioPosix,
                 nioSSL, tracing,
                 unixSignals, yams,
             ],
@@ -219,6 +220,7 @@ let package = Package(
             ]
         ),
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
+        .target(name: "RawHTTP", dependencies: [nioCore, nioPosix], path: "Tests/RawHTTP"),
         .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),
         .testTarget(name: "StoreSQLiteTests", dependencies: ["StoreSQLite", "Store", "PushModel", grdb, logging]),
         .testTarget(
@@ -246,13 +248,16 @@ let package = Package(
         ),
         .testTarget(
             name: "RuntimeTests",
-            dependencies: ["Runtime", "PushModel", logging, metrics, nioConcurrency, yams]
+            dependencies: [
+                "Runtime", "HTTPAPI", "PushModel", "RawHTTP", hummingbird, hummingbirdCore, lifecycle, logging, metrics,
+                nioConcurrency, nioCore, nioPosix, yams,
+            ]
         ),
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
                 "Broker", "BrokerContract", "BrokerRabbitMQ", "HTTPAPI", "Runtime", "PushlineSimulator",
-                "PushlineClient",
+                "PushlineClient", "RawHTTP",
                 "Store", "StoreSQLite", "PushModel", logging, nioConcurrency, nioCore, nioPosix,
             ]
         ),

@@ -61,7 +61,8 @@ package struct API: Sendable {
                 store: store,
                 publisher: publisher,
                 groups: SendGroups(store: store, publisher: publisher),
-                waiter: waiter
+                waiter: waiter,
+                drainWait: configuration.drainWait
             ),
             monitor: JobMonitor { try await store.job($0, app: $1) },
             metricsText: metricsText,

@@ -20,6 +20,8 @@ package struct APIConfiguration: Sendable {
     package var classicWait = Duration.seconds(10)
     /// The longest that `Prefer: wait=N` is honoured.
     package var maximumWait = Duration.seconds(60)
+    /// How long a request may go on waiting for the hub's answer once the process drains.
+    package var drainWait = Duration.seconds(15)
     /// How long an audience is counted before the answer says that there are more.
     package var countTime = Duration.seconds(5)
     /// How long a job lives unless its sender says.

@@ -57,7 +57,7 @@ actor EndToEndInstallation {
     nonisolated let senderKey: String
     private let folder: URL
     private let environment: [String: String]
-    private let port: Int
+    nonisolated let port: Int
     private var processes: [String: Process] = [:]
 
     private init(simulator: Simulator, senderKey: String, folder: URL, environment: [String: String], port: Int) {
@@ -130,19 +130,22 @@ actor EndToEndInstallation {
 
     // MARK: - Processes
 
-    func start(_ program: String) throws {
+    /// Starts a program, under another name where several of it run, and with more environment than all are given.
+    func start(_ program: String, as name: String? = nil, environment: [String: String] = [:]) throws {
+        let name = name ?? program
         let process = Process()
         process.executableURL = Bundle.main.bundleURL.appending(path: "pushline-\(program)")
         process.environment = ProcessInfo.processInfo.environment.merging(self.environment) { $1 }
+            .merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle.nullDevice
-        let log = self.folder.appending(path: "\(program).log")
+        let log = self.folder.appending(path: "\(name).log")
         if !FileManager.default.fileExists(atPath: log.path) { try Data().write(to: log) }
         let handle = try FileHandle(forWritingTo: log)
         try handle.seekToEnd()
         process.standardError = handle
         try process.run()
-        self.processes[program] = process
+        self.processes[name] = process
     }
 
     /// Ends a program as a crash would, and waits until it is gone.
@@ -172,6 +175,11 @@ actor EndToEndInstallation {
 
     func log(of program: String) throws -> String {
         try String(contentsOf: self.folder.appending(path: "\(program).log"), encoding: .utf8)
+    }
+
+    /// Whether a program has told that it listens.
+    func hasServed(_ program: String) throws -> Bool {
+        try self.log(of: program).split(separator: "\n").contains { $0.contains(" served ") }
     }
 
     func stop() async throws {

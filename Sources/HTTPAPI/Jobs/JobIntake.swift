@@ -1,6 +1,7 @@
 import FaultInjection
 import HTTPTypes
 import PushModel
+import ServiceLifecycle
 import Store
 
 /// Accepts jobs, has them published, and waits for the hub's answer where somebody wants it.
@@ -9,6 +10,8 @@ struct JobIntake: Sendable {
     let publisher: JobPublisher
     let groups: SendGroups
     let waiter: OutcomeWaiter
+    /// How long a wait may go on once the process drains.
+    let drainWait: Duration
 
     /// What came of a job within the time.
     struct Answer: Sendable {
@@ -91,6 +94,14 @@ struct JobIntake: Sendable {
             group.addTask {
                 // Cancelled = the other was first.
                 do { try await Task.sleep(until: deadline, clock: .continuous) } catch { return nil }
+                return nil
+            }
+            group.addTask {
+                // Whoever may wait for a minute hears of an accepted job sooner: nobody is left without an answer.
+                do {
+                    try await gracefulShutdown()
+                    try await Task.sleep(for: self.drainWait)
+                } catch { return nil }
                 return nil
             }
             defer { group.cancelAll() }

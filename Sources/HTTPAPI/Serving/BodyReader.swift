@@ -52,7 +52,7 @@ struct BodyReader: Sendable {
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            // Chunks that are none, another length than was said: the end never comes, and ``EarlyAnswers`` closes.
+            // Chunks that are none, another length than was said: the end never comes, and ``LastAnswers`` closes.
             throw Self.brokenOff
         }
     }

@@ -65,7 +65,11 @@ extension ConfigurationKey {
     )
 
     static let apiHost = text("api.host", default: "127.0.0.1", "The address that the API listens on.")
-    static let apiPort = port("api.port", default: 8080, "The port that the API listens on; 0 = any free one.")
+    static let apiPort = port(
+        "api.port",
+        default: 8080,
+        "The port that the API listens on, alone or with others of this store; 0 = any free one."
+    )
     static let apiCertificate = text(
         "api.certificate_file",
         "PEM file with the certificate chain; with a key, the API speaks HTTPS (HTTP/1.1 and HTTP/2)."
@@ -130,13 +134,17 @@ extension ConfigurationKey {
     static let registerPort = port(
         "workers.register_port",
         default: 8081,
-        "Port of the register worker; 0 = any free one."
+        "Port of the register worker, or the next of + 10 … + 90 that is free; 0 = any."
     )
-    static let sendPort = port("workers.send_port", default: 8082, "Port of the send worker; 0 = any free one.")
+    static let sendPort = port(
+        "workers.send_port",
+        default: 8082,
+        "Port of the send worker, or the next of + 10 … + 90 that is free; 0 = any."
+    )
     static let deliveryPort = port(
         "workers.delivery_port",
         default: 8083,
-        "Port of the delivery worker; 0 = any free one."
+        "Port of the delivery worker, or the next of + 10 … + 90 that is free; 0 = any."
     )
 
     static let deliveryConnections = count(

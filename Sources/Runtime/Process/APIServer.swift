@@ -37,7 +37,7 @@ struct APIServer {
                 )
             }
         }
-        return api.services + [try self.application(api)]
+        return api.services + [try self.server(api)]
     }
 
     private var limits: APIConfiguration {
@@ -50,13 +50,14 @@ struct APIServer {
         limits.requestsInFlight = settings.inFlight
         limits.requestsPerSecond = settings.requestsPerSecond
         limits.classicWait = settings.classicWait
+        limits.drainWait = self.configuration.drainTime / 2
         limits.isLoopback = self.isLoopback
         limits.releaseMemory = Bootstrap.releaseMemory
         limits.version = pushlineVersion
         return limits
     }
 
-    private func application(_ api: API) throws -> any Service {
+    private func server(_ api: API) throws -> any Service {
         let settings = self.configuration.api
         let logger = self.parts.logger
         let scheme = settings.certificateFile == nil ? "http" : "https"
@@ -69,27 +70,37 @@ struct APIServer {
                 metadata: ["api.host": "\(settings.host)"]
             )
         }
-        var application = Application(
-            responder: api.responder,
-            server: try self.server(),
-            configuration: ApplicationConfiguration(address: .hostname(settings.host, port: settings.port)),
-            onServerRunning: { channel in
+        let respond = HTTPListener<HTTP1Channel>.answer(with: api.responder, logger: logger.quiet)
+        guard let certificate = settings.certificateFile, let key = settings.keyFile else {
+            return self.listener(HTTP1Channel(responder: respond, configuration: self.http1), api, scheme: scheme)
+        }
+        let channel = try HTTP2UpgradeChannel(
+            tlsConfiguration: try Self.tls(certificate: certificate, key: key),
+            configuration: HTTP2ChannelConfiguration(
+                idleTimeout: settings.requestTime,
+                streamConfiguration: self.http1
+            ),
+            responder: respond
+        )
+        return self.listener(channel, api, scheme: scheme)
+    }
+
+    private func listener(_ child: some ServerChildChannel, _ api: API, scheme: String) -> any Service {
+        let (broker, logger) = (self.parts.broker, self.parts.logger)
+        return HTTPListener(
+            child: child,
+            host: self.configuration.api.host,
+            ports: [self.configuration.api.port],
+            keys: "api.host, api.port",
+            claim: PortClaim(storePath: self.configuration.store.path),
+            logger: logger.quiet,
+            prepare: { await Self.prepare(api, broker: broker, logger: logger) },
+            onServing: { address in
                 logger.info(
                     "The API is served",
-                    metadata: [
-                        "http.scheme": "\(scheme)",
-                        "http.address": "\(channel.localAddress?.text ?? "unknown")",
-                    ]
+                    metadata: ["http.scheme": "\(scheme)", "http.address": "\(address?.text ?? "unknown")"]
                 )
-            },
-            logger: logger.quiet
-        )
-        let broker = self.parts.broker
-        application.beforeServerStarts { await Self.prepare(api, broker: broker, logger: logger) }
-        return Listening(
-            server: application,
-            keys: "api.host, api.port",
-            address: "\(settings.host):\(settings.port)"
+            }
         )
     }
 
@@ -108,21 +119,20 @@ struct APIServer {
         }
     }
 
-    private func server() throws -> HTTPServerBuilder {
+    private var http1: HTTP1Channel.Configuration {
         let settings = self.configuration.api
-        let idle = TimeAmount.nanoseconds(Int64(settings.requestTime.inSeconds * 1e9))
-        let http1 = HTTP1Channel.Configuration(
-            additionalChannelHandlers: [ParserProblems(headerSize: settings.headerSize), EarlyAnswers()],
-            idleTimeout: idle,
+        return HTTP1Channel.Configuration(
+            additionalChannelHandlers: [ParserProblems(headerSize: settings.headerSize), LastAnswers()],
+            idleTimeout: TimeAmount.nanoseconds(Int64(settings.requestTime.inSeconds * 1e9)),
             httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
                 maxHeaderFieldSize: settings.headerSize,
                 maxHeaderListSize: settings.headerSize,
                 maxHeaderFieldCount: ParserProblems.headerCount
             )
         )
-        guard let certificate = settings.certificateFile, let key = settings.keyFile else {
-            return .http1(configuration: http1)
-        }
+    }
+
+    private static func tls(certificate: String, key: String) throws -> TLSConfiguration {
         var tls = TLSConfiguration.makeServerConfiguration(
             certificateChain: try Self.readable("api.certificate_file", certificate) {
                 try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) }
@@ -132,10 +142,7 @@ struct APIServer {
             }
         )
         tls.minimumTLSVersion = .tlsv12
-        return try .http2Upgrade(
-            tlsConfiguration: tls,
-            configuration: HTTP2ChannelConfiguration(idleTimeout: settings.requestTime, streamConfiguration: http1)
-        )
+        return tls
     }
 
     private static func readable<Value>(_ key: String, _ file: String, _ read: () throws -> Value) throws -> Value {

@@ -20,20 +20,40 @@ struct AdminServer: Service {
         router.get("readyz") { [health] _, _ in await health.readiness() }
         router.get("metrics") { [health] _, _ in health.metrics() }
         let logger = self.logger
-        let application = Application(
-            router: router,
-            server: .http1(configuration: HTTP1Channel.Configuration(idleTimeout: TimeAmount.seconds(30))),
-            configuration: ApplicationConfiguration(address: .hostname(self.host, port: self.port)),
-            onServerRunning: { channel in
+        let configuration = HTTP1Channel.Configuration(
+            additionalChannelHandlers: [LastAnswers()],
+            idleTimeout: TimeAmount.seconds(30)
+        )
+        let answer = HTTPListener<HTTP1Channel>.answer(with: router.buildResponder(), logger: logger.quiet)
+        let port = self.port
+        try await HTTPListener(
+            child: HTTP1Channel(responder: answer, configuration: configuration),
+            host: self.host,
+            ports: self.ports,
+            keys: self.keys,
+            logger: logger.quiet,
+            onServing: { address in
                 logger.info(
                     "Health and metrics are served",
-                    metadata: ["http.address": "\(channel.localAddress?.text ?? "unknown")"]
+                    metadata: ["http.address": "\(address?.text ?? "unknown")"]
                 )
-            },
-            logger: logger.quiet
-        )
-        try await Listening(server: application, keys: self.keys, address: "\(self.host):\(self.port)").run()
+                if let taken = address?.port, port != 0, taken != port {
+                    logger.notice(
+                        "Health and metrics have moved: another process has the port",
+                        metadata: ["port": "\(port)", "instead": "\(taken)"]
+                    )
+                }
+            }
+        ).run()
     }
+
+    /// Another worker of the kind may have the port, as during a rolling restart; who scrapes metrics must know where to look.
+    var ports: [Int] {
+        self.port == 0 ? [0] : (0..<Self.places).map { self.port + 10 * $0 }.filter { $0 <= 65_535 }
+    }
+
+    /// The most workers of a kind on a host with one configuration.
+    private static let places = 10
 }
 
 extension Logger {

@@ -1,0 +1,132 @@
+import Foundation
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+
+/// Listens, and serves what connects; a drain loses no connection and no answer.
+///
+/// Hummingbird's own server binds its port for itself alone and closes idle connections at once (decision 15).
+struct HTTPListener<Child: ServerChildChannel>: Service {
+    /// What is made of a connection.
+    let child: Child
+    let host: String
+    /// Tried one after the other until one is free.
+    let ports: [Int]
+    /// Where host and port are configured: `api.host, api.port`.
+    let keys: String
+    /// Set where other processes of this installation may listen on the same port.
+    var claim: PortClaim?
+    let logger: Logger
+    /// Done before the first connection is taken.
+    var prepare: @Sendable () async -> Void = {}
+    let onServing: @Sendable (SocketAddress?) -> Void
+
+    private typealias Listener = NIOAsyncChannel<Child.Value, Never>
+
+    func run() async throws {
+        await self.prepare()
+        let connections = OpenConnections()
+        let listener = try await self.bind(connections)
+        self.onServing(listener.channel.localAddress)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.drain(listener.channel, connections) }
+            await self.serve(listener)
+            group.cancelAll()
+        }
+        self.claim?.release()
+    }
+
+    private func bind(_ connections: OpenConnections) async throws -> Listener {
+        do {
+            for port in self.ports.dropLast() {
+                do { return try await self.bind(port, connections) } catch let error as IOError {
+                    guard error.errnoCode == EADDRINUSE else { throw error }
+                }
+            }
+            return try await self.bind(self.ports.last ?? 0, connections)
+        } catch let error as IOError {
+            let ports = self.ports.map(String.init).joined(separator: ", ")
+            throw ConfigurationError("\(self.keys): cannot listen on \(self.host):\(ports): \(error.reason)")
+        }
+    }
+
+    private func bind(_ port: Int, _ connections: OpenConnections) async throws -> Listener {
+        let isShared = try await self.claim?.take(host: self.host, port: port) ?? false
+        let logger = self.logger
+        let child = self.child
+        return try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 1024)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelOption(.socketOption(NIOBSDSocket.Option(rawValue: SO_REUSEPORT)), value: isShared ? 1 : 0)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .bind(host: self.host, port: port) { channel in
+                connections.add(channel)
+                return child.setup(channel: channel, logger: logger)
+            }
+    }
+
+    /// Until the port is closed and every connection has ended.
+    private func serve(_ listener: Listener) async {
+        let (child, logger) = (self.child, self.logger)
+        await withDiscardingTaskGroup { group in
+            do {
+                try await listener.executeThenClose { inbound in
+                    for try await connection in inbound {
+                        group.addTask { await child.handle(value: connection, logger: logger) }
+                    }
+                }
+            } catch {
+                logger.error("No more connections are taken", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+
+    /// Waits for the shutdown; then takes what is queued, closes the port, and asks connections to end until all have.
+    private func drain(_ channel: any Channel, _ connections: OpenConnections) async {
+        // Cancelled = something else has ended the server.
+        do { try await gracefulShutdown() } catch { return }
+        connections.askToEnd()
+        await ListenQueue(channel, logger: self.logger).empty()
+        channel.close(promise: nil)
+        self.claim?.release()
+        while !Task.isCancelled {
+            // Again and again: whoever was in the middle of a TLS handshake did not hear it. Cancelled = all have ended.
+            connections.askToEnd()
+            try? await Task.sleep(for: .milliseconds(100))
+        }
+    }
+}
+
+extension HTTPListener {
+    /// Answers requests with what the responder says, and the headers that every answer has.
+    static func answer<Responder: HTTPResponder>(
+        with responder: Responder,
+        logger: Logger
+    ) -> HTTPChannelHandler.Responder where Responder.Context == BasicRequestContext {
+        let dates = HTTPDates()
+        return { request, writer, channel in
+            var logger = logger
+            logger[metadataKey: "hb.request.id"] = .stringConvertible(RequestID())
+            let context = BasicRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
+            var response = try await responder.respond(to: request, context: context)
+            response.headers[.date] = dates.now
+            try await writer.write(response: response.head, body: response.body)
+        }
+    }
+}
+
+extension IOError {
+    /// What the system calls the error, without the call that met it.
+    fileprivate var reason: String {
+        switch self.errnoCode {
+        case EADDRINUSE: "another process does"
+        case EADDRNOTAVAIL: "it is no address of this host"
+        case EACCES: "only root may (a port below 1024)"
+        default: self.description
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import NIOConcurrencyHelpers
+import NIOCore
+
+/// Tells whether a port may be shared: with processes of this installation, and with nobody else.
+///
+/// With SO_REUSEPORT the system lets any process of the same user join a port and gives it a part of the connections: two
+/// installations on one port would each take the other's requests, and nothing would say so. So whoever listens holds a file
+/// beside the store locked, together with others of its kind, and who is the first there looks whether the port is free.
+final class PortClaim: Sendable {
+    private let storePath: String
+    /// The open file while the lock is held.
+    private let held = NIOLockedValueBox<Int32?>(nil)
+
+    init(storePath: String) { self.storePath = storePath }
+
+    deinit { self.release() }
+
+    /// Joins those of this installation that listen on the port.
+    ///
+    /// - Returns: Whether the port can be shared here: only on Linux, and not one that the system shall choose.
+    /// - Throws: `IOError` where somebody else listens on it; ``ConfigurationError`` where the file cannot be locked.
+    func take(host: String, port: Int) async throws -> Bool {
+        #if os(Linux)
+        guard port != 0 else { return false }
+        let path = "\(self.storePath).port-\(port)"
+        let descriptor = unsafe open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw ConfigurationError("\(path) cannot be opened: \(unsafe String(cString: strerror(errno)))")
+        }
+        self.release()
+        self.held.withLockedValue { $0 = descriptor }
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0, try Self.isTaken(host: host, port: port) {
+            self.release()
+            throw IOError(errnoCode: EADDRINUSE, reason: "bind")
+        }
+        for _ in 0..<200 {
+            // From here on those who come after know that one of them listens.
+            if flock(descriptor, LOCK_SH | LOCK_NB) == 0 { return true }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        throw ConfigurationError("\(path): another process has held the lock for 2 s; end it")
+        #else
+        return false
+        #endif
+    }
+
+    func release() {
+        self.held.withLockedValue { held in
+            if let descriptor = held { close(descriptor) }
+            held = nil
+        }
+    }
+
+    #if os(Linux)
+    /// Binds the port for a moment without listening: nobody can connect to it.
+    private static func isTaken(host: String, port: Int) throws -> Bool {
+        let address = try SocketAddress.makeAddressResolvingHost(host, port: port)
+        let descriptor = socket(address.protocol.rawValue, Int32(SOCK_STREAM.rawValue), 0)
+        // What is wrong then, the server's own socket will tell.
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var yes: Int32 = 1
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+        return unsafe address.withSockAddr { unsafe bind(descriptor, $0, socklen_t($1)) } != 0 && errno == EADDRINUSE
+    }
+    #endif
+}

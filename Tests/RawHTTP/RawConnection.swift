@@ -1,0 +1,68 @@
+import NIOCore
+import NIOPosix
+
+/// A connection of an HTTP/1.1 client that retries nothing and hides nothing.
+package struct RawConnection {
+    /// The server closed the connection before a whole answer was there.
+    package struct BrokenOff: Error {
+        /// What had come of the answer.
+        package let text: String
+    }
+
+    private let channel: any Channel
+    private var pieces: AsyncThrowingStream<String, any Error>.Iterator
+
+    package static func open(port: Int) async throws -> RawConnection {
+        let (pieces, continuation) = AsyncThrowingStream<String, any Error>.makeStream()
+        let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .channelInitializer { $0.pipeline.addHandler(Reader(continuation)) }
+            .connect(host: "127.0.0.1", port: port).get()
+        return RawConnection(channel: channel, pieces: pieces.makeAsyncIterator())
+    }
+
+    package func close() { self.channel.close(promise: nil) }
+
+    /// Writes a request and reads one answer with a `Content-Length`.
+    package mutating func exchange(_ request: String) async throws -> String {
+        var text = ""
+        do {
+            try await self.channel.writeAndFlush(ByteBuffer(string: request))
+        } catch { throw BrokenOff(text: text) }
+        while !Self.isWhole(text) {
+            guard let piece = try await self.pieces.next(isolation: #isolation) else { throw BrokenOff(text: text) }
+            text += piece
+        }
+        return text
+    }
+
+    /// Reads until the server closes.
+    package mutating func rest() async throws -> String {
+        var text = ""
+        while let piece = try await self.pieces.next(isolation: #isolation) { text += piece }
+        return text
+    }
+
+    private static func isWhole(_ text: String) -> Bool {
+        let halves = text.split(separator: "\r\n\r\n", maxSplits: 1, omittingEmptySubsequences: false)
+        guard halves.count == 2 else { return false }
+        let length = halves[0].split(separator: "\r\n")
+            .first { $0.lowercased().hasPrefix("content-length: ") }
+            .flatMap { Int($0.dropFirst(16)) }
+        return halves[1].utf8.count >= length ?? 0
+    }
+
+    private final class Reader: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+        let pieces: AsyncThrowingStream<String, any Error>.Continuation
+
+        init(_ pieces: AsyncThrowingStream<String, any Error>.Continuation) { self.pieces = pieces }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            self.pieces.yield(String(buffer: self.unwrapInboundIn(data)))
+        }
+
+        func channelInactive(context: ChannelHandlerContext) { self.pieces.finish() }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { self.pieces.finish(throwing: error) }
+    }
+}
