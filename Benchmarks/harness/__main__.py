@@ -15,6 +15,7 @@ from processes import Failure
 GROUPS = {
     "fanout": ["fanout_ratio", "fanout_growth", "fanout_memory_mb"],
     "fcm": ["fcm_ratio"],
+    "isolation": ["isolation_healthy", "isolation_503", "isolation_silent", "isolation_memory_mb"],
     "targeted": ["targeted_per_s", "targeted_ratio"],
     "status": ["status_ratio"],
     "idle": ["idle_p50_ratio", "idle_p99_ratio"],
@@ -27,6 +28,9 @@ GOALS = {
     "fanout_growth": ("<=", 1.1),
     "fanout_memory_mb": ("<=", 150),
     "fcm_ratio": (">=", 0.35),
+    "isolation_503": (">=", 0.95),
+    "isolation_silent": (">=", 0.95),
+    "isolation_memory_mb": ("<=", 150),
     "targeted_ratio": (">=", 0.5),
     "accept_ratio": (">=", 0.3),
     "status_ratio": (">=", 0.1),

@@ -91,6 +91,50 @@ class Figures:
         limit = self._limit("fcm", devices, STREAMS_FCM, ["/v1/projects/benchmark/messages:send"])
         return {"fcm_ratio": rate / limit, "fcm_per_s": rate}
 
+    # ---- A push service that is down, and the others ----
+
+    def isolation(self):
+        """The fan-out to APNs beside one to FCM, compared with the ones before and after it that are alone."""
+        devices = int(registrations.APNS_DEVICES * self.options.scale)
+        self._fan_out(registrations.EVERYONE, "apns", devices)
+        alone = [self._fan_out(registrations.EVERYONE, "apns", devices)]
+        quiet = self.plant.memory()
+        rates, peaks = {}, []
+        for name, how in [("healthy", "200"), ("503", "503"), ("silent", "silent")]:
+            rates[name], memory = self._beside_fcm(how, devices)
+            peaks.append(max(memory.values()))
+            growth = ", ".join(f"{process} {memory[process] - quiet[process]:+.0f} MB" for process in memory)
+            self.say(f"  FCM {how}: memory against the fan-out alone: {growth}")
+            alone.append(self._fan_out(registrations.EVERYONE, "apns", devices))
+        figures = {
+            f"isolation_{name}": rate / ((alone[place] + alone[place + 1]) / 2)
+            for place, (name, rate) in enumerate(rates.items())
+        }
+        return {**figures, "isolation_memory_mb": max(peaks), "isolation_alone_per_s": percentile(alone, 0.5)}
+
+    def _beside_fcm(self, how, devices):
+        """The rate at APNs and the memory while FCM answers so; ends when FCM's job has, for it answers again then."""
+        plant, phones = self.plant, int(registrations.FCM_DEVICES * self.options.scale)
+        plant.receiver.answer_fcm(how)
+        plant.receiver.reset()
+        job = plant.api.send({"to": {"tag": registrations.ANDROID}, "platforms": ["fcm"], **MESSAGE})
+        try:
+            end = time.monotonic() + 30
+            while plant.receiver.counts()["fcm"] == 0:
+                if time.monotonic() > end:
+                    raise Failure("nothing was sent to FCM within 30 s")
+                time.sleep(0.001)
+            rate = self._fan_out(registrations.EVERYONE, "apns", devices)
+            memory = plant.memory()
+            open_devices = phones - plant.api.job(job)["totals"]["accepted"]
+        finally:
+            plant.receiver.answer_fcm("200")
+        totals = plant.api.wait_until_final(job)["totals"]
+        if totals["accepted"] != phones:
+            raise Failure(f"{phones} devices of FCM were meant; the job says {totals}")
+        self.say(f"  FCM {how}: {open_devices} of {phones} devices were still open when APNs' were done")
+        return rate, memory
+
     # ---- Many small sends ----
 
     def targeted(self):

@@ -50,6 +50,10 @@ class Receiver:
         while not self.arrivals.empty():
             self.arrivals.get()
 
+    def answer_fcm(self, how):
+        """From now on: `200`, `503` or `silent`."""
+        self.ask(f"fcm {how}")
+
     def counts(self):
         return self.ask("counts")
 

@@ -12,6 +12,7 @@ enum { SAMPLE_SIZE = 16 * 1024 };
 struct counts counts;
 uint64_t round_number = 1;
 char cipher[64] = "";
+enum fcm_mode fcm_mode = FCM_ACCEPTS;
 
 /* "name: value" lines, and the body. */
 static struct {
@@ -72,6 +73,17 @@ static void print_sample(void) {
     printf("}\n");
 }
 
+static bool set_fcm_mode(const char *word) {
+    static const char *const words[] = {
+        [FCM_ACCEPTS] = "fcm 200", [FCM_UNAVAILABLE] = "fcm 503", [FCM_SILENT] = "fcm silent"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(word, words[i])) continue;
+        fcm_mode = (enum fcm_mode)i;
+        return true;
+    }
+    return false;
+}
+
 static void command(const char *word) {
     if (!strcmp(word, "counts")) {
         print_counts();
@@ -81,6 +93,8 @@ static void command(const char *word) {
         memset(&counts, 0, sizeof counts);
         memset(&sample, 0, sizeof sample);
         round_number++;
+        printf("{}\n");
+    } else if (set_fcm_mode(word)) {
         printf("{}\n");
     } else {
         printf("{\"error\": \"unknown word\"}\n");

@@ -19,6 +19,10 @@ extern char cipher[64];
 
 int64_t now_ns(void);
 
+/* How FCM's requests are answered. */
+enum fcm_mode { FCM_ACCEPTS, FCM_UNAVAILABLE, FCM_SILENT };
+extern enum fcm_mode fcm_mode;
+
 /* The first request since the last reset is kept: whoever begins a request asks whether it is the one. */
 bool sample_wanted(void);
 void sample_header(const uint8_t *name, size_t name_length, const uint8_t *value, size_t value_length);

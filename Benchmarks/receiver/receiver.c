@@ -1,4 +1,5 @@
-/* Stands in for APNs and FCM in measurements: HTTP/2 over TLS, and every request is answered 200 when it has ended.
+/* Stands in for APNs and FCM in measurements: HTTP/2 over TLS, and every request is answered 200 when it has ended, unless it is
+ * told otherwise.
  *
  * It must cost less than any sender, so that what is measured is the sender: one thread, one epoll, libnghttp2 and
  * OpenSSL. It judges nothing; `pushline-simulator` is the one that does.
@@ -9,6 +10,7 @@
  *   counts   what was received since the last reset, and when (nanoseconds of CLOCK_MONOTONIC)
  *   sample   headers and body of the first request since the last reset
  *   reset    begins to count anew
+ *   fcm 200, fcm 503, fcm silent         how FCM's requests are answered from now on, or that they are not
  * A request to an APNs token that begins with TRACE says so by itself: {"arrived": number, "at": nanoseconds}, where
  * the number is the 16 hexadecimal digits behind TRACE. It ends with the end of its input, or by a signal. */
 #define _GNU_SOURCE
@@ -129,12 +131,17 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 
 static const char FCM_ANSWER[] = "{\"name\":\"projects/benchmark/messages/0:1700000000000000%aaaaaaaaaaaaaaaa\"}";
 
+static const char FCM_FAULT[] =
+    "{\"error\":{\"code\":503,\"message\":\"The service is currently unavailable.\",\"status\":\"UNAVAILABLE\",\"details\":"
+    "[{\"@type\":\"type.googleapis.com/google.firebase.fcm.v1.FcmError\",\"errorCode\":\"UNAVAILABLE\"}]}}";
+
 static ssize_t read_answer(nghttp2_session *session, int32_t id, uint8_t *buffer, size_t length, uint32_t *flags,
                            nghttp2_data_source *source, void *user) {
-    (void)session, (void)id, (void)source, (void)user;
-    const size_t count = sizeof FCM_ANSWER - 1;
+    (void)session, (void)id, (void)user;
+    const char *answer = source->ptr;
+    const size_t count = strlen(answer);
     if (length < count) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
-    memcpy(buffer, FCM_ANSWER, count);
+    memcpy(buffer, answer, count);
     *flags |= NGHTTP2_DATA_FLAG_EOF;
     return (ssize_t)count;
 }
@@ -149,12 +156,15 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     struct stream *stream = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     if (!stream) return 0;
     if (stream->is_fcm) {
+        counts.fcm++;
+        if (fcm_mode == FCM_SILENT) return 0;
+        const bool is_well = fcm_mode == FCM_ACCEPTS;
         const nghttp2_nv answer[] = {
-            FIELD(":status", "200", 3, NGHTTP2_NV_FLAG_NO_COPY_VALUE),
+            FIELD(":status", is_well ? "200" : "503", 3, NGHTTP2_NV_FLAG_NO_COPY_VALUE),
             FIELD("content-type", "application/json; charset=UTF-8", 31, NGHTTP2_NV_FLAG_NO_COPY_VALUE),
         };
-        nghttp2_data_provider body = {.read_callback = read_answer};
-        counts.fcm++;
+        nghttp2_data_provider body = {
+            .source.ptr = (void *)(is_well ? FCM_ANSWER : FCM_FAULT), .read_callback = read_answer};
         return nghttp2_submit_response(session, frame->hd.stream_id, answer, 2, &body);
     }
     const nghttp2_nv answer[] = {
