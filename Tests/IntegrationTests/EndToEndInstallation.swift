@@ -45,6 +45,7 @@ actor EndToEndInstallation {
         let isFinal: Bool
         let hubState: String?
         let due: String?
+        let reason: String?
         let totals: Counts
     }
 
@@ -79,7 +80,7 @@ actor EndToEndInstallation {
             "PUSHLINE_API_PORT": "\(port)",
             "PUSHLINE_WORKERS_REGISTER_PORT": "0",
             "PUSHLINE_WORKERS_SEND_PORT": "0",
-            "PUSHLINE_WORKERS_DELIVERY_PORT": "0",
+            "PUSHLINE_WORKERS_DELIVERY_PORT": "\(try await FreePort.find())",
         ]
         let key = try await Self.declare(environment, app: try simulator.appSpec)
         let installation = EndToEndInstallation(
@@ -194,6 +195,18 @@ actor EndToEndInstallation {
     func isServing() async throws -> Bool {
         do { return try await self.request("GET", "/readyz", authorization: nil).status == 200 } catch is URLError {
             return false
+        }
+    }
+
+    /// The delivery worker's metrics that begin so, a line each.
+    func deliveryMetrics(_ name: String) async throws -> [String] {
+        let port = self.environment["PUSHLINE_WORKERS_DELIVERY_PORT"] ?? ""
+        guard let url = URL(string: "http://127.0.0.1:\(port)/metrics") else {
+            throw Failure(description: "\(port) is no port")
+        }
+        let (data, _) = try await URLSession.shared.data(for: URLRequest(url: url, timeoutInterval: 30))
+        return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init).filter {
+            $0.hasPrefix(name)
         }
     }
 
