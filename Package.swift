@@ -249,8 +249,8 @@ let package = Package(
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
-                "Runtime", "HTTPAPI", "PushModel", "RawHTTP", hummingbird, hummingbirdCore, lifecycle, logging, metrics,
-                nioConcurrency, nioCore, nioPosix, yams,
+                "Runtime", "HTTPAPI", "PushModel", "PushlineSimulator", "RawHTTP", crypto, hummingbird, hummingbirdCore,
+                hummingbirdHTTP2, lifecycle, logging, metrics, nioConcurrency, nioCore, nioPosix, nioSSL, nioTLS, yams,
             ]
         ),
         .testTarget(
@@ -258,7 +258,7 @@ let package = Package(
             dependencies: [
                 "Broker", "BrokerContract", "BrokerRabbitMQ", "HTTPAPI", "Runtime", "PushlineSimulator",
                 "PushlineClient", "RawHTTP",
-                "Store", "StoreSQLite", "PushModel", logging, nioConcurrency, nioCore, nioPosix,
+                "Store", "StoreSQLite", "PushModel", crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioPosix,
             ]
         ),
     ]

@@ -11,12 +11,15 @@ struct StorePatience: Sendable {
     func run<Result>(_ step: () async throws -> Result) async throws -> Result {
         let start = ContinuousClock.now
         var pause = Duration.milliseconds(100)
+        var level = Logger.Level.info
         while true {
             do {
                 return try await step()
             } catch let error as StoreError where error.code == .unavailable {
                 if let limit = self.limit, start.duration(to: .now) > limit { throw error }
-                self.logger.warning("The store takes nothing; trying again", metadata: ["error": "\(error)"])
+                // The store itself tells the operator, once for all that wait for it.
+                self.logger.log(level: level, "Waiting for the store", metadata: ["error": "\(error)"])
+                level = .debug
                 try await Task.sleep(for: pause)
                 pause = min(pause * 2, .seconds(2))
             }

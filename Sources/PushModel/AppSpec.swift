@@ -141,6 +141,8 @@ package struct AppSpec: Codable, Sendable, Equatable {
         package var clientID: String
         /// The file that holds the client secret, alone.
         package var clientSecretFile: String
+        /// When the secret ends, as whoever issued it said: the file does not tell; nil = unknown.
+        package var secretEnds: Timestamp?
         /// Where tokens come from, such as `https://login.microsoftonline.com/<tenant>/oauth2/v2.0/token`.
         package var tokenURL: String
         package var scope: String
@@ -155,6 +157,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
         package init(
             clientID: String,
             clientSecretFile: String,
+            secretEnds: Timestamp? = nil,
             tokenURL: String,
             scope: String = WNS.scope,
             channelPrefixes: [String] = [],
@@ -163,6 +166,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
         ) {
             self.clientID = clientID
             self.clientSecretFile = clientSecretFile
+            self.secretEnds = secretEnds
             self.tokenURL = tokenURL
             self.scope = scope
             self.channelPrefixes = channelPrefixes

@@ -6,8 +6,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A file that an app names: read once, and watched for change.
-struct CredentialFile: Sendable {
+/// A file that an app or the configuration names: read once, and watched for change.
+package struct CredentialFile: Sendable {
     /// More than any key, certificate bundle or service account holds.
     static let maximumSize = 1024 * 1024
 
@@ -36,7 +36,10 @@ struct CredentialFile: Sendable {
     ///   - setting: The setting that names it, for the error.
     /// - Returns: The file as it can be watched, and its content.
     /// - Throws: ``SenderError/Code/unreadableFile`` or ``SenderError/Code/invalid``, without the content.
-    static func read(_ path: String, setting: String) throws(SenderError) -> (file: CredentialFile, content: [UInt8]) {
+    package static func read(
+        _ path: String,
+        setting: String
+    ) throws(SenderError) -> (file: CredentialFile, content: [UInt8]) {
         let content: [UInt8]
         let stamp: Stamp
         do {
@@ -60,7 +63,7 @@ struct CredentialFile: Sendable {
     }
 
     /// Whether the content is another than when it was read; a file that went away has changed.
-    mutating func hasChanged() -> Bool {
+    package mutating func hasChanged() -> Bool {
         guard let stamp = try? Stamp(path: self.path) else { return true }
         if stamp == self.stamp { return false }
         guard let content = try? Data(contentsOf: URL(filePath: self.path)),

@@ -19,6 +19,9 @@ package final class SenderRegistry: Service {
         let recipe: SenderRecipe
         let sender: any PushSender
         var files: [CredentialFile]
+        let ends: [CredentialEnd]
+        /// What is wrong with a file that was replaced, while the sender goes on with what it had.
+        var fault: SenderError?
         var checked: ContinuousClock.Instant
         var used: ContinuousClock.Instant
     }
@@ -33,6 +36,7 @@ package final class SenderRegistry: Service {
     private let settings: SenderSettings
     private let eventLoopGroup: any EventLoopGroup
     private let logger: Logger
+    private let watch: CredentialWatch
     private let state = NIOLockedValueBox(State())
 
     package init(
@@ -43,6 +47,7 @@ package final class SenderRegistry: Service {
         self.settings = settings
         self.eventLoopGroup = eventLoopGroup
         self.logger = logger
+        self.watch = CredentialWatch(logger: logger)
     }
 
     /// The sender for an app and service: the one that is kept, or a new one.
@@ -68,11 +73,22 @@ package final class SenderRegistry: Service {
         return try result.get()
     }
 
+    /// When what the app's sender was made with ends, as far as that is known.
+    ///
+    /// - Throws: As ``sender(app:pns:spec:)``.
+    package func ends(app: AppID, pns: PNS, spec: AppSpec) throws(SenderError) -> [CredentialEnd] {
+        _ = try self.sender(app: app, pns: pns, spec: spec)
+        return self.state.withLockedValue { $0.entries[Key(app: app, pns: pns)]?.ends ?? [] }
+    }
+
     /// Under the lock, so that a sender is made once however many ask.
     private func sender(_ key: Key, _ recipe: SenderRecipe, _ state: inout State) throws(SenderError) -> any PushSender
     {
         guard !state.isClosed else { throw SenderError(.invalid, "the senders are closed: the process is stopping") }
         let now = ContinuousClock.now
+        var logger = self.logger
+        logger[metadataKey: "app"] = "\(key.app)"
+        logger[metadataKey: "push.service"] = "\(key.pns.rawValue)"
         if var entry = state.entries[key] {
             entry.used = now
             var isCurrent = entry.recipe == recipe
@@ -84,14 +100,47 @@ package final class SenderRegistry: Service {
                 state.entries[key] = entry
                 return entry.sender
             }
+            if entry.recipe == recipe {
+                do throws(SenderError) {
+                    let made = try self.make(key, recipe, &state, logger: logger)
+                    logger.notice("A credential file was replaced: from now on the new one is used")
+                    state.retired.append(entry.sender)
+                    return made
+                } catch {
+                    // Half written, or gone for a moment: nothing that works is stopped for that.
+                    if entry.fault != error {
+                        logger.warning(
+                            "A credential file was replaced by what is none; the sender goes on with what it had",
+                            metadata: ["error": "\(error)"]
+                        )
+                    }
+                    entry.fault = error
+                    state.entries[key] = entry
+                    return entry.sender
+                }
+            }
             state.entries[key] = nil
             state.retired.append(entry.sender)
         }
-        var logger = self.logger
-        logger[metadataKey: "app"] = "\(key.app)"
-        logger[metadataKey: "push.service"] = "\(key.pns.rawValue)"
+        return try self.make(key, recipe, &state, logger: logger)
+    }
+
+    private func make(
+        _ key: Key,
+        _ recipe: SenderRecipe,
+        _ state: inout State,
+        logger: Logger
+    ) throws(SenderError) -> any PushSender {
         let made = try recipe.make(settings: self.settings, eventLoopGroup: self.eventLoopGroup, logger: logger)
-        state.entries[key] = Entry(recipe: recipe, sender: made.sender, files: made.files, checked: now, used: now)
+        let now = ContinuousClock.now
+        state.entries[key] = Entry(
+            recipe: recipe,
+            sender: made.sender,
+            files: made.files,
+            ends: recipe.ends,
+            checked: now,
+            used: now
+        )
         logger.debug("push sender made")
         return made.sender
     }
@@ -102,6 +151,7 @@ package final class SenderRegistry: Service {
             while !Task.isCancelled {
                 try await Task.sleep(for: .seconds(5))
                 await self.closeIdle()
+                self.watchEnds()
             }
         }
         await self.close()
@@ -115,6 +165,13 @@ package final class SenderRegistry: Service {
             return all
         }
         await SenderRegistry.close(senders)
+    }
+
+    private func watchEnds() {
+        let ends = self.state.withLockedValue { state in state.entries.map { ($0.key.app, $0.value.ends) } }
+        for (app, ends) in ends {
+            for end in ends { self.watch.look(at: end, of: app) }
+        }
     }
 
     private func closeIdle() async {

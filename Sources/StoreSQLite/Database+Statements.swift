@@ -131,6 +131,21 @@ extension StoreError {
             case .SQLITE_CONSTRAINT: .conflict
             default: .unavailable
             }
-        self.init(code, "SQLite answers \(error.extendedResultCode.rawValue)")
+        let number = "SQLite answers \(error.extendedResultCode.rawValue)"
+        self.init(code, Self.advice(error.resultCode).map { "\($0) (\(number))" } ?? number)
+    }
+
+    /// What the operator can do about a fault of the disk.
+    private static func advice(_ code: ResultCode) -> String? {
+        switch code {
+        case .SQLITE_FULL: "the disk is full: make room on the store's file system, and it goes on by itself"
+        case .SQLITE_READONLY:
+            "the store is read-only: make its file system and files writable for this user, and it goes on by itself"
+        case .SQLITE_IOERR: "the disk does not read or write: look at the system's log, and at the room on it"
+        case .SQLITE_CANTOPEN:
+            "a file of the store cannot be opened: its folder must be there, and writable for this user"
+        case .SQLITE_BUSY, .SQLITE_LOCKED: "another process has held the store for too long"
+        default: nil
+        }
     }
 }

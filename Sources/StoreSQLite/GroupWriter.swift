@@ -53,6 +53,8 @@ final class GroupWriter: Sendable {
         /// On the queue's thread alone.
         var lastCommit: ContinuousClock.Instant?
         var lastSeen: Int64 = 0
+        /// Since when nothing can be committed, and when that was told last.
+        var failing: (since: ContinuousClock.Instant, told: ContinuousClock.Instant)?
     }
 
     /// A change that waits for its group.
@@ -173,17 +175,44 @@ final class GroupWriter: Sendable {
                 }
             }
             CrashPoint.storeCommitted.reach()
+            self.tellRecovery()
             self.commitCount.withLockedValue { $0 += 1 }
             self.commitTime.recordSeconds((ContinuousClock.now - start).inSeconds)
             self.commitSize.record(results.count)
         } catch {
             let fault = self.fault(error)
-            self.logger.debug("A group of changes was not committed", metadata: ["store.error": "\(fault)"])
+            self.tell(fault)
             results = results.map { ($0.change, $0.error ?? fault) }
             if results.isEmpty { results = self.takeAll().map { ($0, fault) } }
         }
         self.state.withLockedValue { $0.lastCommit = .now }
         for result in results { result.change.finish(result.error) }
+    }
+
+    /// Says once, and again each minute, that the store takes nothing: all that fails by it needs no words of its own.
+    private func tell(_ fault: any Error) {
+        let mustTell = self.state.withLockedValue { state -> Bool in
+            let now = ContinuousClock.now
+            if let failing = state.failing, now - failing.told < .seconds(60) { return false }
+            state.failing = (since: state.failing?.since ?? now, told: now)
+            return true
+        }
+        self.logger.log(
+            level: mustTell ? .warning : .debug,
+            "The store takes nothing",
+            metadata: ["store.error": "\(fault)"]
+        )
+    }
+
+    private func tellRecovery() {
+        guard
+            let failing = self.state.withLockedValue({ state in
+                defer { state.failing = nil }
+                return state.failing
+            })
+        else { return }
+        let seconds = (ContinuousClock.now - failing.since).inSeconds.rounded()
+        self.logger.notice("The store takes changes again", metadata: ["seconds": "\(seconds)"])
     }
 
     /// Runs one change in a savepoint; a bulk change has the whole transaction.

@@ -62,6 +62,50 @@ struct RegistryTests {
         }
     }
 
+    @Test(
+        "a file that is replaced by what is none stops nobody",
+        arguments: ["", "-----BEGIN PRIVATE KEY-----\nMIGH", nil]
+    )
+    func fileBroken(content: String?) async throws {
+        try await Senders.with(SimulatorConfiguration(), { $0.fileCheckInterval = .zero }) { senders in
+            let path = try senders.simulator.credentials.apnsKeyFile
+            let good = try Data(contentsOf: URL(filePath: path))
+            let first = try senders.sender(.apns)
+            if let content {
+                try Data(content.utf8).write(to: URL(filePath: path), options: .atomic)
+            } else {
+                try FileManager.default.removeItem(atPath: path)
+            }
+            let kept = try senders.sender(.apns)
+            #expect(kept as AnyObject === first as AnyObject)
+            #expect(try await kept.send(senders.batch(.apns, 1)) == [.accepted])
+            // Another that is good is taken up, and the first one's batches may still run.
+            try (good + Data("\n".utf8)).write(to: URL(filePath: path), options: .atomic)
+            let next = try senders.sender(.apns)
+            #expect(next as AnyObject !== first as AnyObject)
+            #expect(try await next.send(senders.batch(.apns, 1)) == [.accepted])
+            #expect(try await first.send(senders.batch(.apns, 1)) == [.accepted])
+        }
+    }
+
+    @Test("what ends is known: certificates by themselves, secrets where they are told")
+    func ends() async throws {
+        try await Senders.with { senders in
+            var told = senders
+            let end = try #require(Timestamp(rfc3339: "2027-01-31T00:00:00Z"))
+            told.spec.wns?.secretEnds = end
+            let ends = try told.registry.ends(app: .default, pns: .wns, spec: told.spec)
+            #expect(ends.map(\.setting) == ["wns.trust_file", "wns.client_secret_file"])
+            #expect(ends.last?.end == end)
+            #expect(ends.first?.days() ?? 0 > 0)
+            let before = { (days: Int64) in Timestamp(milliseconds: end.milliseconds - days * 86_400_000) }
+            let secret = try #require(ends.last)
+            #expect(!secret.isNear(from: before(30)) && secret.isNear(from: before(29)))
+            #expect(secret.words(from: before(29)) == "ends on 2027-01-31, in 29 days")
+            #expect(secret.words(from: before(-2)) == "ended on 2027-01-31")
+        }
+    }
+
     @Test("what is missing or wrong is said, without its content")
     func faults() async throws {
         try await Senders.with(SimulatorConfiguration(), { $0.fileCheckInterval = .zero }) { senders in

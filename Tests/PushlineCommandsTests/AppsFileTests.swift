@@ -24,6 +24,7 @@ import Testing
                 wns:
                   client_id: c
                   client_secret_file: s
+                  expires: 2027-01-31
                   token_url: https://h:3/token
                   scope: other
                   channel_prefixes: ["https://127.0.0.1:4/"]
@@ -62,6 +63,7 @@ import Testing
                 == AppSpec.WNS(
                     clientID: "c",
                     clientSecretFile: "/srv/push/s",
+                    secretEnds: Timestamp(rfc3339: "2027-01-31T00:00:00Z"),
                     tokenURL: "https://h:3/token",
                     scope: "other",
                     channelPrefixes: ["https://127.0.0.1:4/"],

@@ -93,6 +93,29 @@ struct SharedFileTests {
         #expect(mode == 0o600)
     }
 
+    @Test func aFullDiskIsUnavailableAndRecovers() async throws {
+        let keep = try TemporaryStore()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        let first = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+        // To SQLite no room is no room, whoever says so.
+        func limit(_ pages: Int) throws {
+            try keep.store.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = \(pages)") }
+        }
+        try limit(1)
+        var accepted = [first.id]
+        let error = await #expect(throws: StoreError.self) {
+            for _ in 0..<10_000 { accepted.append(try await scenario.accept(scenario.send(to: .tag(Tag("t")))).id) }
+        }
+        #expect(error?.code == .unavailable)
+        #expect(error?.message.hasPrefix("the disk is full") == true)
+        // What was accepted can be read, and is all there.
+        #expect(try await keep.store.job(first.id, app: .default) == first)
+        try limit(1_000_000)
+        accepted.append(try await scenario.accept(scenario.send(to: .tag(Tag("t")))).id)
+        let found = try await keep.store.jobs(JobQuery(app: .default, limit: 1000)).items.map(\.id)
+        #expect(Set(found) == Set(accepted) || accepted.count > 1000)
+    }
+
     @Test func aLockedStoreIsUnavailableAndRecovers() async throws {
         let keep = try TemporaryStore(patience: .milliseconds(200))
         let scenario = Scenario(store: keep.store, time: keep.time)

@@ -261,7 +261,7 @@ private final class SendUpload: Sendable {
                 self.refuse(
                     candidate.line,
                     isPassing ? 503 : 500,
-                    isPassing ? "the store cannot be reached; \(Self.hint)" : "an internal error; the log knows more"
+                    isPassing ? "the store takes nothing now; \(Self.hint)" : "an internal error; the log knows more"
                 )
             }
         }

@@ -17,6 +17,7 @@ package struct APIResponder: HTTPResponder {
     private let body: BodyReader
     private let limiter = RateLimiter()
     private let inFlight = NIOLockedValueBox(0)
+    private let warned = NIOLockedValueBox<ContinuousClock.Instant?>(nil)
     private let metrics = RequestMetrics()
     private let logger: Logger
 
@@ -122,9 +123,10 @@ package struct APIResponder: HTTPResponder {
             return problem
         case let fault as StoreError:
             let problem = Problem(fault)
-            // A name that is taken or a made-up cursor is the caller's affair, not the operator's.
+            // A name that is taken or a made-up cursor is the caller's affair, not the operator's; and a store that takes nothing
+            // fails them all.
             self.logger.log(
-                level: problem.status.kind == .serverError ? .warning : .debug,
+                level: problem.status.kind == .serverError && self.mayWarn() ? .warning : .debug,
                 "The store failed a request",
                 metadata: ["request.id": "\(trace.id)", "error": "\(fault)"]
             )
@@ -140,6 +142,15 @@ package struct APIResponder: HTTPResponder {
                 ]
             )
             return Problem(.internalServerError, "an internal error; the log knows more")
+        }
+    }
+
+    /// Once in five seconds.
+    private func mayWarn() -> Bool {
+        self.warned.withLockedValue { warned in
+            if let last = warned, last.duration(to: .now) < .seconds(5) { return false }
+            warned = .now
+            return true
         }
     }
 

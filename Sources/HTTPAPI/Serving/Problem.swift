@@ -70,7 +70,7 @@ struct Problem: Error, Sendable, Equatable {
         case .conflict:
             self = Problem(.conflict, "something of that name exists")
         case .unavailable:
-            self = .later(.serviceUnavailable, "the store cannot be reached", seconds: 5)
+            self = .later(.serviceUnavailable, "the store takes nothing now; try again", seconds: 5)
         default:
             self = Problem(.internalServerError, "an internal error; the log knows more")
         }

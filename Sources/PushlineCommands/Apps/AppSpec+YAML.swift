@@ -65,7 +65,8 @@ extension AppSpec.FCM {
 
 extension AppSpec.WNS {
     static let keys = [
-        "client_id", "client_secret_file", "token_url", "scope", "channel_prefixes", "trust_file", "devices_per_second",
+        "client_id", "client_secret_file", "expires", "token_url", "scope", "channel_prefixes", "trust_file",
+        "devices_per_second",
     ]
 
     init(_ section: YAMLSection, folder: URL) throws {
@@ -77,6 +78,7 @@ extension AppSpec.WNS {
         self.init(
             clientID: try section.requiredText("client_id"),
             clientSecretFile: try section.requiredFile("client_secret_file", in: folder),
+            secretEnds: try section.date("expires"),
             tokenURL: tokenURL,
             scope: try section.text("scope") ?? Self.scope,
             channelPrefixes: prefixes,

@@ -96,6 +96,7 @@ extension AppSpec.WNS {
         .section([
             "client_id": .text(self.clientID),
             "client_secret_file": .text(self.clientSecretFile),
+            "expires": self.secretEnds.map { .text(String($0.iso8601.prefix(10))) },
             "token_url": .text(self.tokenURL),
             "scope": .text(self.scope),
             "channel_prefixes": .list(self.channelPrefixes),

@@ -1,3 +1,4 @@
+import PushModel
 import Yams
 
 /// A mapping of a YAML file whose keys are read one by one; each is known by name, and each has its kind.
@@ -61,6 +62,15 @@ struct YAMLSection {
     func requiredText(_ key: String) throws -> String {
         guard let text = try self.text(key) else { throw self.fault(key, "is missing") }
         return text
+    }
+
+    /// The beginning of the day under that key, in UTC; nil where there is none.
+    func date(_ key: String) throws -> Timestamp? {
+        guard let text = try self.text(key) else { return nil }
+        guard text.utf8.count == 10, let date = Timestamp(rfc3339: "\(text)T00:00:00Z") else {
+            throw self.fault(key, "must be a day, such as 2027-01-31")
+        }
+        return date
     }
 
     /// The list of texts under that key; empty where there is none.

@@ -17,7 +17,7 @@ struct Checkup {
 
     func run() async -> [Finding] {
         let (store, apps) = await self.store()
-        return [store, await self.broker()] + (await self.credentials(of: apps))
+        return [store, await self.broker()] + self.certificate() + (await self.credentials(of: apps))
     }
 
     private func store() async -> (finding: Finding, apps: [AppID: AppSpec]) {
@@ -94,6 +94,24 @@ struct Checkup {
         }
     }
 
+    /// What the API shows to its clients.
+    private func certificate() -> [Finding] {
+        guard let path = self.configuration.api.certificateFile else { return [] }
+        let setting = "api.certificate_file"
+        guard let end = CredentialEnd.ofCertificates(setting: setting, path: path, isChain: true) else {
+            return [.wrong("api", "\(setting): \(path) cannot be read as PEM")]
+        }
+        return [Self.finding("api", "its certificate can be read", [end])]
+    }
+
+    /// Right until something has ended; what will soon is told in the same line.
+    private static func finding(_ subject: String, _ words: String, _ ends: [CredentialEnd]) -> Finding {
+        let near = ends.filter { $0.isNear() }.map { "\($0.setting) \($0.words())" }
+        guard !near.isEmpty else { return .right(subject, words) }
+        let told = "\(words), but \(near.joined(separator: "; ")): put another in its place"
+        return ends.contains { $0.days() < 0 } ? .wrong(subject, told) : .right(subject, told)
+    }
+
     /// Reads the files that the apps name, as a delivery worker would.
     private func credentials(of apps: [AppID: AppSpec]) async -> [Finding] {
         let senders = SenderRegistry(logger: self.logger)
@@ -102,8 +120,8 @@ struct Checkup {
             for pns in spec.services {
                 let subject = "\(app) \(pns.rawValue)"
                 do {
-                    _ = try senders.sender(app: app, pns: pns, spec: spec)
-                    findings.append(.right(subject, "credentials can be read and have the right form"))
+                    let ends = try senders.ends(app: app, pns: pns, spec: spec)
+                    findings.append(Self.finding(subject, "credentials can be read and have the right form", ends))
                 } catch {
                     findings.append(.wrong(subject, error.message))
                 }

@@ -7,7 +7,6 @@ import HummingbirdHTTP2
 import HummingbirdTLS
 import Logging
 import NIOCore
-import NIOSSL
 import PushModel
 import ServiceLifecycle
 import Store
@@ -37,7 +36,7 @@ struct APIServer {
                 )
             }
         }
-        return api.services + [try self.server(api)]
+        return api.services + (try self.servers(api))
     }
 
     private var limits: APIConfiguration {
@@ -57,7 +56,7 @@ struct APIServer {
         return limits
     }
 
-    private func server(_ api: API) throws -> any Service {
+    private func servers(_ api: API) throws -> [any Service] {
         let settings = self.configuration.api
         let logger = self.parts.logger
         let scheme = settings.certificateFile == nil ? "http" : "https"
@@ -72,17 +71,17 @@ struct APIServer {
         }
         let respond = HTTPListener<HTTP1Channel>.answer(with: api.responder, logger: logger.quiet)
         guard let certificate = settings.certificateFile, let key = settings.keyFile else {
-            return self.listener(HTTP1Channel(responder: respond, configuration: self.http1), api, scheme: scheme)
+            return [self.listener(HTTP1Channel(responder: respond, configuration: self.http1), api, scheme: scheme)]
         }
-        let channel = try HTTP2UpgradeChannel(
-            tlsConfiguration: try Self.tls(certificate: certificate, key: key),
-            configuration: HTTP2ChannelConfiguration(
-                idleTimeout: settings.requestTime,
-                streamConfiguration: self.http1
-            ),
-            responder: respond
-        )
-        return self.listener(channel, api, scheme: scheme)
+        let (http1, idle) = (self.http1, settings.requestTime)
+        let served = try ServedCertificate(certificateFile: certificate, keyFile: key, logger: logger) { tls in
+            try HTTP2UpgradeChannel(
+                tlsConfiguration: tls,
+                configuration: HTTP2ChannelConfiguration(idleTimeout: idle, streamConfiguration: http1),
+                responder: respond
+            )
+        }
+        return [served, self.listener(served, api, scheme: scheme)]
     }
 
     private func listener(_ child: some ServerChildChannel, _ api: API, scheme: String) -> any Service {
@@ -130,27 +129,6 @@ struct APIServer {
                 maxHeaderFieldCount: ParserProblems.headerCount
             )
         )
-    }
-
-    private static func tls(certificate: String, key: String) throws -> TLSConfiguration {
-        var tls = TLSConfiguration.makeServerConfiguration(
-            certificateChain: try Self.readable("api.certificate_file", certificate) {
-                try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) }
-            },
-            privateKey: try Self.readable("api.key_file", key) {
-                .privateKey(try NIOSSLPrivateKey(file: key, format: .pem))
-            }
-        )
-        tls.minimumTLSVersion = .tlsv12
-        return tls
-    }
-
-    private static func readable<Value>(_ key: String, _ file: String, _ read: () throws -> Value) throws -> Value {
-        do {
-            return try read()
-        } catch {
-            throw ConfigurationError("\(key): \(file) cannot be read as PEM")
-        }
     }
 
     private var isLoopback: Bool { Self.isLoopback(self.configuration.api.host) }

@@ -1,0 +1,47 @@
+package import Logging
+import Metrics
+import NIOConcurrencyHelpers
+package import PushModel
+
+/// Shows how long credentials are good for, and warns once a day of those that end soon.
+package final class CredentialWatch: Sendable {
+    private struct Key: Hashable {
+        let app: AppID?
+        let setting: String
+    }
+
+    private struct Entry {
+        let gauge: Gauge
+        var warned: ContinuousClock.Instant?
+    }
+
+    private let logger: Logger
+    private let entries = NIOLockedValueBox<[Key: Entry]>([:])
+
+    package init(logger: Logger) { self.logger = logger }
+
+    /// - Parameters:
+    ///   - end: What ends, and when.
+    ///   - app: Whose; nil = the process's own.
+    package func look(at end: CredentialEnd, of app: AppID?) {
+        let now = Timestamp.now
+        let mustWarn = self.entries.withLockedValue { entries in
+            let key = Key(app: app, setting: end.setting)
+            var entry = entries[key] ?? Entry(gauge: Self.gauge(end.setting, app))
+            entry.gauge.record(Double(end.end.milliseconds - now.milliseconds) / 1000)
+            let isDue = entry.warned.map { $0.duration(to: .now) >= .seconds(86_400) } ?? true
+            let mustWarn = isDue && end.isNear(from: now)
+            if mustWarn { entry.warned = .now }
+            entries[key] = entry
+            return mustWarn
+        }
+        guard mustWarn else { return }
+        var metadata: Logger.Metadata = ["setting": "\(end.setting)", "end": "\(end.end.iso8601)"]
+        if let app { metadata["app"] = "\(app)" }
+        self.logger.warning("A credential \(end.words(from: now)): put another in its place", metadata: metadata)
+    }
+
+    private static func gauge(_ setting: String, _ app: AppID?) -> Gauge {
+        Gauge(label: "credential.seconds.left", dimensions: [("app", app?.name ?? ""), ("credential", setting)])
+    }
+}

@@ -1,0 +1,130 @@
+import HummingbirdCore
+import HummingbirdHTTP2
+import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOSSL
+import PushServices
+import ServiceLifecycle
+
+/// HTTPS with the certificate of two files: once they are replaced, new connections get the new one.
+final class ServedCertificate: ServerChildChannel, Service {
+    typealias Value = HTTP2UpgradeChannel.Value
+
+    private struct State {
+        var channel: HTTP2UpgradeChannel
+        var files: [CredentialFile]
+        /// What is wrong with the files that are there now, while the ones before are served.
+        var fault: ConfigurationError?
+    }
+
+    private let certificateFile: String
+    private let keyFile: String
+    private let make: @Sendable (TLSConfiguration) throws -> HTTP2UpgradeChannel
+    private let interval: Duration
+    private let watch: CredentialWatch
+    private let logger: Logger
+    private let state: NIOLockedValueBox<State>
+
+    /// - Parameters:
+    ///   - certificateFile: The chain, in PEM.
+    ///   - keyFile: Its private key, in PEM.
+    ///   - interval: How often the files are looked at.
+    ///   - logger: Hears of a replacement, and of an end that comes near.
+    ///   - make: Makes what a connection becomes.
+    /// - Throws: ``ConfigurationError`` where the files are not what they should be.
+    init(
+        certificateFile: String,
+        keyFile: String,
+        interval: Duration = .seconds(2),
+        logger: Logger,
+        make: @escaping @Sendable (TLSConfiguration) throws -> HTTP2UpgradeChannel
+    ) throws {
+        self.certificateFile = certificateFile
+        self.keyFile = keyFile
+        self.interval = interval
+        self.logger = logger
+        self.watch = CredentialWatch(logger: logger)
+        self.make = make
+        let (channel, files) = try Self.load(certificateFile, keyFile, make)
+        self.state = NIOLockedValueBox(State(channel: channel, files: files))
+    }
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        self.state.withLockedValue { $0.channel }.setup(channel: channel, logger: logger)
+    }
+
+    func handle(value: Value, logger: Logger) async {
+        await self.state.withLockedValue { $0.channel }.handle(value: value, logger: logger)
+    }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                self.look()
+                // Cancelled = shutdown: the loop ends.
+                try? await Task.sleep(for: self.interval)
+            }
+        }
+    }
+
+    private func look() {
+        let setting = "api.certificate_file"
+        if let end = CredentialEnd.ofCertificates(setting: setting, path: self.certificateFile, isChain: true) {
+            self.watch.look(at: end, of: nil)
+        }
+        let hasChanged = self.state.withLockedValue { state in
+            state.files.indices.contains { state.files[$0].hasChanged() }
+        }
+        guard hasChanged else { return }
+        do {
+            let (channel, files) = try Self.load(self.certificateFile, self.keyFile, self.make)
+            self.state.withLockedValue { $0 = State(channel: channel, files: files) }
+            self.logger.notice("The certificate was replaced: new connections get the new one")
+        } catch {
+            // One file after the other: the pair fits at the next look.
+            let fault =
+                (error as? ConfigurationError) ?? ConfigurationError("api.key_file: TLS cannot be set up with it")
+            let isNew = self.state.withLockedValue { state in
+                defer { state.fault = fault }
+                return state.fault != fault
+            }
+            guard isNew else { return }
+            self.logger.warning("The certificate stays as it was", metadata: ["error": "\(fault)"])
+        }
+    }
+
+    private static func load(
+        _ certificateFile: String,
+        _ keyFile: String,
+        _ make: (TLSConfiguration) throws -> HTTP2UpgradeChannel
+    ) throws -> (HTTP2UpgradeChannel, [CredentialFile]) {
+        let (certificate, chain) = try Self.read("api.certificate_file", certificateFile) {
+            try NIOSSLCertificate.fromPEMBytes($0)
+        }
+        let (key, privateKey) = try Self.read("api.key_file", keyFile) { try NIOSSLPrivateKey(bytes: $0, format: .pem) }
+        var tls = TLSConfiguration.makeServerConfiguration(
+            certificateChain: chain.map { .certificate($0) },
+            privateKey: .privateKey(privateKey)
+        )
+        tls.minimumTLSVersion = .tlsv12
+        do {
+            return (try make(tls), [certificate, key])
+        } catch {
+            throw ConfigurationError("api.key_file: \(keyFile) is not the key of the certificate in \(certificateFile)")
+        }
+    }
+
+    private static func read<Value>(
+        _ setting: String,
+        _ path: String,
+        _ parse: ([UInt8]) throws -> Value
+    ) throws -> (CredentialFile, Value) {
+        do {
+            let (file, content) = try CredentialFile.read(path, setting: setting)
+            return (file, try parse(content))
+        } catch {
+            throw ConfigurationError("\(setting): \(path) cannot be read as PEM")
+        }
+    }
+}
