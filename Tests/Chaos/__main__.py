@@ -61,7 +61,7 @@ class Run:
         self.broker = Broker(options)
 
     def go(self):
-        say(f"Seed {self.options.seed}: starting the API, two of each worker and the simulator ...")
+        say(f"Seed {self.options.seed}: starting two of each program and the simulator ...")
         self._check_points()
         self.installation.start()
         self.load = Load(self.installation, self.options, say)
