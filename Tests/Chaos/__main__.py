@@ -69,6 +69,7 @@ class Run:
         self.faults = Faults(self.installation, self.broker, self.load, self.options)
         devices = self.load.register_devices()
         self.before = self.installation.resources()
+        self.connections = [self.broker.connections()]
         self.load.start()
         if self.options.every_point:
             say(f"{devices} devices; a crash at each of {len(programs_of_points())} points ...")
@@ -114,6 +115,13 @@ class Run:
         self.verdict = Verdict(self.installation, self.load, self.witness)
         self.verdict.await_end(self.options.ttl + PATIENCE, say)
         self.after = self.installation.resources()
+        # What was cut off is forgotten in a moment.
+        for _ in range(10):
+            now = self.broker.connections()
+            if now == self.connections[0]:
+                break
+            time.sleep(1)
+        self.connections.append(now)
 
     def _judge(self):
         check = self.installation.check_store()
@@ -133,6 +141,8 @@ class Run:
                 faults.append(f"{name} holds {memory} MB")
             if name in self.before and files > self.before[name][0] + FILES:
                 faults.append(f"{name} has {files} files open, and had {self.before[name][0]}")
+        if self.connections[0] != self.connections[1]:
+            faults.append(f"connections and channels at the broker: {self.connections[1]}, and {self.connections[0]} before")
         self._report(took)
         for fault in faults[:40]:
             say(f"  FAULT: {fault}")

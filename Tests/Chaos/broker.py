@@ -47,6 +47,16 @@ class Broker:
         """Ends the Raft server of a queue; its supervisor starts it again."""
         return self.ctl("eval", f'exit(whereis(list_to_atom("pushline_{queue}")), kill).')
 
+    def connections(self):
+        """How many connections and channels the node knows."""
+        counts = []
+        for what in ("list_connections", "list_channels"):
+            done, text = self.ctl("-q", what, "pid")
+            if not done:
+                raise RuntimeError(f"{what} failed: {text[-300:]}")
+            counts.append(sum(line.startswith("<") for line in text.splitlines()))
+        return tuple(counts)
+
     # ---- Messages ----
 
     def _channel(self):
