@@ -41,7 +41,7 @@ class Broker:
         return self.ctl("set_vm_memory_high_watermark", *(["absolute", "1MB"] if is_on else ["0.4"]))
 
     def disk_alarm(self, is_on):
-        return self.ctl("set_disk_free_limit", "100TB" if is_on else "256MB")
+        return self.ctl("set_disk_free_limit", "100000GB" if is_on else "256MB")
 
     def restart_leader(self, queue):
         """Ends the Raft server of a queue; its supervisor starts it again."""

@@ -284,6 +284,7 @@ class Faults:
         if not self.options.own_disk:
             return False
         filler = self.installation.data / "filler"
+        self.installation.no_store_until = time.monotonic() + 60
         try:
             with filler.open("wb", buffering=0) as file:
                 try:
@@ -302,12 +303,13 @@ class Faults:
             self.bites["disk full"] += self.load.counts["status 503"] - refusals
         finally:
             filler.unlink(missing_ok=True)
+            self.installation.no_store_until = time.monotonic() + 5
 
     def _read_only(self, chance):
         if not self.options.own_disk:
             return False
         # Files that are open for writing keep a file system from it: all processes die of it, and come back to it.
-        self.installation.is_read_only = True
+        self.installation.no_store_until = time.monotonic() + 60
         try:
             for _ in range(200):
                 for member in self.installation.members:
@@ -321,7 +323,7 @@ class Faults:
             self._rest(chance.uniform(2, 5))
         finally:
             self._remount("rw")
-            self.installation.is_read_only = False
+            self.installation.no_store_until = time.monotonic() + 5
 
     def _remount(self, mode):
         return subprocess.run(["mount", "-o", f"remount,{mode}", self.installation.data], capture_output=True).returncode == 0

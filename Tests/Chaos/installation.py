@@ -94,8 +94,8 @@ class Installation:
         self.simulator = None
         self.is_crashing = False
         self.is_ending = False
-        # Processes that end at their start are then no wonder.
-        self.is_read_only = False
+        # A process that cannot write the store at its start ends, and says why: until then that is no wonder.
+        self.no_store_until = 0.0
         # What the run is judged by.
         self.crashes = {}
         self.points = {}
@@ -213,7 +213,7 @@ class Installation:
                 if not member.was_killed:
                     self.points[member.point] = self.points.get(member.point, 0) + 1
             member.was_killed = False
-        elif not self.is_read_only:
+        elif status != 1 or time.monotonic() > self.no_store_until:
             self.unexpected.append(f"{member.name} ended by itself with {status}; see its log")
 
     def wait_until_ready(self, member, seconds):
@@ -317,6 +317,9 @@ class Installation:
             # A crash point came first.
             self.crashes[member.program] = self.crashes.get(member.program, 0) + 1
             self.points[member.point] = self.points.get(member.point, 0) + 1
+        elif status == -signal.SIGTERM and start - member.started < 3:
+            # It had not begun anything yet.
+            pass
         elif status not in (0, None):
             self.unexpected.append(f"{member.name} ended with {status} after SIGTERM; see its log")
         with self.lock:

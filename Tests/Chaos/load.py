@@ -250,7 +250,7 @@ class Load:
 
     def _batch(self, client, chance):
         markers, lines = [], []
-        for _ in range(chance.randrange(2, 80)):
+        for _ in range(chance.randrange(2, 30)):
             marker, wish = self._message(chance)
             owner = user_name(chance.randrange(STATIC_USERS))
             send = {"expected": len(self.devices.static[owner]), "ttl": wish["ttl"], "scheduled": "at" in wish, "id": None}
