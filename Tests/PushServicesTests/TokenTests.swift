@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import NIOConcurrencyHelpers
+import PushModel
 import Testing
 
 @testable import PushServices
@@ -12,14 +13,40 @@ struct TokenTests {
         let pem = Array(P256.Signing.PrivateKey().pemRepresentation.utf8)
         let tokens = try APNsProviderToken(pem: pem, keyID: "KEY0000001", teamID: "TEAM000001")
         let start = ContinuousClock.now
-        let first = try tokens.token(now: start)
-        #expect(try tokens.token(now: start + .seconds(44 * 60)) == first)
-        #expect(try tokens.token(replacing: first, now: start + .seconds(19 * 60)) == nil)
-        let second = try #require(try tokens.token(replacing: first, now: start + .seconds(21 * 60)))
+        let wall = Timestamp.now
+        func after(_ minutes: Int) -> (ContinuousClock.Instant, Timestamp) {
+            (start + .seconds(minutes * 60), wall.advanced(by: .seconds(minutes * 60)))
+        }
+        func token(after minutes: Int) throws -> APNsProviderToken.Token {
+            let (now, wall) = after(minutes)
+            return try tokens.token(now: now, wall: wall)
+        }
+        func token(replacing refused: APNsProviderToken.Token, after minutes: Int) throws -> APNsProviderToken.Token? {
+            let (now, wall) = after(minutes)
+            return try tokens.token(replacing: refused, now: now, wall: wall)
+        }
+        let first = try token(after: 0)
+        #expect(try token(after: 44) == first)
+        #expect(try token(replacing: first, after: 19) == nil)
+        let second = try #require(try token(replacing: first, after: 21))
         #expect(second != first)
         // Another batch had the old one turned down as well: it gets the new one, and no third is made.
-        #expect(try tokens.token(replacing: first, now: start + .seconds(22 * 60)) == second)
-        #expect(try tokens.token(now: start + .seconds(67 * 60)) != second)
+        #expect(try token(replacing: first, after: 22) == second)
+        #expect(try token(after: 67) != second)
+    }
+
+    @Test(
+        "a provider token that was minted by a wrong clock goes when the clock is set right",
+        arguments: [-86_400, 3600]
+    )
+    func providerTokenOfAWrongClock(seconds: Int) throws {
+        let pem = Array(P256.Signing.PrivateKey().pemRepresentation.utf8)
+        let tokens = try APNsProviderToken(pem: pem, keyID: "KEY0000001", teamID: "TEAM000001")
+        let (start, wall) = (ContinuousClock.now, Timestamp.now)
+        let wrong = try tokens.token(now: start, wall: wall.advanced(by: .seconds(seconds)))
+        let right = try tokens.token(now: start + .seconds(60), wall: wall.advanced(by: .seconds(60)))
+        #expect(right != wrong)
+        #expect(try tokens.token(now: start + .seconds(120), wall: wall.advanced(by: .seconds(119))) == right)
     }
 
     @Test("a provider token has the claims and the raw signature that Apple wants")

@@ -15,7 +15,12 @@ final class APNsProviderToken: Sendable {
     struct Token: Sendable, Equatable {
         let text: String
         let minted: ContinuousClock.Instant
+        /// What it says of its time.
+        let issued: Timestamp
     }
+
+    /// By how much the wall clock may be set while a token stands; APNs allows it an hour.
+    private static let tolerance = Duration.seconds(-60)...Duration.seconds(60)
 
     /// When a token is replaced.
     private let lifetime: Duration
@@ -66,13 +71,19 @@ final class APNsProviderToken: Sendable {
 
     /// The token to use now.
     ///
-    /// - Parameter now: The present.
+    /// - Parameters:
+    ///   - now: The present.
+    ///   - wall: The present by the wall clock. Where it was set since the token was minted, the token's time is wrong, or was: it
+    ///     is replaced, whatever its age.
     /// - Returns: The cached token, or a new one.
     /// - Throws: What signing throws; never seen with a key that was read.
-    func token(now: ContinuousClock.Instant = .now) throws -> Token {
+    func token(now: ContinuousClock.Instant = .now, wall: Timestamp = .now) throws -> Token {
         try self.current.withLockedValue { current in
-            if let current, now - current.minted < self.lifetime { return current }
-            let token = try self.mint(now)
+            if let current, now - current.minted < self.lifetime {
+                let jump = current.issued.advanced(by: now - current.minted).duration(to: wall)
+                if Self.tolerance.contains(jump) { return current }
+            }
+            let token = try self.mint(now, wall)
             current = token
             return token
         }
@@ -82,24 +93,32 @@ final class APNsProviderToken: Sendable {
     ///
     /// - Returns: nil when `refused` is so young that a new one would not help; then clock, key or team are wrong.
     /// - Throws: As ``token(now:)``.
-    func token(replacing refused: Token, now: ContinuousClock.Instant = .now) throws -> Token? {
+    func token(
+        replacing refused: Token,
+        now: ContinuousClock.Instant = .now,
+        wall: Timestamp = .now
+    ) throws -> Token? {
         try self.current.withLockedValue { current in
             if let current, current != refused { return current }
             guard now - refused.minted >= self.shortestLifetime else { return nil }
-            let token = try self.mint(now)
+            let token = try self.mint(now, wall)
             current = token
             return token
         }
     }
 
-    private func mint(_ now: ContinuousClock.Instant) throws -> Token {
+    private func mint(_ now: ContinuousClock.Instant, _ wall: Timestamp) throws -> Token {
         let header = APNsProviderToken.base64URL(Array(#"{"alg":"ES256","kid":"\#(self.keyID)"}"#.utf8))
         let claims = APNsProviderToken.base64URL(
-            Array(#"{"iss":"\#(self.teamID)","iat":\#(Timestamp.now.seconds)}"#.utf8)
+            Array(#"{"iss":"\#(self.teamID)","iat":\#(wall.seconds)}"#.utf8)
         )
         // The signature is the raw R and S (RFC 7518, section 3.4).
         let signature = try self.key.signature(for: Data("\(header).\(claims)".utf8)).rawRepresentation
-        return Token(text: "\(header).\(claims).\(APNsProviderToken.base64URL(Array(signature)))", minted: now)
+        return Token(
+            text: "\(header).\(claims).\(APNsProviderToken.base64URL(Array(signature)))",
+            minted: now,
+            issued: wall
+        )
     }
 
     private static func base64URL(_ bytes: [UInt8]) -> String {
