@@ -84,7 +84,8 @@ package struct NewJob: Sendable {
     package var key: String?
     package var priority: Priority
     package var work: Job.Work
-    package var expires: Timestamp
+    /// How long it lives, from its acceptance or its start on: a length, for the wall clock may jump before it is accepted.
+    package var lifetime: Duration
     package var traceparent: String?
     /// The routing key of the process that waits for the hub's answer; nil = nobody does (rule 16).
     package var waiter: String?
@@ -99,7 +100,7 @@ package struct NewJob: Sendable {
         key: String? = nil,
         priority: Priority = .normal,
         work: Job.Work,
-        expires: Timestamp,
+        lifetime: Duration,
         traceparent: String? = nil,
         waiter: String? = nil,
         idempotency: Idempotency? = nil,
@@ -111,11 +112,16 @@ package struct NewJob: Sendable {
         self.key = key
         self.priority = priority
         self.work = work
-        self.expires = expires
+        self.lifetime = lifetime
         self.traceparent = traceparent
         self.waiter = waiter
         self.idempotency = idempotency
         self.startsAt = startsAt
+    }
+
+    /// When its time is over, by the wall clock as it is at its acceptance.
+    package func expires(accepted: Timestamp) -> Timestamp {
+        max(accepted, self.startsAt ?? accepted).advanced(by: self.lifetime)
     }
 
     /// The job that it becomes.
@@ -141,7 +147,7 @@ package struct NewJob: Sendable {
             accepted: accepted,
             started: nil,
             finished: nil,
-            expires: self.expires,
+            expires: self.expires(accepted: accepted),
             due: state == .scheduled ? self.startsAt : nil,
             tallies: [:],
             traceparent: self.traceparent,

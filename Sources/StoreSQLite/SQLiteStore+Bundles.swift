@@ -281,7 +281,7 @@ private struct JobInserter {
         try self.job.bind(Int64(state.number), at: 8)
         try self.job.bind(work, at: 9)
         try self.job.bind(isBundled || isScheduled ? nil : self.context.now, at: 10)
-        try self.job.bind(job.expires.milliseconds, at: 11)
+        try self.job.bind(job.expires(accepted: self.context.wall).milliseconds, at: 11)
         try self.job.bind(job.waiter, at: 12)
         try self.job.bind(job.traceparent, at: 13)
         try self.job.bind(self.context.wall.milliseconds, at: 14)

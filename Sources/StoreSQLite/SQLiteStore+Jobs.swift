@@ -203,7 +203,8 @@ extension WriteContext {
             [
                 job.id.blob, app, job.user?.name, job.key, job.work.kind.number, job.priority.rank,
                 job.work.platformBits,
-                state.number, work, state == .scheduled ? nil : self.now, job.expires.milliseconds, job.waiter,
+                state.number, work, state == .scheduled ? nil : self.now, job.expires(accepted: self.wall).milliseconds,
+                job.waiter,
                 job.traceparent, self.wall.milliseconds, job.startsAt?.milliseconds,
                 state == .scheduled ? nil : self.end(of: job),
             ]
@@ -214,7 +215,7 @@ extension WriteContext {
     }
 
     /// When the job's time is over, by the store's clock.
-    func end(of job: NewJob) -> Int64 { self.now + self.wall.duration(to: job.expires).milliseconds }
+    func end(of job: NewJob) -> Int64 { self.now + job.lifetime.milliseconds }
 
     /// Ends a register job; a job that is refused is abandoned.
     ///

@@ -20,7 +20,7 @@ import Testing
                     content: .message(.init(title: nil, body: "secret words"))
                 )
             ),
-            expires: .now.advanced(by: .seconds(3600))
+            lifetime: .seconds(3600)
         )
         guard case .accepted(let job) = try await api.store.accept(new),
             let claim = try await api.store.claim(job.id, lease: .seconds(60))

@@ -35,7 +35,7 @@ import Testing
             id: id,
             app: app,
             work: .send(request),
-            expires: .now.advanced(by: .seconds(60)),
+            lifetime: .seconds(60),
             idempotency: key.map { .init(caller: "key:a", route: "POST /api/sends", key: $0, hash: [1]) }
         )
     }

@@ -45,7 +45,7 @@ import Testing
             platforms: [.apns],
             content: .message(.init(title: "t", body: "b"))
         )
-        let new = NewJob(app: .default, work: .send(send), expires: Timestamp.now.advanced(by: .seconds(600)))
+        let new = NewJob(app: .default, work: .send(send), lifetime: .seconds(600))
         guard case .accepted(let job) = try await store.accept(new) else {
             Issue.record("not accepted")
             return

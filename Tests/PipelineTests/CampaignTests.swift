@@ -54,7 +54,7 @@ extension PlantTests {
                 let new = NewJob(
                     app: .default,
                     work: .send(request),
-                    expires: start.advanced(by: .seconds(60)),
+                    lifetime: .seconds(60),
                     startsAt: start
                 )
                 guard case .accepted(let job) = try await plant.store.accept(new) else { throw PlantError("accept") }
@@ -85,7 +85,7 @@ extension PlantTests {
                     app: .default,
                     priority: .high,
                     work: .send(request),
-                    expires: start.advanced(by: .seconds(600)),
+                    lifetime: .seconds(600),
                     startsAt: start
                 )
                 guard case .accepted(let job) = try await plant.store.accept(new) else { throw PlantError("accept") }

@@ -240,7 +240,7 @@ struct Plant: Sendable {
         priority: Priority = .normal,
         expires: Duration = .seconds(3600)
     ) async throws -> Job {
-        let new = NewJob(app: app, user: user, priority: priority, work: work, expires: .now.advanced(by: expires))
+        let new = NewJob(app: app, user: user, priority: priority, work: work, lifetime: expires)
         guard case .accepted(let job) = try await self.store.accept(new) else {
             throw PlantError("a new job was not accepted")
         }

@@ -280,7 +280,7 @@ extension Plant {
             audience: .tag(Tag(user: try UserName(user))),
             content: .message(.init(body: "for \(token(number))"))
         )
-        return NewJob(app: app, work: .send(request), expires: .now.advanced(by: .seconds(3600)))
+        return NewJob(app: app, work: .send(request), lifetime: .seconds(3600))
     }
 
     /// Accepts sends as the API does, in groups, and publishes them; or does not, as when the API died.

@@ -30,7 +30,7 @@ struct BundleContract {
             app: .default,
             priority: priority,
             work: .send(self.scenario.send(to: try expression ?? .tag(Tag("username:\(user)")))),
-            expires: self.time.wall.advanced(by: lifetime),
+            lifetime: lifetime,
             idempotency: key.map { .init(caller: "key:a", route: "POST /api/sends/batch", key: $0, hash: [hash]) }
         )
     }

@@ -50,7 +50,7 @@ struct ClockJumpContract {
 
     @Test func aRegisterJobEndsInItsTime() async throws {
         let request = RegisterRequest.issue(candidate: .random(), handles: [Handle(stored: "aa")])
-        let new = NewJob(app: .default, work: .register(request), expires: self.time.wall.advanced(by: .seconds(60)))
+        let new = NewJob(app: .default, work: .register(request), lifetime: .seconds(60))
         guard case .accepted(let job) = try await self.store.accept(new) else { throw Unexpected("not accepted") }
         self.time.jump(Self.day)
         #expect(try await self.store.registerJob(job.id)?.id == job.id)
@@ -67,7 +67,7 @@ struct ClockJumpContract {
         let new = NewJob(
             app: .default,
             work: .send(self.scenario.send(to: .tag(try Tag("t")))),
-            expires: start.advanced(by: .seconds(60)),
+            lifetime: .seconds(60),
             startsAt: start
         )
         guard case .accepted(let job) = try await self.store.accept(new) else { throw Unexpected("not accepted") }

@@ -232,7 +232,7 @@ struct DeadLetterContract {
         let new = NewJob(
             app: .default,
             work: .register(.delete(.random())),
-            expires: self.time.wall.advanced(by: .seconds(100))
+            lifetime: .seconds(100)
         )
         guard case .accepted(let job) = try await self.store.accept(new) else { throw Unexpected("not accepted") }
         for _ in 0..<6 { _ = try await self.store.raiseStarts(job: job.id) }

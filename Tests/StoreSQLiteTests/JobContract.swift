@@ -20,7 +20,7 @@ struct JobContract {
         NewJob(
             app: .default,
             work: .send(self.scenario.send(to: .tag(try Tag("t")))),
-            expires: self.time.wall.advanced(by: .seconds(60)),
+            lifetime: .seconds(60),
             traceparent: "00-1-2-01",
             waiter: "w",
             idempotency: key.map { .init(caller: caller, route: "POST /api/sends", key: $0, hash: [hash]) }

@@ -233,7 +233,7 @@ import Testing
         let new = NewJob(
             app: .default,
             work: .send(scenario.send(to: everybody)),
-            expires: keep.time.wall.advanced(by: .seconds(60))
+            lifetime: .seconds(60)
         )
         let accepted: Job
         if together {

@@ -284,7 +284,7 @@ struct QueryPlanTests {
             let job = NewJob(
                 app: .default,
                 work: .send(scenario.send(to: .tag(Tag(user: try UserName("cid"))))),
-                expires: scenario.time.wall.advanced(by: .seconds(3600)),
+                lifetime: .seconds(3600),
                 idempotency: NewJob.Idempotency(caller: "c", route: "r", key: key, hash: [1])
             )
             bundles += try await store.accept(together: [job]).bundles

@@ -48,7 +48,7 @@ struct RetentionContract {
         let new = NewJob(
             app: .default,
             work: .send(self.scenario.send(to: .tag(try PushModel.Tag(tag)))),
-            expires: self.time.wall.advanced(by: .seconds(3600)),
+            lifetime: .seconds(3600),
             idempotency: key.map { .init(caller: "c", route: "r", key: $0, hash: [1]) }
         )
         guard case .accepted(let job) = try await self.store.accept(new) else { throw Unexpected("not accepted") }

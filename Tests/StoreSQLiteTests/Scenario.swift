@@ -102,7 +102,7 @@ struct Scenario {
             user: user,
             priority: priority,
             work: .send(request),
-            expires: self.time.wall.advanced(by: lifetime),
+            lifetime: lifetime,
             waiter: waiter
         )
         guard case .accepted(let job) = try await self.store.accept(new) else { throw Unexpected("not accepted") }
@@ -167,7 +167,7 @@ struct Scenario {
         let new = NewJob(
             app: app,
             work: .register(.delete(.random())),
-            expires: self.time.wall.advanced(by: .seconds(86400))
+            lifetime: .seconds(86400)
         )
         guard case .accepted(let job) = try await self.store.accept(new) else { throw Unexpected("not accepted") }
         _ = try await self.store.finishRegister(job.id, result: .done)

@@ -21,7 +21,7 @@ struct ScheduleContract {
         return NewJob(
             app: .default,
             work: .send(self.scenario.send(to: .tag(try Tag("t")))),
-            expires: start.advanced(by: lifetime),
+            lifetime: lifetime,
             idempotency: key.map { .init(caller: "account:a", route: "POST /api/sends", key: $0, hash: [1]) },
             startsAt: start
         )

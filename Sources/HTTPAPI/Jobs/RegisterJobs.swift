@@ -21,7 +21,7 @@ struct RegisterJobs: Sendable {
             key: try request.caller.key,
             priority: .high,
             work: .register(work),
-            expires: Timestamp.now.advanced(by: configuration.jobLifetime),
+            lifetime: configuration.jobLifetime,
             traceparent: request.traceparent
         )
         let wait = request.preference.limit(most: configuration.maximumWait) ?? configuration.classicWait

@@ -59,7 +59,7 @@ struct SendJobs: Sendable {
             key: caller.key,
             priority: priority,
             work: .send(send),
-            expires: (start ?? .now).advanced(by: self.lifetime(of: send)),
+            lifetime: self.lifetime(of: send),
             traceparent: traceparent,
             idempotency: idempotency,
             startsAt: start
