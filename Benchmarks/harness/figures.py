@@ -126,13 +126,17 @@ class Figures:
                 time.sleep(0.001)
             rate = self._fan_out(registrations.EVERYONE, "apns", devices)
             memory = plant.memory()
+            tried = plant.receiver.counts()["fcm"]
             open_devices = phones - plant.api.job(job)["totals"]["accepted"]
         finally:
             plant.receiver.answer_fcm("200")
         totals = plant.api.wait_until_final(job)["totals"]
         if totals["accepted"] != phones:
             raise Failure(f"{phones} devices of FCM were meant; the job says {totals}")
-        self.say(f"  FCM {how}: {open_devices} of {phones} devices were still open when APNs' were done")
+        self.say(
+            f"  FCM {how}: {open_devices} of {phones} devices were still open when APNs' were done, "
+            f"{tried} were tried meanwhile"
+        )
         return rate, memory
 
     # ---- Many small sends ----
