@@ -34,7 +34,8 @@ package protocol OutcomeSink: Sendable {
     ///   - batch: The batch.
     ///   - pause: How long it rests.
     ///   - reason: What it waits for, for whoever asks.
-    /// - Returns: false while the store does not know that it is at the broker: who marks it so later would undo this.
+    /// - Returns: Whether its message is done with, also where a copy of it has given the batch back; false while the store does
+    ///   not know that it is at the broker: who marks it so later would undo this.
     /// - Throws: ``StoreError``.
     func park(_ batch: BatchKey, for pause: Duration, reason: String) async throws -> Bool
 

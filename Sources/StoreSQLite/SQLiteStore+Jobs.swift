@@ -97,8 +97,14 @@ extension SQLiteStore: JobStore {
             ) { $0[0] as Int64 }
             for job in jobs {
                 try context.database.run(
-                    "UPDATE job SET state = 1, due = ?, ends = ? + expires WHERE sequence = ? AND state = 0",
-                    [context.now - overdue.milliseconds, context.now - context.wall.milliseconds, job]
+                    // What starts late lives less long; a clock that was set ahead makes nothing late.
+                    """
+                    UPDATE job SET state = 1, due = ?, ends = ? + expires - max(starts_at, ?)
+                    WHERE sequence = ? AND state = 0
+                    """,
+                    [
+                        context.now - overdue.milliseconds, context.now, context.clock.cautious.milliseconds, job,
+                    ]
                 )
             }
             return jobs.count

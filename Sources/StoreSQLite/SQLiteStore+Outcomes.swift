@@ -102,7 +102,7 @@ extension WriteContext {
             try self.completeIfDone(target.job)
             return true
         }
-        return try self.database.change(
+        let parked = try self.database.change(
             """
             UPDATE batch SET published = -1, due = ?, carried_reason = ?
             WHERE job = ? AND pns = ? AND page = ? AND attempt = ? AND open = 1 AND published = 1
@@ -111,7 +111,16 @@ extension WriteContext {
                 self.now + pause.milliseconds, String(reason.prefix(200)), target.job, key.pns.number, key.page,
                 key.attempt,
             ]
-        ) > 0
+        )
+        // One that rests was given back by a copy of its message, and is published again: this copy is not needed.
+        return try parked > 0
+            || self.database.exists(
+                """
+                SELECT 1 FROM batch
+                WHERE job = ? AND pns = ? AND page = ? AND attempt = ? AND published = -1 AND due > ?
+                """,
+                [target.job, key.pns.number, key.page, key.attempt, self.now]
+            )
     }
 
     /// Records an outcome where its batch is still open (rule 3).

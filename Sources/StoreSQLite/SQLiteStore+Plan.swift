@@ -107,8 +107,10 @@ extension SQLiteStore: PlanStore {
                     """
                     UPDATE batch SET published = 1, due = ?
                     WHERE job = ? AND pns = ? AND page = ? AND attempt = ? AND open = 1 AND due IS NOT NULL
+                        AND (published <> -1 OR due <= ?)
                     """,
-                    [context.now + lease.milliseconds, job, key.pns.number, key.page, key.attempt]
+                    // One that rests was given back since: its messages are done with.
+                    [context.now + lease.milliseconds, job, key.pns.number, key.page, key.attempt, context.now]
                 )
             }
         }

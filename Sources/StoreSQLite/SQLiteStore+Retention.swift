@@ -25,18 +25,20 @@ extension SQLiteStore: RetentionStore {
 
     /// Goes through the table in the order of recording; devices of jobs that are not final are passed over.
     private func removeDevices(before: Int64, after cursor: Int64, limit: Int) async throws -> RetentionBite {
+        let latest = self.clock.latest.milliseconds
         let old = try await self.read { database in
             try database.all("SELECT id, job, at FROM delivery WHERE id > ? ORDER BY id LIMIT ?", [cursor, limit]) {
                 (id: $0[0] as Int64, job: $0[1] as Int64, at: $0[2] as Int64)
             }
-        }.prefix { $0.at <= before }
+        }.prefix { $0.at <= before || $0.at > latest }
         guard let last = old.last else { return RetentionBite(removed: 0, next: nil) }
         let removed = try await self.write { context in
             var removed = 0
             let final = try Set(old.map(\.job)).filter {
                 try context.database.exists("SELECT 1 FROM job WHERE sequence = ? AND state >= 10", [$0])
             }
-            for device in old where final.contains(device.job) {
+            // What is yet to come was recorded by a clock that was wrong: it waits, and holds up nothing.
+            for device in old where device.at <= before && final.contains(device.job) {
                 removed += try context.database.change("DELETE FROM delivery WHERE id = ?", [device.id])
             }
             return removed
@@ -131,11 +133,14 @@ extension SQLiteStore: RetentionStore {
 
     private func removeDeadMessages(before: Int64, limit: Int) async throws -> RetentionBite {
         let limit = min(limit, 100)
-        let old = try await self.read { database in
+        let latest = self.clock.latest.milliseconds
+        let rows = try await self.read { database in
             try database.all("SELECT id, at FROM dead ORDER BY id LIMIT ?", [limit]) {
                 (id: $0[0] as Int64, at: $0[1] as Int64)
             }
-        }.prefix { $0.at <= before }
+        }
+        // As with devices: what is yet to come holds up nothing.
+        let old = rows.prefix { $0.at <= before || $0.at > latest }.filter { $0.at <= before }
         guard !old.isEmpty else { return RetentionBite(removed: 0, next: nil) }
         let removed = try await self.write { context in
             try old.reduce(0) { $0 + (try context.database.change("DELETE FROM dead WHERE id = ?", [$1.id])) }

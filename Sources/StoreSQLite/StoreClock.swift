@@ -57,6 +57,9 @@ struct StoreClock: Sendable {
     /// What is old is judged by: the wall clock, but not one that has jumped ahead.
     var cautious: Timestamp { min(self.wall, Timestamp(milliseconds: self.now)) }
 
+    /// The later of both clocks: what claims to be of later still was recorded while the wall clock was ahead.
+    var latest: Timestamp { max(self.wall, Timestamp(milliseconds: self.now)) }
+
     /// The wall clock's reading when this clock shows `due`, as far as can be told now.
     func wall(at due: Int64) -> Timestamp {
         Timestamp(milliseconds: self.wall.milliseconds + due - self.now)

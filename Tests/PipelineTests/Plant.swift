@@ -115,7 +115,8 @@ struct Plant: Sendable {
     func deliveryWorker(
         _ pace: DeliveryWorker.Configuration = DeliveryWorker.Configuration(),
         requestTimeout: Duration = .seconds(20),
-        connectTimeout: Duration = .seconds(20)
+        connectTimeout: Duration = .seconds(20),
+        broker: InMemoryBroker? = nil
     ) -> (worker: DeliveryWorker, senders: SenderRegistry) {
         var configuration = pace
         configuration.retry.base = .milliseconds(50)
@@ -127,7 +128,7 @@ struct Plant: Sendable {
             senders: senders,
             store: self.store,
             apps: self.apps,
-            broker: self.broker,
+            broker: broker ?? self.broker,
             configuration: configuration,
             logger: self.logger
         )
@@ -191,21 +192,21 @@ struct Plant: Sendable {
             .issue(candidate: id, handles: []),
             .upsert(id, .init(pns: pns, handle: Handle(stored: handle), tags: try tags.map { try Tag($0) })),
         ]
-        for request in requests {
-            let sequence = self.sequence.withLockedValue { number in
-                number += 1
-                return number
-            }
-            let result = try await self.store.change(
-                request,
-                app: app,
-                user: name,
-                sequence: sequence,
-                expires: nil
-            )
-            #expect(result == .issued(id) || result == .done)
-        }
+        for request in requests { try await self.change(request, of: name, app: app) }
         return id
+    }
+
+    /// Changes a registration as the register worker would.
+    func change(_ request: RegisterRequest, of user: UserName, app: AppID = .default) async throws {
+        let sequence = self.sequence.withLockedValue { number in
+            number += 1
+            return number
+        }
+        let result = try await self.store.change(request, app: app, user: user, sequence: sequence, expires: nil)
+        switch result {
+        case .issued, .done: break
+        default: Issue.record("\(result)")
+        }
     }
 
     /// Registers APNs devices side by side, so that the store commits them together.

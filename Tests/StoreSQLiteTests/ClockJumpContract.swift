@@ -83,6 +83,24 @@ struct ClockJumpContract {
         #expect(try await self.scenario.job(job.id).state == .expired)
     }
 
+    @Test func aScheduledJobThatAJumpStartsLivesAsLong() async throws {
+        let new = NewJob(
+            app: .default,
+            work: .send(self.scenario.send(to: .tag(try Tag("t")))),
+            lifetime: .seconds(60),
+            startsAt: self.time.wall.advanced(by: .seconds(600))
+        )
+        guard case .accepted(let job) = try await self.store.accept(new) else { throw Unexpected("not accepted") }
+        self.time.jump(Self.day)
+        #expect(try await self.store.startScheduled(limit: 10, overdue: .seconds(1)) == 1)
+        self.time.advance(.seconds(59))
+        try await self.expire()
+        #expect(try await self.scenario.job(job.id).state == .queued)
+        self.time.advance(.seconds(1))
+        try await self.expire()
+        #expect(try await self.scenario.job(job.id).state == .expired)
+    }
+
     @Test func aJumpAheadRemovesNothing() async throws {
         let soon = self.time.wall.advanced(by: .seconds(3600))
         try await self.scenario.register(user: "ann", handle: "aa", tags: ["t"], expires: soon)

@@ -287,6 +287,22 @@ struct FeedingContract {
         #expect(try await self.store.park(key, for: .seconds(5), reason: "slow"))
     }
 
+    /// Else copies of batches that rest would keep a worker's window from what comes behind them.
+    @Test func aCopyOfABatchThatRestsIsDone() async throws {
+        let claim = try await self.claim(try await self.accept())
+        _ = try await self.feed(5, claim)
+        let key = self.key(claim)
+        try await self.store.markPublished(batches: [key], lease: Scenario.batchLease, isRepeat: false)
+        #expect(try await self.store.park(key, for: .seconds(5), reason: "slow"))
+        #expect(try await self.store.park(key, for: .seconds(60), reason: "slow"))
+        // A second sweeper that says so late does not put it to sleep: its own copy is done too, perhaps.
+        try await self.store.markPublished(batches: [key], lease: Scenario.batchLease, isRepeat: true)
+        #expect(try await self.store.dueBatches(limit: 5).isEmpty)
+        self.time.advance(.seconds(5))
+        #expect(try await self.store.dueBatches(limit: 5).map(\.key) == [key])
+        #expect(try await !self.store.park(key, for: .seconds(5), reason: "slow"))
+    }
+
     @Test func aBatchOfACancelledJobThatIsGivenBackIsCounted() async throws {
         let claim = try await self.claim(try await self.accept())
         _ = try await self.feed(5, claim)

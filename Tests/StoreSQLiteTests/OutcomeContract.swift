@@ -154,6 +154,36 @@ struct OutcomeContract {
         #expect(try await self.store.dueBatches(limit: 10).count == 1)
     }
 
+    @Test(arguments: [true, false]) func whatIsStoppedIsPlannedNoFurther(isCancelled: Bool) async throws {
+        for number in 0..<4 { try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["t"]) }
+        let job = try await self.scenario.accept(
+            self.scenario.send(to: .tag(Tag("t")), platforms: [.apns]),
+            lifetime: .seconds(60)
+        )
+        let claim = try #require(try await self.store.claim(job.id, lease: Scenario.lease))
+        var lane = try #require(claim.lanes.first)
+        (lane.after, lane.nextPage) = (2, 1)
+        let first = PlanStep(batches: [PlannedBatch(page: 0, from: 0, to: 2, size: 2)], lane: lane)
+        #expect(try await self.store.commit(first, of: claim, lease: Scenario.lease, grace: .zero) == .more)
+        let key = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 0)
+        try await self.store.markPublished(batches: [key], lease: Scenario.batchLease, isRepeat: false)
+        if isCancelled {
+            _ = try await self.store.cancel(job.id, app: .default)
+        } else {
+            self.time.advance(.seconds(60))
+            _ = try await self.store.expireJobs(limit: 10, lease: Scenario.lease)
+        }
+        // The planner had read its next page by then.
+        (lane.after, lane.nextPage, lane.isDone) = (4, 2, true)
+        let second = PlanStep(batches: [PlannedBatch(page: 1, from: 2, to: 4, size: 2)], lane: lane)
+        #expect(try await self.store.commit(second, of: claim, lease: Scenario.lease, grace: .zero) == .lost)
+        #expect(try await self.store.claim(job.id, lease: Scenario.lease) == nil)
+        #expect(try await self.store.record(BatchOutcome(key: key, accepted: 2, at: self.time.wall)))
+        #expect(try await self.scenario.job(job.id).state == (isCancelled ? .cancelled : .expired))
+        let tally = try await self.scenario.tally(job.id)
+        #expect((tally.targets, tally.accepted) == (2, 2))
+    }
+
     @Test func registrationsAfterTheFirstClaimAreNotInTheAudience() async throws {
         try await self.scenario.register(user: "u", handle: "aa")
         let job = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("username:u")), platforms: [.apns]))

@@ -90,6 +90,26 @@ struct RetentionContract {
         #expect(try await self.store.deliveries(DeliveryQuery(job: job.id, app: .default)).items.isEmpty)
     }
 
+    @Test func whatAWrongClockRecordedHoldsUpNothing() async throws {
+        self.time.jump(.seconds(400 * 86_400))
+        _ = try await self.failed(3)
+        func bury(_ body: UInt8) async throws {
+            try await self.store.bury(
+                DeadMessage(queue: "q", type: "t", messageID: "m", app: nil, reason: "r", body: [body])
+            )
+        }
+        try await bury(1)
+        self.time.jump(.seconds(-400 * 86_400))
+        _ = try await self.failed(5, tag: "later")
+        try await bury(2)
+        self.time.advance(Self.day)
+        #expect(try await self.clean(.devices, olderThan: Self.day) == 5)
+        #expect(try await self.clean(.deadMessages, olderThan: Self.day) == 1)
+        self.time.advance(.seconds(400 * 86_400))
+        #expect(try await self.clean(.devices, olderThan: Self.day) == 3)
+        #expect(try await self.clean(.deadMessages, olderThan: Self.day) == 1)
+    }
+
     @Test func whatIsUnfinishedIsNeverTouched() async throws {
         try await self.scenario.register(user: "ann", handle: "a1", tags: ["t"])
         try await self.scenario.register(user: "bob", handle: "b1", tags: ["t"])

@@ -91,7 +91,8 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
         do { try await gracefulShutdown() } catch { return }
         connections.askToEnd()
         await ListenQueue(channel, logger: self.logger).empty()
-        channel.close(promise: nil)
+        // Closed before the claim goes: whoever is the first to claim the port looks whether it is free. A failure = it is closed.
+        try? await channel.close()
         self.claim?.release()
         while !Task.isCancelled {
             // Again and again: whoever was in the middle of a TLS handshake did not hear it. Cancelled = all have ended.

@@ -1,0 +1,148 @@
+import Broker
+import Hub
+import HubEmbedded
+import PushModel
+import PushServices
+import PushlineSimulator
+import Store
+import StoreSQLite
+import Testing
+
+@testable import Pipeline
+
+extension PlantTests {
+    /// One batch in the hands of several workers, and several batches in one prefetch window (rules 2, 3 and 5).
+    @Suite(.serialized, .timeLimit(.minutes(2))) struct CopiesTests {
+        private static let queue = QueueName.deliver(.apns, .normal)
+
+        private static func broker() async throws -> InMemoryBroker {
+            let broker = InMemoryBroker()
+            try await broker.declare(.pushline)
+            return broker
+        }
+
+        /// Has a worker of its own at each broker until all their messages are done with.
+        private static func deliver(_ brokers: [InMemoryBroker], in plant: Plant) async throws {
+            let workers = brokers.map { plant.deliveryWorker(broker: $0) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (worker, _) in workers { group.addTask { try await worker.run() } }
+                for broker in brokers {
+                    while broker.ready(in: Self.queue) + broker.unacknowledged(in: Self.queue) > 0 {
+                        try await Task.sleep(for: .milliseconds(10))
+                    }
+                }
+                group.cancelAll()
+            }
+            for (_, senders) in workers { await senders.close() }
+        }
+
+        /// Plans a send as a process does that gets no confirm: its batches are at its broker, and due all the same.
+        private static func plan(_ id: JobID, at broker: InMemoryBroker, in plant: Plant) async throws {
+            var pace = EmbeddedHub.Configuration()
+            pace.grace = .zero
+            let planner = EmbeddedHub(store: plant.store, broker: broker, configuration: pace, logger: plant.logger)
+            broker.loseConfirms(1)
+            var claim = try #require(try await plant.store.claim(id, lease: .seconds(60)))
+            while case .more(let next, _) = try await planner.advance(
+                claim,
+                spec: try plant.simulator.appSpec,
+                budget: .seconds(1)
+            ) {
+                claim = next
+            }
+            #expect(broker.ready(in: Self.queue) == 1)
+        }
+
+        /// Publishes what is due once more, as the sweeper of another process does.
+        private static func sweep(to broker: InMemoryBroker, in plant: Plant) async throws {
+            let due = try await plant.store.dueBatches(limit: 10)
+            #expect(due.count == 1)
+            let hub = EmbeddedHub(store: plant.store, broker: broker, logger: plant.logger)
+            try await hub.resume(due, specs: [.default: try plant.simulator.appSpec])
+        }
+
+        @Test func twoWorkersAtOneBatchCountItOnce() async throws {
+            try await Plant.with([]) { plant in
+                try await plant.register("ann", devices: 1...50)
+                // Long enough for both to be at it before either has an answer.
+                plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 1000))
+                let id = try await plant.send(to: "username:ann", platforms: [.apns], isPublished: false)
+                let brokers = [try await Self.broker(), try await Self.broker()]
+                try await Self.plan(id, at: brokers[0], in: plant)
+                try await Self.sweep(to: brokers[1], in: plant)
+                try await Self.deliver(brokers, in: plant)
+                let job = try await plant.job(id)
+                #expect(job.state == .completed)
+                #expect(job.tallies[.apns]?.targets == 50)
+                #expect(job.tallies[.apns]?.accepted == 50)
+                expectSound(job)
+                #expect(try await plant.store.audit(after: 0, limit: 10).faults == [])
+            }
+        }
+
+        @Test func aPageThatChangedBetweenTwoPublishesCountsAsOneOfThem() async throws {
+            try await Plant.with([]) { plant in
+                let news = try Tag("news")
+                var leaving: [RegistrationID] = []
+                for number in 1...3 {
+                    leaving.append(try await plant.register("ann", .apns, token(number), tags: ["news"]))
+                }
+                try await plant.register("ann", devices: 4...20, tags: ["news"])
+                var joining: [RegistrationID] = []
+                for number in 21...25 { joining.append(try await plant.register("ben", .apns, token(number))) }
+                try await plant.register("cid", .apns, token(26), tags: ["news"])
+                plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 1000))
+                let id = try await plant.send(to: "news", platforms: [.apns], isPublished: false)
+                let brokers = [try await Self.broker(), try await Self.broker()]
+                try await Self.plan(id, at: brokers[0], in: plant)
+                for registration in leaving { try await plant.change(.delete(registration), of: UserName("ann")) }
+                for (index, registration) in joining.enumerated() {
+                    let handle = Handle(stored: token(21 + index))
+                    try await plant.change(
+                        .upsert(registration, .init(pns: .apns, handle: handle, tags: [news])),
+                        of: UserName("ben")
+                    )
+                }
+                try await Self.sweep(to: brokers[1], in: plant)
+                try await Self.deliver(brokers, in: plant)
+                let job = try await plant.job(id)
+                #expect(job.state == .completed)
+                // 21 before, 23 after: all of one of the two, whichever was recorded first.
+                let targets = try #require(job.tallies[.apns]?.targets)
+                #expect([21, 23].contains(targets))
+                #expect(job.tallies[.apns]?.accepted == targets)
+                expectSound(job)
+                #expect(try await plant.store.audit(after: 0, limit: 10).faults == [])
+            }
+        }
+
+        @Test func aBatchThatEndedItsWorkersIsBuriedAndItsNeighboursAreDelivered() async throws {
+            try await Plant.with([.send, .dead]) { plant in
+                try await plant.register("ann", .apns, token(1))
+                var ids: [JobID] = []
+                for _ in 0..<3 {
+                    let id = try await plant.send(to: "username:ann", platforms: [.apns])
+                    try await plant.wait(for: id) { $0.hubState != nil }
+                    ids.append(id)
+                }
+                while plant.broker.ready(in: Self.queue) < 3 { try await Task.sleep(for: .milliseconds(10)) }
+                let poison = BatchKey(job: ids[1], pns: .apns, page: 0, attempt: 0)
+                for _ in 0..<PoisonLimit.starts { _ = try await plant.store.raiseStarts(batch: poison) }
+                // All three were in the window of the worker that it ended last.
+                try await plant.broker.consume(queue: Self.queue, prefetch: 3) { subscription in
+                    for _ in 0..<3 { _ = try await subscription.next() }
+                }
+                let (worker, senders) = plant.deliveryWorker()
+                let running = Task { try await worker.run() }
+                var jobs: [Job] = []
+                for id in ids { jobs.append(try await plant.wait(for: id)) }
+                running.cancel()
+                _ = await running.result
+                await senders.close()
+                #expect(jobs.map { $0.tallies[.apns]?.accepted ?? 0 } == [1, 0, 1])
+                #expect(jobs[1].tallies[.apns]?.failed == [.dead: 1])
+                jobs.forEach { expectSound($0) }
+            }
+        }
+    }
+}
