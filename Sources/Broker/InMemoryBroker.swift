@@ -46,6 +46,16 @@ package final class InMemoryBroker: MessageBroker {
         }
     }
 
+    package func depth(of queue: String) async throws -> QueueDepth {
+        try self.state.withLockedValue { state in
+            guard !state.isUnavailable else { throw BrokerError(.unreachable, "The broker was made unavailable.") }
+            guard let found = state.queues[queue] else {
+                throw BrokerError(.protocolFault, "The queue \(queue) does not exist.")
+            }
+            return QueueDepth(ready: found.ready.count, consumers: found.consumers.count)
+        }
+    }
+
     package var status: BrokerStatus {
         get async { self.state.withLockedValue { $0.status } }
     }

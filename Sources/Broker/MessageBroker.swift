@@ -34,8 +34,25 @@ package protocol MessageBroker: Sendable {
         _ body: @Sendable (any Subscription) async throws -> Result
     ) async throws -> Result
 
+    /// How much is in a queue, as the broker knows it; for people, for it is old when it is read.
+    ///
+    /// - Throws: ``BrokerError`` when there is no such queue, or no connection.
+    func depth(of queue: String) async throws -> QueueDepth
+
     /// Whether the broker can be reached and accepts messages, for `/readyz`.
     var status: BrokerStatus { get async }
+}
+
+/// How much is in a queue.
+package struct QueueDepth: Sendable, Equatable {
+    /// Messages that nobody has been handed.
+    package let ready: Int
+    package let consumers: Int
+
+    package init(ready: Int, consumers: Int) {
+        self.ready = ready
+        self.consumers = consumers
+    }
 }
 
 /// A consumer of one queue.

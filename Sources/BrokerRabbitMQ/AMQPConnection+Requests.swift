@@ -105,6 +105,23 @@ extension AMQPConnection {
         try self.checkReply("declaring the queue \(queue.name)")
     }
 
+    /// Asks for a queue without making it.
+    func depth(of queue: String, channel: UInt16) throws(RequestFailure) -> QueueDepth {
+        var texts = FrameTexts()
+        let name = texts.append(queue)
+        let depth: QueueDepth? = unsafe texts.withBytes { bytes in
+            let none = unsafe amqp_table_t(num_entries: 0, entries: nil)
+            let answer = unsafe amqp_queue_declare(self.state, channel, bytes(name), 1, 0, 0, 0, none)
+            guard let answer = unsafe answer else { return nil }
+            return unsafe QueueDepth(
+                ready: Int(answer.pointee.message_count),
+                consumers: Int(answer.pointee.consumer_count)
+            )
+        }
+        try self.checkReply("asking for the queue \(queue)")
+        return depth ?? QueueDepth(ready: 0, consumers: 0)
+    }
+
     func bind(queue: String, exchange: String, channel: UInt16) throws(RequestFailure) {
         var texts = FrameTexts()
         let (name, source) = (texts.append(queue), texts.append(exchange))

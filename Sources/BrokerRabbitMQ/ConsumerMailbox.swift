@@ -6,6 +6,7 @@ import NIOConcurrencyHelpers
 final class ConsumerMailbox: Sendable {
     enum Command {
         case declare(Topology, CheckedContinuation<Void, any Error>)
+        case measure(String, CheckedContinuation<QueueDepth, any Error>)
         case attach(RabbitMQSubscription)
         case stop(RabbitMQSubscription)
         /// Answered when the subscription's channel is closed.
@@ -99,6 +100,7 @@ final class ConsumerMailbox: Sendable {
     static func refuse(_ command: Command, _ error: BrokerError) {
         switch command {
         case .declare(_, let continuation): continuation.resume(throwing: error)
+        case .measure(_, let continuation): continuation.resume(throwing: error)
         case .attach(let subscription): subscription.fail(error)
         case .stop: break
         case .detach(_, let continuation): continuation.resume()

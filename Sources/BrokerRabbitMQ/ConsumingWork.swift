@@ -84,6 +84,8 @@ struct ConsumingWork: ConnectionWork {
                 continuation.resume()
             case .declare(let topology, let continuation):
                 self.declarations.append((topology, continuation))
+            case .measure(_, let continuation):
+                continuation.resume(throwing: BrokerError(.unreachable, "There is no connection to the broker."))
             case .stop:
                 break
             }
@@ -105,6 +107,8 @@ struct ConsumingWork: ConnectionWork {
         switch command {
         case .declare(let topology, let continuation):
             try self.declare(topology, connection, continuation)
+        case .measure(let queue, let continuation):
+            try self.measure(queue, connection, continuation)
         case .attach(let subscription):
             self.subscriptions.append(subscription)
             try self.attach(subscription, connection)
@@ -266,6 +270,20 @@ extension ConsumingWork {
             // An exclusive queue is locked until the broker has noticed the end of our old connection.
             guard exception.code != ServerException.resourceLocked else { throw error.brokerError }
             self.logger.warning("A queue cannot be declared again", metadata: ["error": "\(exception.text)"])
+            try self.reopenControl(connection)
+        }
+    }
+
+    private func measure(
+        _ queue: String,
+        _ connection: AMQPConnection,
+        _ continuation: CheckedContinuation<QueueDepth, any Error>
+    ) throws(BrokerError) {
+        do throws(RequestFailure) {
+            continuation.resume(returning: try connection.depth(of: queue, channel: Self.control))
+        } catch {
+            continuation.resume(throwing: error.brokerError)
+            guard case .channel = error else { throw error.brokerError }
             try self.reopenControl(connection)
         }
     }

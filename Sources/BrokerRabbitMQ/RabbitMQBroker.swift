@@ -66,6 +66,12 @@ package final class RabbitMQBroker: MessageBroker, Service {
         return try result.get()
     }
 
+    package func depth(of queue: String) async throws -> QueueDepth {
+        try await withCheckedThrowingContinuation { continuation in
+            self.consumer.send(.measure(queue, continuation))
+        }
+    }
+
     package var status: BrokerStatus {
         get async {
             for link in [self.publisher.link, self.consumer.link] {

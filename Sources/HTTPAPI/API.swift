@@ -109,6 +109,7 @@ package struct API: Sendable {
             + AccountRoutes(context: context).routes
             + KeyRoutes(context: context).routes
             + DeadLetterRoutes(context: context).routes
+            + QueueRoutes(context: context).routes
             + HealthRoutes(context: context).routes
     }
 }

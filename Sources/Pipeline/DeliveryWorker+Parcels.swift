@@ -180,7 +180,10 @@ extension DeliveryWorker {
             devices: devices,
             deadline: deadline,
             // One that is stopped withdraws all: what is not sent of the others goes out by itself.
-            isStopped: { self.inWork.isDraining || self.inWork.isAnyStopped(of: keys) }
+            isStopped: {
+                self.inWork.isDraining || self.inWork.isAnyStopped(of: keys)
+                    || self.pauses.reason(.deliver(first.key.pns), app: first.app) != nil
+            }
         )
         push.messages = messages
         push.messageOf = messageOf

@@ -31,13 +31,14 @@ package struct DeliveryWorker: Service {
     }
 
     let senders: SenderRegistry
-    let store: any OutcomeSink
+    let store: any OutcomeSink & PauseStore
     let apps: AppDirectory
     let broker: any MessageBroker
     let configuration: Configuration
     let logger: Logger
     let inWork = BatchesInWork()
     let breakers: Breakers
+    let pauses: PauseWatch
 
     /// - Parameters:
     ///   - senders: The push services.
@@ -48,7 +49,7 @@ package struct DeliveryWorker: Service {
     ///   - logger: For degraded states.
     package init(
         senders: SenderRegistry,
-        store: any OutcomeSink,
+        store: any OutcomeSink & PauseStore,
         apps: AppDirectory,
         broker: any MessageBroker,
         configuration: Configuration = Configuration(),
@@ -61,11 +62,12 @@ package struct DeliveryWorker: Service {
         self.configuration = configuration
         self.logger = logger
         self.breakers = Breakers(configuration.breaker, logger: logger)
+        self.pauses = PauseWatch(store: store, logger: logger)
     }
 
     package func run() async throws {
         try await withGracefulShutdownHandler {
-            try await self.work()
+            try await self.pauses.around { try await self.work() }
         } onGracefulShutdown: {
             self.inWork.drain()
         }
@@ -112,7 +114,7 @@ package struct DeliveryWorker: Service {
                     self.configuration.devices / self.configuration.batches
                 )
             },
-            app: { self.app(of: $0) },
+            app: { $0.app },
             isHeldBack: { delivery in self.refusal(of: delivery, pns: pns) != nil },
             park: { delivery, subscription in try await self.park(delivery, subscription, pns: pns) },
             intercept: { delivery, subscription in
@@ -138,13 +140,11 @@ package struct DeliveryWorker: Service {
         }
     }
 
-    private func app(of delivery: Delivery) -> AppID? {
-        delivery.properties.headers[MessageProperties.appHeader].flatMap { try? AppID($0) }
-    }
-
-    /// Why an app's message is not to be sent now, and for how long, if its breaker is open.
+    /// Why an app's message is not to be sent now, and for how long: it is paused, or its breaker is open.
     private func refusal(of delivery: Delivery, pns: PNS) -> (rest: Duration, reason: String)? {
-        guard let app = self.app(of: delivery), case .refused(let rest, let reason) = self.breakers.look(app, pns)
+        guard let app = delivery.app else { return nil }
+        if let reason = self.pauses.reason(.deliver(pns), app: app) { return (PauseWatch.rest, reason) }
+        guard case .refused(let rest, let reason) = self.breakers.look(app, pns)
         else {
             return nil
         }
@@ -289,7 +289,10 @@ package struct DeliveryWorker: Service {
             devices: batch.devices,
             indexes: indexes,
             deadline: deadline,
-            isStopped: { stop() != nil || self.inWork.isDraining }
+            isStopped: {
+                stop() != nil || self.inWork.isDraining
+                    || self.pauses.reason(.deliver(batch.key.pns), app: batch.app) != nil
+            }
         )
     }
 

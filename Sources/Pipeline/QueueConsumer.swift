@@ -3,6 +3,11 @@ import Logging
 import PushModel
 import ServiceLifecycle
 
+extension Delivery {
+    /// Whose work it is, as it says itself.
+    var app: AppID? { self.properties.headers[MessageProperties.appHeader].flatMap { try? AppID($0) } }
+}
+
 /// Reads one queue and works on its messages side by side, as many as a gate lets in.
 ///
 /// When the process is asked to stop it takes no more messages, gives back what is not begun, and finishes what is.
@@ -98,6 +103,8 @@ struct QueueConsumer: Sendable {
                 return try await self.handle(delivery, subscription)
             } catch is WeightedGate.Refusal {
                 if try await self.park(delivery, subscription) { return }
+                // What is paused may stay so for hours: it goes back to the queue.
+                guard !Task.isShuttingDownGracefully else { return }
                 try await Task.sleep(for: .milliseconds(500))
             }
         }

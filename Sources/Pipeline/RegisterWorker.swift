@@ -10,11 +10,12 @@ package import Store
 /// Takes register jobs and applies them to the hub.
 package struct RegisterWorker: Service {
     private let hub: any NotificationHub
-    private let store: any JobStore
+    private let store: any JobStore & PauseStore
     private let apps: AppDirectory
     private let broker: any MessageBroker
     private let concurrency: Int
     private let logger: Logger
+    private let pauses: PauseWatch
 
     /// - Parameters:
     ///   - hub: Where registrations are made.
@@ -25,7 +26,7 @@ package struct RegisterWorker: Service {
     ///   - logger: For degraded states.
     package init(
         hub: any NotificationHub,
-        store: any JobStore,
+        store: any JobStore & PauseStore,
         apps: AppDirectory,
         broker: any MessageBroker,
         concurrency: Int = 64,
@@ -37,9 +38,14 @@ package struct RegisterWorker: Service {
         self.broker = broker
         self.concurrency = concurrency
         self.logger = logger
+        self.pauses = PauseWatch(store: store, logger: logger)
     }
 
     package func run() async throws {
+        try await self.pauses.around { try await self.consume() }
+    }
+
+    private func consume() async throws {
         let gate = WeightedGate(places: self.concurrency)
         try await withThrowingDiscardingTaskGroup { group in
             for priority in Priority.allCases {
@@ -64,6 +70,10 @@ package struct RegisterWorker: Service {
         var logger = self.logger
         logger[metadataKey: "job.id"] = "\(id)"
         let patience = StorePatience(logger: logger, limit: .seconds(30))
+        if let app = delivery.app, self.pauses.reason(.register, app: app) != nil {
+            try await patience.run { try await self.store.hold(id) }
+            return await subscription.acknowledge([delivery])
+        }
         if delivery.deliveryCount > 0 {
             let starts = try await patience.run { try await self.store.raiseStarts(job: id) }
             if starts > PoisonLimit.starts {

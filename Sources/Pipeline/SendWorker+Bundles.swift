@@ -21,7 +21,11 @@ extension SendWorker {
         logger[metadataKey: "push.bundle"] = "\(bundle)"
         let patience = StorePatience(logger: logger, limit: .seconds(30))
         var claim: BundleClaim?
-        let app = delivery.properties.headers[MessageProperties.appHeader].flatMap { try? AppID($0) }
+        let app = delivery.app
+        if let app, self.pauses.reason(.send, app: app) != nil {
+            try await patience.run { try await self.store.hold(bundle) }
+            return await subscription.acknowledge([delivery])
+        }
         if delivery.deliveryCount == 0, let app {
             // Until its first commit the message is what brings the bundle back if this process dies.
             let kind = BundlesInWork.Kind(app: app, priority: priority)
@@ -121,6 +125,9 @@ extension SendWorker {
             if Task.isShuttingDownGracefully {
                 // Due at once: another planner takes over without waiting for the lease.
                 return try await patience.run { try await self.store.release(current, pause: .zero) }
+            }
+            if self.pauses.reason(.send, app: current.bundle.app) != nil {
+                return try await patience.run { try await self.store.hold(current.bundle.id) }
             }
             let pause: Duration
             switch try await self.slice(of: current, alone: isAlone, in: slices, patience: patience) {

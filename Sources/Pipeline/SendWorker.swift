@@ -10,7 +10,7 @@ package import Store
 /// Takes send jobs, claims them, and plans them slice by slice (rule 4).
 package struct SendWorker: Service {
     /// The store's part that planning needs.
-    package typealias SendStore = BundleStore & JobStore & PlanStore
+    package typealias SendStore = BundleStore & JobStore & PauseStore & PlanStore
 
     let hub: any NotificationHub
     let store: any SendStore
@@ -24,6 +24,7 @@ package struct SendWorker: Service {
     private let waiting: WaitingPlanners
     private let largeClaims = LargeClaims()
     let bundlesInWork = BundlesInWork()
+    let pauses: PauseWatch
 
     /// How long a slice may take.
     static let slice = Duration.milliseconds(200)
@@ -59,12 +60,13 @@ package struct SendWorker: Service {
         self.logger = logger
         self.claims = WeightedGate(places: concurrency * 64)
         self.waiting = WaitingPlanners(places: concurrency * 8)
+        self.pauses = PauseWatch(store: store, logger: logger)
     }
 
     package func run() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await self.hub.run() }
-            try await self.consume()
+            try await self.pauses.around { try await self.consume() }
             group.cancelAll()
         }
     }
@@ -121,6 +123,10 @@ package struct SendWorker: Service {
         var logger = self.logger
         logger[metadataKey: "job.id"] = "\(id)"
         let patience = StorePatience(logger: logger, limit: .seconds(30))
+        if let app = delivery.app, self.pauses.reason(.send, app: app) != nil {
+            try await patience.run { try await self.store.hold(id) }
+            return await subscription.acknowledge([delivery])
+        }
         if delivery.deliveryCount > 0 {
             let starts = try await patience.run { try await self.store.raiseStarts(job: id) }
             if starts > PoisonLimit.starts {
@@ -172,6 +178,10 @@ package struct SendWorker: Service {
             if Task.isShuttingDownGracefully {
                 // Due at once: another planner takes over without waiting for the lease.
                 return try await self.release(claim, waitingFor: [], pause: .zero, patience: patience)
+            }
+            if self.pauses.reason(.send, app: claim.job.app) != nil {
+                let id = claim.job.id
+                return try await patience.run { try await self.store.hold(id) }
             }
             var pause = Duration.zero
             /// What the job waits for where it came no further.

@@ -18,7 +18,7 @@ package struct PushlineCommand: AsyncParsableCommand {
         subcommands: [
             AppsCommand.self, AccountsCommand.self, KeysCommand.self, SendCommand.self, JobsCommand.self,
             JobCommand.self,
-            RegistrationsCommand.self, DeadCommand.self, StoreCommand.self, DoctorCommand.self,
+            RegistrationsCommand.self, DeadCommand.self, QueuesCommand.self, StoreCommand.self, DoctorCommand.self,
         ]
     )
 

@@ -74,6 +74,7 @@ struct JobRow {
         unwritten: [(pns: Int, kind: CountClass, count: Int)] = []
     ) throws -> Job {
         let parked = try self.parked(in: database)
+        let paused = try self.pause(in: database)
         return Job(
             id: self.id,
             sequence: self.sequence,
@@ -85,12 +86,13 @@ struct JobRow {
             state: parked == nil ? self.state : .retrying,
             hubState: self.hubState,
             result: self.result,
-            reason: try self.reason ?? parked?.reason ?? self.reasonToWait(in: database),
+            reason: try self.reason ?? paused.map(Pause.reason) ?? parked?.reason ?? self.reasonToWait(in: database),
             accepted: self.accepted,
             started: self.started,
             finished: self.finished,
             expires: self.expires,
-            due: self.state == .scheduled ? self.startsAt : parked.map { clock.wall(at: $0.due) },
+            due: self.state == .scheduled
+                ? self.startsAt : paused == nil ? parked.map { clock.wall(at: $0.due) } : nil,
             tallies: try self.tallies(in: database, unwritten: unwritten),
             traceparent: self.traceparent,
             startsAt: self.startsAt,
@@ -140,6 +142,28 @@ struct JobRow {
             "SELECT carried_reason FROM batch INDEXED BY batch_open WHERE job = ? AND open = 1 AND published = -1 LIMIT 1",
             [self.sequence]
         ) { $0[0] as String? } ?? nil
+    }
+
+    /// The paused queue that keeps some of it waiting, if one does.
+    private func pause(in database: Database) throws -> WorkQueue? {
+        guard self.state == .queued || self.state == .running else { return nil }
+        return try database.pausedQueues(of: self.app).first { queue in
+            switch queue {
+            case .register: self.work.kind == .register
+            case .send: self.work.kind == .send && !self.isPlanned
+            case .deliver(let pns): try self.isOpen(at: pns, in: database)
+            }
+        }
+    }
+
+    /// Whether some of it goes to that service and is not done.
+    private func isOpen(at pns: PNS, in database: Database) throws -> Bool {
+        let values: StatementArguments = [self.sequence, pns.number]
+        return try database.exists("SELECT 1 FROM lane WHERE job = ? AND pns = ? AND done = 0", values)
+            || database.exists(
+                "SELECT 1 FROM batch INDEXED BY batch_open WHERE job = ? AND open = 1 AND pns = ?",
+                values
+            )
     }
 
     /// What a running job waits for, where all that is open of it waits for a later try.

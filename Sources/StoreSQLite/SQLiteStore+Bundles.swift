@@ -94,6 +94,7 @@ extension Database {
         }
         var found: [SendBundle] = []
         for (index, app) in apps.enumerated() where found.count < limit {
+            guard try !self.isPaused(.send, app: app) else { continue }
             // What one app leaves of its share is the next ones'.
             let share = max(1, (limit - found.count) / (apps.count - index))
             found += try self.all(

@@ -101,6 +101,7 @@ struct Feeding: Sendable {
     // MARK: Room
 
     func room(for kind: FeedKind, app: Int64, pns: PNS, priority: Priority, in database: Database) throws -> FeedRoom {
+        guard try !database.isPaused(.deliver(pns), app: app) else { return FeedRoom(devices: 0) }
         let open = try database.first(
             """
             SELECT count(*), coalesce(sum(size), 0) FROM batch
@@ -148,10 +149,11 @@ struct Feeding: Sendable {
         for (index, group) in groups.enumerated() where found.count < limit {
             // What one group leaves of its share is the next ones'.
             var share = max(1, (limit - found.count) / (groups.count - index))
-            var before = self.now - overdue.milliseconds
-            if group.waits != 0 {
+            let before = group.waits == 0 ? self.now - overdue.milliseconds : self.now
+            if let queue = Self.held(group.waits) {
+                guard try !database.isPaused(queue, app: group.app) else { continue }
+            } else if group.waits != 0 {
                 share = min(share, try self.wakes(of: group, priority: priority, in: database))
-                before = self.now
             }
             guard share > 0 else { continue }
             found += try database.dueJobs(priority, group: group, before: before, limit: share)
@@ -187,12 +189,13 @@ struct Feeding: Sendable {
         var found: [DueBatchRow] = []
         for (index, group) in groups.enumerated() where found.count < limit {
             let share = max(1, (limit - found.count) / (groups.count - index))
+            let pns = try PNS(number: group.pns)
+            guard try !database.isPaused(.deliver(pns), app: group.app) else { continue }
             let rows = try database.dueBatches(priority, group: group, before: self.now, limit: share)
-            guard !rows.isEmpty else { continue }
+            if rows.isEmpty { continue }
             var room = Int.max
             // What was at the broker before is in the window already.
             if group.published == 0 {
-                let pns = try PNS(number: group.pns)
                 room = try self.room(for: .retry, app: group.app, pns: pns, priority: priority, in: database).devices
             }
             for row in rows where room > 0 {
@@ -376,8 +379,7 @@ private struct DueBatchRow {
         self.pns = try PNS(number: row[1])
         self.page = row[2]
         self.attempt = row[3]
-        self.from = row[4]
-        self.to = row[5]
+        (self.from, self.to) = (row[4], row[5])
         self.due = row[6]
         self.carried = row[7]
         self.size = row[8]

@@ -19,6 +19,7 @@ enum Schema {
         migrator.registerMigration("11 bundles by app") { try $0.execute(sql: self.bundlesByApp) }
         migrator.registerMigration("12 ends") { try $0.execute(sql: self.ends) }
         migrator.registerMigration("13 dead letters") { try $0.execute(sql: self.deadLetters) }
+        migrator.registerMigration("14 pauses") { try $0.execute(sql: self.pauses) }
         return migrator
     }
 
@@ -366,6 +367,16 @@ enum Schema {
         CREATE TRIGGER job_reopened AFTER UPDATE OF state ON job WHEN new.state < 10 AND old.state >= 10 BEGIN
             UPDATE backlog SET unfinished = unfinished + 1;
         END;
+        """
+
+    private static let pauses = """
+        -- What is not worked on until it is resumed; app 0 = of all apps.
+        CREATE TABLE pause(
+            queue TEXT NOT NULL,
+            app INTEGER NOT NULL,
+            by TEXT NOT NULL,
+            since INTEGER NOT NULL,
+            PRIMARY KEY (queue, app)) STRICT, WITHOUT ROWID;
         """
 
     private static let retention = """

@@ -121,6 +121,25 @@ extension Bench {
         throw BrokerContract.Violation(description: "A queue that does not exist was consumed.")
     }
 
+    func depthIsTold() async throws {
+        do {
+            _ = try await self.broker.depth(of: self.name)
+            throw BrokerContract.Violation(description: "A queue that does not exist has a depth.")
+        } catch let error as BrokerError {
+            try self.expect(error.code == .protocolFault, "Another fault: \(error).")
+        }
+        try await self.declare()
+        try await self.publish(ids: 0..<3)
+        // The broker counts a moment after it confirms.
+        try await self.inTime {
+            while try await self.broker.depth(of: self.name) != QueueDepth(ready: 3, consumers: 0) {
+                try await Task.sleep(for: .milliseconds(50))
+            }
+        }
+        // Asking takes nothing away.
+        try self.expect(try await self.take(3).count == 3, "Messages are missing.")
+    }
+
     func consumersShareAQueue() async throws {
         try await self.declare()
         try await withThrowingTaskGroup(of: [Delivery].self) { group in

@@ -24,6 +24,7 @@ package enum BrokerContract: String, CaseIterable, Sendable {
     case consumersShareAQueue
     case cancellationEndsNext
     case missingExchangeIsAFault
+    case depthIsTold
 
     /// Something that a driver did not do.
     package struct Violation: Error, CustomStringConvertible {
@@ -59,6 +60,7 @@ package enum BrokerContract: String, CaseIterable, Sendable {
         case .consumersShareAQueue: try await bench.consumersShareAQueue()
         case .cancellationEndsNext: try await bench.cancellationEndsNext()
         case .missingExchangeIsAFault: try await bench.missingExchangeIsAFault()
+        case .depthIsTold: try await bench.depthIsTold()
         }
     }
 }

@@ -85,6 +85,9 @@ import Testing
         Row(method: .get, path: "/api/dead/1", user: 403, sender: 403, senderKey: 403, operatorKey: 404),
         Row(method: .delete, path: "/api/dead/1", user: 403, sender: 403, senderKey: 403, operatorKey: 404),
         Row(method: .post, path: "/api/dead/1/replay", user: 403, sender: 403, senderKey: 403, operatorKey: 404),
+        Row(method: .get, path: "/api/queues", user: 403, sender: 403, senderKey: 403, operatorKey: 200),
+        Row(method: .post, path: "/api/queues/send/pause", user: 403, sender: 403, senderKey: 403, operatorKey: 200),
+        Row(method: .post, path: "/api/queues/send/resume", user: 403, sender: 403, senderKey: 403, operatorKey: 200),
         Row(method: .post, path: "/api/contents", body: "x", user: 201, sender: 201, senderKey: 201, operatorKey: 201),
     ]
 

@@ -61,6 +61,28 @@ import Testing
         )
     }
 
+    @Test func queues() async throws {
+        let queue = #"""
+            {"name":"deliver.apns","paused":true,"pauses":[{"allApps":false,"by":"key:k","since":"2026-11-21T08:30:00.123Z"}],
+            "waiting":1,"open":2,"parked":3,"broker":[{"queue":"q","ready":4,"consumers":5}]}
+            """#
+        let dead = #"{"name":"dead"}"#
+        let transport = ScriptedTransport(.json(#"{"items":[\#(queue),\#(dead)]}"#), .json(queue), .json(queue))
+        let client = try client(transport, app: "shop")
+        let found = try await client.queues()
+        #expect(found.map(\.name) == ["deliver.apns", "dead"])
+        #expect(found[0].broker?.first?.ready == 4)
+        #expect(found[1].paused == nil)
+        #expect(try await client.pause(queue: "deliver.apns").pauses?.first?.by == "key:k")
+        _ = try await client.resume(queue: "deliver.apns")
+        #expect(
+            await transport.lines == [
+                "GET /api/apps/shop/queues", "POST /api/apps/shop/queues/deliver.apns/pause",
+                "POST /api/apps/shop/queues/deliver.apns/resume",
+            ]
+        )
+    }
+
     @Test func registersUnderAFreshID() async throws {
         let transport = ScriptedTransport(.json(#""id1""#), HTTPAnswer(status: 200))
         let account = PushlineClient.Credentials.account(name: "ann", password: "p:ä")

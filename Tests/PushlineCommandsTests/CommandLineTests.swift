@@ -34,6 +34,9 @@ import Testing
         ["jobs", "--url", "http://h", "--key", "k"], ["jobs", "list", "--limit", "3"],
         ["jobs", "cancel", "0190", "--json"], ["dead"], ["dead", "list", "--limit", "3"],
         ["dead", "show", "1", "--json"],
+        ["queues"], ["queues", "list", "--json"], ["queues", "pause", "deliver.apns"],
+        ["queues", "resume", "send", "--app", "shop"],
+        ["queues", "pause", "register", "--all-apps", "--config", "x.yaml", "--json"],
         ["dead", "replay", "1"], ["dead", "discard", "1", "--app", "shop"],
     ])
     func understood(arguments: [String]) {
@@ -57,7 +60,9 @@ import Testing
         ["accounts", "add", "ann", "--role", "user", "--password", "secret"],
         ["accounts", "add", "ann", "--role", "user", "--password-file", "p", "--password-stdin"],
         ["keys", "create", "k", "--role", "user"], ["keys", "create", "a b", "--role", "sender"], ["apps", "apply"],
-        ["registrations", "export", "--platform", "apn"], ["dead", "--limit", "0"], ["dead", "replay"],
+        ["registrations", "export", "--platform", "apn"], ["dead", "--limit", "0"], ["queues", "pause"],
+        ["queues", "pause", "dead"], ["queues", "pause", "send", "--config", "x"],
+        ["queues", "resume", "send", "--all-apps", "--app", "a"], ["dead", "replay"],
         ["dead", "show"],
     ])
     func wrongUsageIs64(arguments: [String]) {

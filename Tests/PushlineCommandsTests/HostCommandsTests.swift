@@ -71,6 +71,17 @@ import Testing
         #expect(try await host.run("store", "check") == ["0 jobs: all adds up"])
     }
 
+    @Test func queuesOfAllAppsArePausedOnTheHost() async throws {
+        let host = try Host()
+        #expect(
+            try await host.run("queues", "pause", "deliver.apns", "--all-apps") == ["deliver.apns: paused for all apps"]
+        )
+        #expect(
+            try await host.run("queues", "resume", "deliver.apns", "--all-apps")
+                == ["deliver.apns: resumed for all apps"]
+        )
+    }
+
     @Test func applyingIsRepeatable() async throws {
         let host = try Host()
         #expect(try await host.run("apps", "apply", host.path("apps.yaml")) == ["default: declared", "shop: declared"])

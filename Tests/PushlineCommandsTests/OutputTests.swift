@@ -55,6 +55,26 @@ import Testing
         #expect(JobText(job: few).lines.contains { $0.hasSuffix("a or b") })
     }
 
+    @Test func whatAPausedQueueSays() throws {
+        func state(_ members: String) throws -> String {
+            let decoder = JSONDecoder()
+            decoder.dateDecodingStrategy = .iso8601
+            let text = #"{"name":"send"\#(members)}"#
+            return QueueText.state(try decoder.decode(QueueStatus.self, from: Data(text.utf8)))
+        }
+        let since = #""since":"2026-11-21T08:30:00Z""#
+        #expect(try state("") == "-")
+        #expect(try state(#","paused":false,"pauses":[]"#) == "working")
+        #expect(
+            try state(#","paused":true,"pauses":[{"allApps":false,"by":"key:k",\#(since)}]"#)
+                == "paused by key:k since 2026-11-21 08:30:00Z"
+        )
+        #expect(
+            try state(#","paused":true,"pauses":[{"allApps":true,\#(since)}]"#)
+                == "paused for all apps since 2026-11-21 08:30:00Z"
+        )
+    }
+
     static let counts = #"{"targets":4,"accepted":2,"failed":{"unregistered":1},"expired":0,"cancelled":0,"open":1}"#
 
     @Test func progress() throws {

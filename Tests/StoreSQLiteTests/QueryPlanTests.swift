@@ -129,8 +129,8 @@ struct QueryPlanTests {
                 }
         )
         #expect(checked.count > 60)
-        // Tables of one row, a queue that is read from its head, a list that is read whole.
-        let allowed = ["clock", "backlog", "dead_handle", "dead", "app"]
+        // Tables of one row or a handful, a queue that is read from its head, a list that is read whole.
+        let allowed = ["clock", "backlog", "dead_handle", "dead", "app", "pause"]
         for sql in checked {
             for step in try await self.plan(sql, in: keep.store) {
                 #expect(!Self.isTooWide(step, in: sql), "\(step) in \(sql)")
@@ -238,6 +238,12 @@ struct QueryPlanTests {
             body: [1]
         )
         try await store.bury(dead1)
+        try await store.pause(.send, app: .default, by: "x")
+        try await store.hold(job.id)
+        _ = try await store.job(job.id, app: .default)
+        _ = try await store.pauses()
+        _ = try await store.load(of: .default)
+        _ = try await store.resume(.send, app: .default)
         let letters = try await store.deadLetters(app: .default, cursor: nil, limit: 2).items
         for letter in letters {
             _ = try await store.deadLetter(letter.id, app: .default)

@@ -1,0 +1,145 @@
+import Broker
+import HTTPTypes
+import Hummingbird
+import Logging
+import PushModel
+import Store
+
+/// The queues with an app's work in them, for its operators: how full they are, and pausing.
+struct QueueRoutes: Sendable {
+    let context: RouteContext
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/queues", handler: self.list),
+            Route(.post, "/api/queues/{name}/pause", handler: self.pause),
+            Route(.post, "/api/queues/{name}/resume", handler: self.resume),
+        ]
+    }
+
+    private func list(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
+        _ = try request.query.strict(known: [])
+        let pauses = try await self.context.store.pauses()
+        let load = try await self.context.store.load(of: request.app)
+        let (depths, fault) = await self.depths()
+        var items = WorkQueue.allCases.map { queue in
+            Self.text(queue, load: load[queue], pauses: pauses, app: request.app, depths: depths)
+        }
+        items.append(
+            .members([
+                "name": .string("dead"),
+                "broker": depths[QueueName.dead].map { .array([Self.text($0, name: QueueName.dead)]) },
+            ])
+        )
+        return .json(.members(["items": .array(items), "brokerFault": fault.map(JSONValue.string)]))
+    }
+
+    private func pause(_ request: APIRequest) async throws -> Response {
+        let queue = try Self.queue(request)
+        let caller = try request.caller.description
+        try await self.context.store.pause(queue, app: request.app, by: caller)
+        self.log("A queue is paused by an operator", queue, request)
+        return try await self.answer(queue, request)
+    }
+
+    private func resume(_ request: APIRequest) async throws -> Response {
+        let queue = try Self.queue(request)
+        let isResumed = try await self.context.store.resume(queue, app: request.app)
+        if isResumed { self.log("A queue is resumed by an operator", queue, request) }
+        guard try await !self.context.store.pauses().contains(where: { $0.queue == queue && $0.app == nil }) else {
+            throw Problem(
+                .conflict,
+                "it is paused for all apps: pushline queues resume --all-apps on the server's host"
+            )
+        }
+        return try await self.answer(queue, request)
+    }
+
+    private func answer(_ queue: WorkQueue, _ request: APIRequest) async throws -> Response {
+        let pauses = try await self.context.store.pauses()
+        let load = try await self.context.store.load(of: request.app)
+        return .json(Self.text(queue, load: load[queue], pauses: pauses, app: request.app, depths: [:]))
+    }
+
+    private func log(_ message: Logger.Message, _ queue: WorkQueue, _ request: APIRequest) {
+        var metadata: Logger.Metadata = ["app": "\(request.app)", "queue": "\(queue)"]
+        metadata["caller"] = request.identity.map { "\($0.description)" }
+        self.context.logger.info(message, metadata: metadata)
+    }
+
+    private static func queue(_ request: APIRequest) throws -> WorkQueue {
+        try request.caller.requireOperator()
+        _ = try request.query.strict(known: [])
+        guard let queue = request.parameters["name"].flatMap(WorkQueue.init) else {
+            let names = WorkQueue.allCases.map(\.description).joined(separator: ", ")
+            throw Problem.notFound("no such queue: there are \(names)")
+        }
+        return queue
+    }
+
+    /// What the broker knows, as far as it tells.
+    private func depths() async -> ([String: QueueDepth], fault: String?) {
+        var depths: [String: QueueDepth] = [:]
+        do {
+            for queue in Topology.pushline.queues {
+                depths[queue.name] = try await self.context.broker.depth(of: queue.name)
+            }
+            return (depths, nil)
+        } catch let error as BrokerError {
+            return (depths, error.message)
+        } catch {
+            return (depths, "the broker cannot be asked")
+        }
+    }
+
+    private static func text(
+        _ queue: WorkQueue,
+        load: QueueLoad?,
+        pauses: [Pause],
+        app: AppID,
+        depths: [String: QueueDepth]
+    ) -> JSONValue {
+        let load = load ?? QueueLoad()
+        let covering = pauses.filter { $0.covers(queue, app: app) }
+        let names = Priority.allCases.map(queue.name)
+        let broker = names.compactMap { name in depths[name].map { Self.text($0, name: name) } }
+        var isDelivering = false
+        if case .deliver = queue { isDelivering = true }
+        return .members([
+            "name": .string(queue.description),
+            "paused": .bool(!covering.isEmpty),
+            "pauses": .array(
+                covering.map { pause in
+                    .members([
+                        "allApps": .bool(pause.app == nil),
+                        // Who runs the host is nobody's business here.
+                        "by": pause.app == nil ? nil : .string(pause.by),
+                        "since": .string(pause.since.iso8601),
+                    ])
+                }
+            ),
+            "waiting": .integer(load.waiting),
+            "open": isDelivering ? .integer(load.open) : nil,
+            "parked": isDelivering ? .integer(load.parked) : nil,
+            "broker": broker.isEmpty ? nil : .array(broker),
+        ])
+    }
+
+    private static func text(_ depth: QueueDepth, name: String) -> JSONValue {
+        .members([
+            "queue": .string(name), "ready": .integer(depth.ready), "consumers": .integer(depth.consumers),
+        ])
+    }
+}
+
+extension WorkQueue {
+    /// The broker's name of it at a priority.
+    fileprivate func name(_ priority: Priority) -> String {
+        switch self {
+        case .register: QueueName.jobs(.register, priority)
+        case .send: QueueName.jobs(.send, priority)
+        case .deliver(let pns): QueueName.deliver(pns, priority)
+        }
+    }
+}

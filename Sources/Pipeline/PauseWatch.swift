@@ -1,0 +1,88 @@
+import Logging
+import Metrics
+import NIOConcurrencyHelpers
+import PushModel
+import ServiceLifecycle
+import Store
+
+/// What is paused, as a worker saw it last: at most half a second ago, unless the store cannot be read.
+final class PauseWatch: Sendable {
+    private let store: any PauseStore
+    private let logger: Logger
+    private let known = NIOLockedValueBox<[Pause]>([])
+
+    /// How often it looks.
+    private static let interval = Duration.milliseconds(500)
+    /// How long what is given back rests at least; what is paused is not fed before it is resumed.
+    static let rest = Duration.milliseconds(500)
+
+    init(store: any PauseStore, logger: Logger) {
+        self.store = store
+        self.logger = logger
+    }
+
+    /// Why an app's work in a queue is to rest, if it is.
+    func reason(_ queue: WorkQueue, app: AppID) -> String? {
+        self.known.withLockedValue { pauses in
+            pauses.contains { $0.covers(queue, app: app) } ? Pause.reason(queue) : nil
+        }
+    }
+
+    /// Looks once before any work is taken, then goes on looking beside it.
+    ///
+    /// - Parameter work: Takes work until it ends.
+    /// - Throws: What `work` throws.
+    func around(_ work: @escaping @Sendable () async throws -> Void) async throws {
+        while !(await self.look()) {
+            guard !Task.isShuttingDownGracefully else { return }
+            try await Task.sleep(for: Self.interval)
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await self.watch() }
+            try await work()
+            group.cancelAll()
+        }
+    }
+
+    private func watch() async {
+        while !Task.isCancelled {
+            // Cancelled = the work has ended.
+            do { try await Task.sleep(for: Self.interval) } catch { return }
+            _ = await self.look()
+        }
+    }
+
+    /// - Returns: false when the store cannot be read; then all stays as it was.
+    private func look() async -> Bool {
+        do {
+            self.note(try await self.store.pauses())
+            return true
+        } catch {
+            self.logger.debug("Cannot look for pauses", metadata: ["error": "\(error)"])
+            return false
+        }
+    }
+
+    private func note(_ pauses: [Pause]) {
+        let last = self.known.withLockedValue { known in
+            defer { known = pauses }
+            return known
+        }
+        for queue in WorkQueue.allCases {
+            let count = pauses.count { $0.queue == queue }
+            Gauge(label: "pushline.queue.pauses", dimensions: [("queue", queue.description)]).record(count)
+        }
+        for pause in pauses where !last.contains(pause) {
+            self.logger.info("A queue is paused: its work waits", metadata: pause.metadata)
+        }
+        for pause in last where !pauses.contains(pause) {
+            self.logger.info("A queue is resumed", metadata: pause.metadata)
+        }
+    }
+}
+
+extension Pause {
+    fileprivate var metadata: Logger.Metadata {
+        ["queue": "\(self.queue)", "app": "\(self.app?.name ?? "all")", "caller": "\(self.by)"]
+    }
+}

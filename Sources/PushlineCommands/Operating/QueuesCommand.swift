@@ -1,0 +1,130 @@
+import ArgumentParser
+import Foundation
+import PushModel
+import PushlineClient
+import Store
+
+/// `pushline queues`.
+struct QueuesCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "queues",
+        abstract: "See how full the queues are, and pause or resume an app's work in them.",
+        subcommands: [List.self, PauseOne.self, Resume.self],
+        defaultSubcommand: List.self
+    )
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the queues: the app's undone work, and the broker's messages.",
+            discussion: """
+                waiting, open and parked are the app's; ready (messages that nobody was handed) and consumers are the broker's, \
+                for all apps, over all priorities.
+                """
+        )
+
+        @OptionGroup var server: ServerOptions
+
+        func run() async throws {
+            let queues = try await self.server.client().queues()
+            try self.server.show(queues) {
+                var table = Table(
+                    ["queue", "state", "waiting", "open", "parked", "ready", "consumers"],
+                    numeric: [2, 3, 4, 5, 6]
+                )
+                for queue in queues {
+                    func count(_ part: KeyPath<QueueStatus.Depth, Int>) -> String? {
+                        queue.broker.map { String($0.reduce(0) { $0 + $1[keyPath: part] }) }
+                    }
+                    table.add([
+                        queue.name, QueueText.state(queue), queue.waiting.map(String.init), queue.open.map(String.init),
+                        queue.parked.map(String.init), count(\.ready), count(\.consumers),
+                    ])
+                }
+                return table.lines
+            }
+        }
+    }
+
+    struct PauseOne: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "pause",
+            abstract: "Let the app's work in a queue rest until it is resumed.",
+            discussion: """
+                It takes effect in all processes within two seconds and outlives their restarts. Nothing fails and nothing is lost: \
+                jobs wait, and say why. They still end when their time is over, or when they are cancelled.
+                """
+        )
+
+        @OptionGroup var target: QueueTarget
+
+        func run() async throws { try await self.target.run(pausing: true) }
+    }
+
+    struct Resume: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Have the app's work in a queue go on."
+        )
+
+        @OptionGroup var target: QueueTarget
+
+        func run() async throws { try await self.target.run(pausing: false) }
+    }
+}
+
+/// Which queue to pause or resume, and whose.
+struct QueueTarget: ParsableArguments {
+    @OptionGroup var server: ServerOptions
+
+    @Argument(help: "register, send, deliver.apns, deliver.fcm or deliver.wns.")
+    var queue: String
+
+    @Flag(help: "For all apps, in the store of this host, not through a server.")
+    var allApps = false
+
+    @Option(help: "With --all-apps: the server's configuration, where it is not the usual one.")
+    var config: String?
+
+    func validate() throws {
+        guard WorkQueue(self.queue) != nil else {
+            let names = WorkQueue.allCases.map(\.description).joined(separator: ", ")
+            throw ValidationError("There is no queue \(self.queue); there are \(names).")
+        }
+        guard self.allApps || self.config == nil else { throw ValidationError("--config goes with --all-apps.") }
+        guard !self.allApps || self.server.app == nil else { throw ValidationError("Give --app or --all-apps.") }
+    }
+
+    func run(pausing: Bool) async throws {
+        guard !self.allApps else { return try await self.runOnHost(pausing: pausing) }
+        let client = try self.server.client()
+        let queue = pausing ? try await client.pause(queue: self.queue) : try await client.resume(queue: self.queue)
+        try self.server.show(queue) { [Console.safe("\(queue.name): \(QueueText.state(queue))")] }
+    }
+
+    private func runOnHost(pausing: Bool) async throws {
+        guard let queue = WorkQueue(self.queue) else { throw CommandFailure.usage("no such queue") }
+        let host = try HostOptions.parse(
+            (self.config.map { ["--config", $0] } ?? []) + (self.server.json ? ["--json"] : [])
+        )
+        try await host.withStore(isChanging: true) { store in
+            if pausing {
+                try await store.pause(queue, app: nil, by: "host:\(NSUserName())")
+            } else {
+                _ = try await store.resume(queue, app: nil)
+            }
+        }
+        host.show(.members(["name": .text(self.queue), "allApps": .bool(true), "paused": .bool(pausing)])) {
+            ["\(queue): \(pausing ? "paused" : "resumed") for all apps"]
+        }
+    }
+}
+
+/// A queue's state in words.
+enum QueueText {
+    static func state(_ queue: QueueStatus) -> String {
+        guard queue.paused == true else { return queue.paused == nil ? "-" : "working" }
+        let pause = queue.pauses?.first { $0.allApps } ?? queue.pauses?.first
+        guard let pause else { return "paused" }
+        let whose = pause.allApps ? " for all apps" : pause.by.map { " by \($0)" } ?? ""
+        return "paused\(whose) since \(JobText.moment(pause.since))"
+    }
+}

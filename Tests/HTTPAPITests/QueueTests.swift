@@ -1,0 +1,76 @@
+import Broker
+import HTTPTypes
+import PushModel
+import Store
+import Testing
+
+@testable import HTTPAPI
+
+@Suite struct QueueTests {
+    private static func queue(_ name: String, _ api: Harness, as key: Harness.As) async throws -> JSONValue {
+        let list = try await api.call(.get, "/api/queues", as: key)
+        return try #require(list.json["items"]?.elements.first { $0["name"]?.text == name })
+    }
+
+    @Test(arguments: ["/api/", "/api/apps/default/"]) func pausedAndResumed(prefix: String) async throws {
+        try await Harness.run { api async throws in
+            let key = try await api.key(.operator)
+            #expect(try await Self.queue("deliver.apns", api, as: key)["paused"] == .bool(false))
+            for _ in 1...2 {
+                let paused = try await api.call(.post, "\(prefix)queues/deliver.apns/pause", as: key)
+                #expect(paused.status == 200, "\(paused.text)")
+                #expect(paused.json["paused"] == .bool(true))
+            }
+            #expect(try await api.store.pauses().map(\.app) == [.default])
+            let seen = try await Self.queue("deliver.apns", api, as: key)
+            #expect(seen["pauses"]?.elements.first?["by"]?.text == "key:backend")
+            #expect(seen["pauses"]?.elements.first?["allApps"] == .bool(false))
+            #expect(try await Self.queue("deliver.fcm", api, as: key)["paused"] == .bool(false))
+            for _ in 1...2 {
+                let resumed = try await api.call(.post, "\(prefix)queues/deliver.apns/resume", as: key)
+                #expect(resumed.status == 200)
+                #expect(resumed.json["paused"] == .bool(false))
+            }
+            #expect(try await api.store.pauses().isEmpty)
+        }
+    }
+
+    /// An app's operator neither ends what holds for all apps, nor hears who did it.
+    @Test func aPauseOfAllAppsIsTheHosts() async throws {
+        try await Harness.run { api async throws in
+            let key = try await api.key(.operator)
+            try await api.store.pause(.send, app: nil, by: "host:root")
+            let seen = try await Self.queue("send", api, as: key)
+            #expect(seen["paused"] == .bool(true))
+            #expect(seen["pauses"]?.elements.first?["allApps"] == .bool(true))
+            #expect(seen["pauses"]?.elements.first?["by"] == nil)
+            #expect(try await api.call(.post, "/api/queues/send/resume", as: key).status == 409)
+            #expect(try await api.store.pauses().count == 1)
+        }
+    }
+
+    @Test func theBrokerIsAskedAndMayBeAway() async throws {
+        try await Harness.run { api async throws in
+            let key = try await api.key(.operator)
+            let dead = try await Self.queue("dead", api, as: key)
+            #expect(dead["broker"]?.elements.first?["ready"]?.number == 0)
+            #expect(try await Self.queue("send", api, as: key)["broker"]?.elements.count == 3)
+            api.broker.setUnavailable(true)
+            let list = try await api.call(.get, "/api/queues", as: key)
+            #expect(list.status == 200)
+            #expect(list.json["brokerFault"]?.text != nil)
+            #expect(list.json["items"]?.elements.count == 6)
+        }
+    }
+
+    @Test func whatIsWrongIsRefused() async throws {
+        try await Harness.run { api async throws in
+            let key = try await api.key(.operator)
+            for name in ["dead", "deliver.mpns", "deliver", "send.high", "%00"] {
+                #expect(try await api.call(.post, "/api/queues/\(name)/pause", as: key).status == 404)
+            }
+            #expect(try await api.call(.post, "/api/queues/send/pause?app=other", as: key).wrongMembers == ["app"])
+            #expect(try await api.store.pauses().isEmpty)
+        }
+    }
+}
