@@ -314,9 +314,8 @@ class Installation:
             self.unexpected.append(f"{member.name} did not end within {seconds} s of SIGTERM")
             status = None
         if status == -signal.SIGKILL:
-            # A crash point came first.
-            self.crashes[member.program] = self.crashes.get(member.program, 0) + 1
-            self.points[member.point] = self.points.get(member.point, 0) + 1
+            # A crash point came first, or another lane.
+            self._note_end(member)
         elif status == -signal.SIGTERM and start - member.started < 3:
             # It had not begun anything yet.
             pass
