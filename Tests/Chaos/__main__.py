@@ -42,7 +42,7 @@ def arguments():
     parser.add_argument("--every-point", action="store_true", help="a crash at each crash point, before anything else")
     parser.add_argument("--clients", type=int, default=3)
     parser.add_argument("--accounts", type=int, default=4)
-    parser.add_argument("--pace", type=float, default=0.25, help="seconds between the requests of a client, on average")
+    parser.add_argument("--pace", type=float, default=0.4, help="seconds between the requests of a client, on average")
     parser.add_argument("--rest", type=float, default=3, help="seconds between the faults of a lane, on average")
     parser.add_argument("--ttl", type=int, default=150, help="seconds that most sends live")
     parser.add_argument("--devices", type=int, default=1000, help="delivery.devices")
