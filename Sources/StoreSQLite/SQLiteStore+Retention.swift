@@ -153,9 +153,15 @@ extension WriteContext {
     /// Whether a job is final, old enough, and needed by nobody.
     fileprivate func mayRemove(job: Int64, before: Int64) throws -> Bool {
         let id = try self.database.first(
+            // `ends` less its life is when it was accepted by the store's clock: a wall clock that was behind then, as at the start of
+            // a machine that keeps no time, made it no older.
             """
-            SELECT id FROM job WHERE sequence = ? AND finished <= ? AND state >= 10 AND NOT EXISTS (
-                SELECT 1 FROM idempotency WHERE idempotency.job = job.sequence AND idempotency.created > ?)
+            SELECT id FROM job
+            WHERE sequence = ?1 AND finished <= ?2 AND state >= 10
+                AND coalesce(ends - (expires - accepted), accepted) <= ?2
+                AND NOT EXISTS (
+                    SELECT 1 FROM idempotency WHERE idempotency.job = job.sequence
+                        AND max(idempotency.created, coalesce(ends - (expires - accepted), accepted)) > ?3)
             """,
             [job, before, self.clock.cautious.milliseconds - SQLiteStore.keyLife]
         ) { try JobID(blob: $0[0]) }

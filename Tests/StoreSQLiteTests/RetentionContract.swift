@@ -131,6 +131,21 @@ struct RetentionContract {
         #expect(try await self.scenario.job(waiting.id).state == .queued)
     }
 
+    /// Else whoever repeats such a send with its key would have it sent twice.
+    @Test(arguments: [Duration.seconds(60), .seconds(2 * 86_400)])
+    func whatWasAcceptedWhileTheClockWasBehindIsNotOld(age: Duration) async throws {
+        self.time.jump(.seconds(-400 * 86_400))
+        let job = try await self.failed(1, key: "k")
+        self.time.jump(.seconds(400 * 86_400))
+        self.time.advance(.seconds(86_399))
+        _ = try await self.clean(.jobs, olderThan: age)
+        #expect(try await self.scenario.job(job.id).state == .completed)
+        #expect(try await self.rows(of: "idempotency") == 1)
+        self.time.advance(max(age, Self.day))
+        _ = try await self.clean(.jobs, olderThan: age)
+        #expect(try await self.store.job(job.id, app: .default) == nil)
+    }
+
     /// A retention that is shorter than a key's life does not shorten that.
     @Test func aJobLivesAsLongAsItsKey() async throws {
         let job = try await self.failed(1, key: "k")
