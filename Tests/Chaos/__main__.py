@@ -17,6 +17,9 @@ from witness import Witness
 # How long nothing may be wrong before a job that is not final counts as stuck: two leases of a job (rule 13), and the time that
 # the slowest process may take to come back.
 PATIENCE = 240
+# Sends when nothing is wrong any more, and what they may take: a breaker's longest pause, and as much again.
+CALM = 200
+CALM_PATIENCE = 120
 # Of debug builds, in megabytes; the load is small.
 MEMORY = 400
 # Open files that a process may have more than at the beginning: connections come and go.
@@ -114,6 +117,10 @@ class Run:
         self.load.stop(60)
         self.verdict = Verdict(self.installation, self.load, self.witness)
         self.verdict.await_end(self.options.ttl + PATIENCE, say)
+        # What is sent now lives for hours: nothing that a worker loses is hidden by its job's end.
+        say(f"All is well: {CALM} sends that must reach every device ...")
+        self.load.send_calmly(CALM)
+        self.verdict.await_end(CALM_PATIENCE, say)
         self.after = self.installation.resources()
         # What was cut off is forgotten in a moment.
         for _ in range(10):

@@ -295,6 +295,18 @@ class Load:
         if answer and answer[0] != 200:
             self.violate(f"job {job} is answered {answer[0]}, though it was accepted")
 
+    def send_calmly(self, count):
+        """Sends to so many users of whom nobody is left out, when the load has ended."""
+        self.end_of_patience = time.monotonic() + 60
+        client = self._client()
+        for number in range(count):
+            owner = user_name(number % STATIC_USERS)
+            marker = f"c{self._next()}"
+            wish = {"title": marker, "body": "calm", "ttl": 7200, "to": {"user": owner}}
+            self._post(client, marker, wish, len(self.devices.static[owner]))
+            self.sends[marker]["must_arrive"] = True
+        client.close()
+
     # ---- Devices that register, as existing apps do it ----
 
     def _register(self, name, password):

@@ -98,6 +98,10 @@ class Verdict:
                 continue
             sequence, state = by_id[send["id"]]
             targets = tallies[sequence][TARGETS]
+            if send.get("must_arrive") and tallies[sequence][ACCEPTED] < send["expected"]:
+                self.lost += send["expected"] - tallies[sequence][ACCEPTED]
+                self.faults.append(f"{marker}: {tallies[sequence][ACCEPTED]} of {send['expected']} devices reached, with nothing wrong")
+                continue
             # Of a send that was stopped, what was never planned is no target.
             if targets > send["expected"]:
                 self.counted_twice += targets - send["expected"]
