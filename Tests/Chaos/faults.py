@@ -2,6 +2,7 @@
 
 import collections
 import fcntl
+import http.client
 import json
 import pathlib
 import random
@@ -197,17 +198,21 @@ class Faults:
         self._import(lines)
 
     def _import(self, lines):
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.installation.port}/api/registrations/import",
-            lines.encode(),
-            {"Content-Type": "application/x-ndjson", "Authorization": f"Bearer {self.installation.key}"},
-        )
+        self._tell("/api/registrations/import", lines.encode())
+
+    def _tell(self, path, lines=None):
+        """A request of the operator's, until it is taken."""
+        headers = {"Authorization": f"Bearer {self.installation.key}"}
+        if lines is not None:
+            headers["Content-Type"] = "application/x-ndjson"
+        request = urllib.request.Request(f"http://127.0.0.1:{self.installation.port}{path}", lines, headers, method="POST")
         for _ in range(60):
             try:
                 with urllib.request.urlopen(request, timeout=40):
                     return
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 time.sleep(1)
+        raise RuntimeError(f"{path} was not taken within a minute")
 
     def _revoke(self, chance):
         self._ask("POST", "/access-tokens/revoke")
@@ -230,6 +235,8 @@ class Faults:
             ("hostile messages", self._hostile),
             ("messages twice and in another order", self._shuffle),
             ("messages twice and in another order", self._shuffle),
+            ("queue paused and resumed", self._pause_queue),
+            ("queue paused and resumed", self._pause_queue),
             ("credentials replaced by wrong ones", self._rotate),
         ]
 
@@ -338,6 +345,14 @@ class Faults:
     def _hostile(self, chance):
         self.broker.publish([hostile(chance) for _ in range(12)])
         self.bites["hostile messages"] += 12
+
+    def _pause_queue(self, chance):
+        queue = chance.choice(["register", "send", "deliver.apns", "deliver.fcm", "deliver.wns"])
+        self._tell(f"/api/queues/{queue}/pause")
+        try:
+            self._rest(chance.uniform(2, 8))
+        finally:
+            self._tell(f"/api/queues/{queue}/resume")
 
     def _shuffle(self, chance):
         taken = 0
