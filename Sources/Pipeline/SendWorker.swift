@@ -214,13 +214,8 @@ package struct SendWorker: Service {
                 (pause, obstacles) = (error.retryAfter ?? .seconds(2), [])
             } catch let error as StoreError where error.code == .unavailable {
                 logger.warning("The store takes nothing; planning waits", metadata: ["error": "\(error)"])
-                try await Task.sleep(for: .seconds(1))
-                // How far this slice came is not known here; the store knows.
-                let id = claim.job.id
-                guard let fresh = try await patience.run({ try await self.store.claim(id, lease: Self.lease) }) else {
-                    return
-                }
-                claim = fresh
+                // How far this slice came is not known here; whoever claims the job next is told by the store.
+                return try await self.release(claim, waitingFor: [], pause: .seconds(1), patience: patience)
             }
             if let obstacles {
                 guard let longer = stay.prolong(pause) else {

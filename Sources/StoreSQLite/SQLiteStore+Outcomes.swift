@@ -102,14 +102,17 @@ extension WriteContext {
             try self.completeIfDone(target.job)
             return true
         }
+        // One that has been due for long is not fed. Should somebody be publishing it just now, they say so before it is due again.
+        let marking = Duration.seconds(20).milliseconds
         let parked = try self.database.change(
             """
-            UPDATE batch SET published = -1, due = ?, carried_reason = ?
-            WHERE job = ? AND pns = ? AND page = ? AND attempt = ? AND open = 1 AND published = 1
+            UPDATE batch SET published = -1, due = ? + CASE published WHEN 1 THEN ? ELSE ? END, carried_reason = ?
+            WHERE job = ? AND pns = ? AND page = ? AND attempt = ? AND open = 1
+                AND (published = 1 OR published = -1 AND due <= ?)
             """,
             [
-                self.now + pause.milliseconds, String(reason.prefix(200)), target.job, key.pns.number, key.page,
-                key.attempt,
+                self.now, pause.milliseconds, max(pause.milliseconds, marking), String(reason.prefix(200)), target.job,
+                key.pns.number, key.page, key.attempt, self.now - marking,
             ]
         )
         // One that rests was given back by a copy of its message, and is published again: this copy is not needed.

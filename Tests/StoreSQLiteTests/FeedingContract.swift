@@ -301,6 +301,12 @@ struct FeedingContract {
         self.time.advance(.seconds(5))
         #expect(try await self.store.dueBatches(limit: 5).map(\.key) == [key])
         #expect(try await !self.store.park(key, for: .seconds(5), reason: "slow"))
+        // Due for long: it is paused, or there is no room for it.
+        self.time.advance(.seconds(20))
+        #expect(try await self.store.park(key, for: .seconds(5), reason: "slow"))
+        try await self.store.markPublished(batches: [key], lease: Scenario.batchLease, isRepeat: true)
+        self.time.advance(.seconds(20))
+        #expect(try await self.store.dueBatches(limit: 5).map(\.key) == [key])
     }
 
     @Test func aBatchOfACancelledJobThatIsGivenBackIsCounted() async throws {
