@@ -57,10 +57,11 @@ struct ConnectionThread: Sendable {
     private func keepConnected(_ work: inout any ConnectionWork) {
         var backoff = Backoff(self.configuration.backoff)
         var generator = SystemRandomNumberGenerator()
+        var wasAway = false
         while self.link.state != .closed {
             var wasConnected = false
             do throws(BrokerError) {
-                try self.connectAndServe(&work, &wasConnected)
+                try self.connectAndServe(&work, &wasConnected, wasAway: wasAway)
                 return
             } catch {
                 guard self.link.state != .closed else { return }
@@ -68,6 +69,7 @@ struct ConnectionThread: Sendable {
                 self.link.set(wasConnected ? .connecting : .down(error.message))
                 work.lost(error, isAttemptFollowing: wasConnected)
             }
+            wasAway = true
             if wasConnected { backoff.reset() }
             self.pause(backoff.next(using: &generator), &work)
         }
@@ -75,7 +77,8 @@ struct ConnectionThread: Sendable {
 
     private func connectAndServe(
         _ work: inout any ConnectionWork,
-        _ wasConnected: inout Bool
+        _ wasConnected: inout Bool,
+        wasAway: Bool
     ) throws(BrokerError) {
         let connection = try AMQPConnection(self.configuration, role: self.role)
         self.link.opened(connection.descriptor)
@@ -83,10 +86,16 @@ struct ConnectionThread: Sendable {
         try work.begin(connection)
         wasConnected = true
         self.link.set(.connected)
-        self.logger.debug("Connected to the broker", metadata: ["broker.role": "\(self.role)"])
+        // Whoever read that it was lost wants to read that it is back.
+        self.logger.log(
+            level: wasAway ? .notice : .debug,
+            "Connected to the broker",
+            metadata: ["broker.role": "\(self.role)"]
+        )
 
         // The library looks after heartbeats only while it is called.
         let longestWait = min(self.configuration.heartbeat / 2, .seconds(30))
+        var hadAlarm = false
         while true {
             self.link.beginTurn()
             if self.link.state == .closed {
@@ -95,12 +104,30 @@ struct ConnectionThread: Sendable {
             }
             let outcome = try work.turn(connection)
             self.link.endTurn()
+            hadAlarm = self.reportAlarm(hadAlarm)
             self.link.wakeup.wait(
                 for: connection.descriptor,
                 writing: outcome.wantsRoom,
                 timeout: outcome.isUnfinished ? .zero : longestWait
             )
         }
+    }
+
+    /// Says once that the broker has an alarm, and once that it is over.
+    ///
+    /// - Returns: Whether it has one.
+    private func reportAlarm(_ hadAlarm: Bool) -> Bool {
+        guard case .blocked(let reason) = self.link.state else {
+            if hadAlarm { self.logger.notice("The broker's alarm is over") }
+            return false
+        }
+        if !hadAlarm {
+            self.logger.warning(
+                "The broker has an alarm and takes no messages; work waits in the store",
+                metadata: ["broker.alarm": "\(reason)"]
+            )
+        }
+        return true
     }
 
     /// Waits for the time, or until the link is closed.

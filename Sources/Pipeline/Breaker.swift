@@ -25,8 +25,10 @@ package struct Breaker {
 
     /// Why it opens.
     enum Cause: String {
-        /// The service answers with its own failure, or not at all, or refuses the app's credentials.
+        /// The service answers with its own failure, or not at all.
         case service
+        /// It refuses the app's credentials, or there are none that work.
+        case credentials
         /// The tokens are of another environment or app, perhaps, or the service errs: registrations must not be pruned for it.
         case tokens
     }
@@ -119,7 +121,9 @@ package struct Breaker {
         defer { if self.dead + self.live > Self.memory { (self.dead, self.live) = (self.dead / 2, self.live / 2) } }
         switch self.state {
         case .closed:
-            if self.run >= self.configuration.failures { return self.open(.service, observation, now: now) }
+            if self.run >= self.configuration.failures {
+                return self.open(observation.refusal == nil ? .service : .credentials, observation, now: now)
+            }
             return self.isFlood(observation) ? self.open(.tokens, observation, now: now) : nil
         case .probing where passage == .probe: return self.judge(observation, now: now)
         case .probing, .open:
@@ -162,6 +166,9 @@ package struct Breaker {
         return isFlood(observation.dead, of: observation.answered) || isFlood(self.dead, of: self.dead + self.live)
     }
 
+    /// What jobs and the log say of credentials that do not work.
+    static func words(refusal: String) -> String { "the app's credentials do not work there: \(refusal)" }
+
     private mutating func open(
         _ cause: Cause,
         _ observation: Observation,
@@ -171,6 +178,7 @@ package struct Breaker {
         self.reason =
             switch cause {
             case .service: "the push service fails: \(observation.fault)"
+            case .credentials: Self.words(refusal: observation.refusal ?? "")
             case .tokens: "the push service calls nearly all tokens bad (\(observation.deadReason)): none is pruned"
             }
         self.state = .open(until: now.advanced(by: max(self.pause, observation.asked ?? .zero)))
@@ -187,6 +195,8 @@ struct Observation {
     /// How many of the answers call the token bad.
     var dead = 0
     var fault = ""
+    /// What was said of the app's credentials, where they are at fault.
+    var refusal: String?
     var deadReason = ""
     /// The longest wait that the service asked for.
     var asked: Duration?
@@ -209,9 +219,12 @@ struct Observation {
                 self.failed += 1
                 self.fault = status.map { "\($0) \(reason)" } ?? reason
                 if let after { self.asked = max(self.asked ?? .zero, after) }
-            case .unanswered(let reason), .misconfigured(let reason, _):
+            case .unanswered(let reason):
                 self.failed += 1
                 self.fault = reason
+            case .misconfigured(let reason, _):
+                self.failed += 1
+                self.refusal = reason
             case .unsent: break
             }
         }

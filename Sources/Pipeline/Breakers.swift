@@ -14,6 +14,8 @@ final class Breakers: Sendable {
     private let configuration: Breaker.Configuration
     private let logger: Logger
     private let breakers = NIOLockedValueBox<[Key: Breaker]>([:])
+    /// What was said last of credentials that do not work; nothing is said twice.
+    private let refusals = NIOLockedValueBox<[Key: String]>([:])
     private let open: [PNS: Gauge]
 
     init(_ configuration: Breaker.Configuration, logger: Logger) {
@@ -48,6 +50,7 @@ final class Breakers: Sendable {
     func record(_ results: some Sequence<DeviceResult>, as passage: Breaker.Passage, _ app: AppID, _ pns: PNS) -> Bool {
         let key = Key(app: app, pns: pns)
         let observation = Observation(results, of: pns)
+        self.note(observation, of: key)
         let (transition, isFlood, count) = self.breakers.withLockedValue { breakers in
             // Names come from messages: those of which nothing is known are forgotten before they fill the memory.
             if breakers[key] == nil, breakers.count >= 10_000 { breakers = breakers.filter { $0.value.isOpen } }
@@ -71,5 +74,27 @@ final class Breakers: Sendable {
             self.logger.info("The breaker closes: the app's messages go out again", metadata: metadata)
         }
         return isFlood
+    }
+
+    /// Says once that an app's credentials do not work, and once that they do again: somebody has to do something.
+    private func note(_ observation: Observation, of key: Key) {
+        guard observation.refusal != nil || observation.answered > 0 else { return }
+        let last = self.refusals.withLockedValue { refusals in
+            // As with breakers: names come from messages.
+            if observation.refusal != nil, refusals.count >= 10_000 { refusals = [:] }
+            defer { refusals[key] = observation.refusal }
+            return refusals[key]
+        }
+        guard last != observation.refusal else { return }
+        let metadata: Logger.Metadata = ["app": "\(key.app)", "push.service": "\(key.pns.rawValue)"]
+        if let refusal = observation.refusal {
+            let reason: Logger.Metadata = ["reason": "\(refusal)"]
+            self.logger.error(
+                "The app's credentials do not work, and its messages there wait: put the right files in place",
+                metadata: metadata.merging(reason) { $1 }
+            )
+        } else {
+            self.logger.notice("The app's credentials work again", metadata: metadata)
+        }
     }
 }

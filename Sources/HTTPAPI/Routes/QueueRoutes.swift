@@ -50,7 +50,7 @@ struct QueueRoutes: Sendable {
         guard try await !self.context.store.pauses().contains(where: { $0.queue == queue && $0.app == nil }) else {
             throw Problem(
                 .conflict,
-                "it is paused for all apps: pushline queues resume --all-apps on the server's host"
+                "it is paused for all apps: pushline queues resume \(queue) --all-apps on the server's host"
             )
         }
         return try await self.answer(queue, request)
