@@ -120,7 +120,10 @@ package struct Sweeper: Service {
         let limit = self.configuration.limit
         let started = try await self.store.startScheduled(limit: limit, overdue: self.configuration.overdue)
         let isMoreOfJobs = try await self.publishJobs()
+        // Each may wait long for a broker that confirms nothing: who is to end begins no other.
+        try Task.checkCancellation()
         let isMoreOfBundles = try await self.publishBundles()
+        try Task.checkCancellation()
         // Batches that nobody brought on their way together go one by one.
         _ = try await self.store.takeApartParcels(limit: self.configuration.limit)
         // Whatever became of the jobs: the trouble of one queue is not the others'.

@@ -20,6 +20,8 @@ final class JobPublisher: Service {
     ///
     /// Most of it has been taken by then and needs no mark; and a commit at once would stand in the way of the workers.
     private static let gathering = Duration.milliseconds(250)
+    /// How long what is left at the end of the process may take, a batch.
+    private static let farewell = Duration.seconds(1)
 
     private let store: any ResultStore
     private let broker: any MessageBroker
@@ -92,8 +94,9 @@ final class JobPublisher: Service {
         await withTaskCancellationOrGracefulShutdownHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await self.markPublished() }
-                for await _ in wake { await self.publishWaiting() }
-                await self.publishWaiting()
+                for await _ in wake { await self.publishWaiting(within: self.deadline) }
+                // A process that ends does not wait for a broker that confirms nothing: the sweeper has the rows.
+                await self.publishWaiting(within: min(self.deadline, Self.farewell))
                 self.markSoon.finish()
             }
         } onCancelOrGracefulShutdown: {
@@ -121,7 +124,7 @@ final class JobPublisher: Service {
     }
 
     /// Two batches at most are under way, so that one is sent while the other waits for its confirms.
-    private func publishWaiting() async {
+    private func publishWaiting(within deadline: Duration) async {
         await withTaskGroup(of: Void.self) { group in
             var running = 0
             while true {
@@ -131,7 +134,7 @@ final class JobPublisher: Service {
                     await group.next()
                     running -= 1
                 }
-                group.addTask { await self.bring(hints) }
+                group.addTask { await self.bring(hints, within: deadline) }
                 running += 1
             }
         }
@@ -145,8 +148,8 @@ final class JobPublisher: Service {
         }
     }
 
-    private func bring(_ hints: [Hint]) async {
-        let results = await self.broker.publish(hints.map(\.message), deadline: self.deadline)
+    private func bring(_ hints: [Hint], within deadline: Duration) async {
+        let results = await self.broker.publish(hints.map(\.message), deadline: deadline)
         CrashPoint.apiPublished.reach()
         var jobs: [JobID] = []
         var bundles: [SendBundle] = []
