@@ -4,12 +4,17 @@ import Store
 
 // Ends of jobs: completion (rule 14), cancelling and expiry (rule 13).
 extension WriteContext {
-    /// Makes a job final where it is planned and nothing of it is open.
+    /// Makes a job final where it is planned and nothing of it is open; expired, where workers saw that its time was over before
+    /// anybody else did.
     func completeIfDone(_ job: Int64) throws {
         let statement = try RawStatement(
             """
             UPDATE job SET
-                state = CASE state WHEN 3 THEN 12 WHEN 4 THEN 13 ELSE 10 END,
+                state = CASE
+                    WHEN state = 3 THEN 12
+                    WHEN state = 4 THEN 13
+                    WHEN ends <= ?3 AND EXISTS (SELECT 1 FROM outcome WHERE outcome.job = ?1 AND outcome.expired > 0) THEN 13
+                    ELSE 10 END,
                 hub_state = CASE WHEN state = 2 AND hub_state IS NOT 'NoTargetFound' THEN 'Completed' ELSE hub_state END,
                 due = NULL, stopped = NULL, finished = ?2
             WHERE sequence = ?1 AND planned = 1 AND state IN (2, 3, 4)
@@ -17,7 +22,7 @@ extension WriteContext {
             """,
             in: self.database
         )
-        try statement.run(job, [Int(self.wall.milliseconds)])
+        try statement.run(job, [Int(self.wall.milliseconds), Int(self.now)])
     }
 
     /// Stops a job that is not being stopped: nothing more is planned, what is at no worker is counted.

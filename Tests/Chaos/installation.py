@@ -175,6 +175,8 @@ class Installation:
         if member.program != "api":
             environment[f"PUSHLINE_WORKERS_{member.program.split('-')[0].upper()}_PORT"] = str(member.port)
         member.point = point
+        # Of the process before, whose end nobody may have noted yet.
+        member.was_killed = False
         if point is None and self.is_crashing and member.random.random() < self.options.crash_share:
             point = member.random.choice(POINTS[member.program])
             member.point = f"{point}:{member.random.choice([1, 1, 2, 3, 5, 10, 40])}"
