@@ -174,6 +174,7 @@ class Run:
         accepted = sum(1 for send in load.sends.values() if send["id"])
         say(f"Sends: {len(load.sends)}, of which {accepted} were accepted; answers: {summary(load.counts)}")
         say(f"Devices counted as accepted: {self.verdict.accepted}; accepted by the push services: {self.witness.count}")
+        say(f"Condemned after six starts, to be replayed (rule 5): {self.verdict.condemned}")
         say(f"Faults made: {summary(faults.made)}")
         say(f"Requests or messages that they hit: {summary(faults.bites)}")
         say(f"Crashes: {summary(installation.crashes)}")
