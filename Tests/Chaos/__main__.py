@@ -72,7 +72,7 @@ class Run:
         self.faults = Faults(self.installation, self.broker, self.load, self.options)
         devices = self.load.register_devices()
         self.before = self.installation.resources()
-        self.connections = [self.broker.connections()]
+        self.connections = [self.broker.settled_connections()]
         self.load.start()
         if self.options.every_point:
             say(f"{devices} devices; a crash at each of {len(programs_of_points())} points ...")
@@ -122,13 +122,7 @@ class Run:
         self.load.send_calmly(CALM)
         self.verdict.await_end(CALM_PATIENCE, say)
         self.after = self.installation.resources()
-        # What was cut off is forgotten in a moment.
-        for _ in range(10):
-            now = self.broker.connections()
-            if now == self.connections[0]:
-                break
-            time.sleep(1)
-        self.connections.append(now)
+        self.connections.append(self.broker.settled_connections(self.connections[0]))
 
     def _judge(self):
         check = self.installation.check_store()
@@ -148,8 +142,9 @@ class Run:
                 faults.append(f"{name} holds {memory} MB")
             if name in self.before and files > self.before[name][0] + FILES:
                 faults.append(f"{name} has {files} files open, and had {self.before[name][0]}")
-        if self.connections[0] != self.connections[1]:
-            faults.append(f"connections and channels at the broker: {self.connections[1]}, and {self.connections[0]} before")
+        before, after = self.connections
+        for words, channels in (("is left over", after - before), ("is missing", before - after)):
+            faults += [f"at the broker {channel} {words}" for channel in sorted(channels)]
         self._report(took)
         for fault in faults[:40]:
             say(f"  FAULT: {fault}")

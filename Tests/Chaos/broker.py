@@ -1,8 +1,11 @@
 """What is done to the broker: as a node, and as whoever may publish to it."""
 
+import collections
 import os
 import random
+import re
 import subprocess
+import time
 
 import pika
 
@@ -48,14 +51,34 @@ class Broker:
         return self.ctl("eval", f'exit(whereis(list_to_atom("pushline_{queue}")), kill).')
 
     def connections(self):
-        """How many connections and channels the node knows."""
-        counts = []
-        for what in ("list_connections", "list_channels"):
-            done, text = self.ctl("-q", what, "pid")
-            if not done:
-                raise RuntimeError(f"{what} failed: {text[-300:]}")
-            counts.append(sum(line.startswith("<") for line in text.splitlines()))
-        return tuple(counts)
+        """The channels that the node knows, each named by its connection's program and number."""
+        names = {}
+        for line in self._list("list_connections", "pid", "client_properties"):
+            name = re.search(r'"connection_name","([^"]*)"', line)
+            names[line.split("\t")[0]] = name.group(1) if name else "unnamed"
+        channels = collections.Counter(f"connection of {name}" for name in names.values())
+        for line in self._list("list_channels", "connection", "number"):
+            connection, number = line.split("\t")
+            channels[f"{names.get(connection, 'unnamed')} {number}"] += 1
+        return channels
+
+    def settled_connections(self, expected=None, seconds=20):
+        """The connections when they no longer change, or are as expected: who has just begun opens them one after the other, and
+        what was cut off is forgotten in a moment."""
+        end = time.monotonic() + seconds
+        before = None
+        while True:
+            now = self.connections()
+            if time.monotonic() > end or now == (before if expected is None else expected):
+                return now
+            before = now
+            time.sleep(2)
+
+    def _list(self, *words):
+        done, text = self.ctl("-q", *words)
+        if not done:
+            raise RuntimeError(f"{words[0]} failed: {text[-300:]}")
+        return [line for line in text.splitlines() if line.startswith("<")]
 
     # ---- Messages ----
 

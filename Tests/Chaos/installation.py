@@ -318,8 +318,11 @@ class Installation:
         if status == -signal.SIGKILL:
             # A crash point came first, or another lane.
             self._note_end(member)
-        elif status == -signal.SIGTERM and start - member.started < 3:
+        elif status == -signal.SIGTERM and start - member.started < 10:
             # It had not begun anything yet.
+            pass
+        elif status == 1 and start < self.no_store_until:
+            # It had not opened the store yet, and could not.
             pass
         elif status not in (0, None):
             self.unexpected.append(f"{member.name} ended with {status} after SIGTERM; see its log")
