@@ -135,7 +135,7 @@ let package = Package(
         .target(
             name: "StoreSQLite",
             dependencies: [
-                "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, collections, lifecycle, logging, metrics,
+                "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, collections, crypto, lifecycle, logging, metrics,
                 nioConcurrency,
             ]
         ),

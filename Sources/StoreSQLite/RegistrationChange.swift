@@ -4,8 +4,9 @@ import Store
 
 /// One change to the registrations (rule 11), within a write transaction.
 ///
-/// A registration's `version` is the sequence of the last change that touched it, and a change touches only what has a lower
-/// one. A handle follows the latest change that claims it, whichever order they come in.
+/// A registration's `version` is the sequence of the last change to it, and a change touches only what has a lower one. A handle
+/// follows the latest change that claims it, whichever order they come in; ``WriteContext/release(_:_:app:version:)`` keeps that
+/// of a handle that nobody has any more.
 struct RegistrationChange {
     let context: WriteContext
     let app: Int64
@@ -36,33 +37,64 @@ struct RegistrationChange {
             )
             return .issued(candidate)
         }
-        for other in holders.dropFirst() where other.version < self.sequence { try self.replace(other, by: kept.id) }
+        for other in holders.dropFirst() where other.version < self.sequence {
+            try self.replace(other, by: kept.id)
+            // This is a change to them: what was asked of them before comes too late.
+            try self.database.run("UPDATE registration SET version = ? WHERE row = ?", [self.sequence, other.row])
+        }
         return .issued(kept.id)
     }
 
     func upsert(_ id: RegistrationID, _ upsert: RegisterRequest.Upsert) throws -> RegisterResult {
         guard let row = try self.row(id) else { return .notFound }
+        if row.version > self.sequence {
+            try self.passOver(upsert, of: row)
+            return row.state == .deleted ? .gone : .superseded
+        }
         if row.state == .deleted { return .gone }
-        if row.version > self.sequence { return .superseded }
+        // Done before, and ended since: a message that comes again revives nothing.
+        if row.version == self.sequence, row.state == .pruned || row.state == .expired { return .done }
         let isOwners = row.state == .issued || row.user == self.user || self.ignoresOwner
         let hasSameHandle = row.handle == upsert.handle && row.pns == upsert.pns
         guard isOwners || hasSameHandle else { return .notFound }
-        let holders = try self.database.all(
+        if !hasSameHandle { try self.release(row) }
+        try self.database.run("DELETE FROM registration_tag WHERE row = ?", [row.row])
+        let holders = try self.holders(of: upsert, but: row)
+        // A later change gave the handle away before this one came: it is as if it had come first.
+        if let later = holders.first(where: { $0.version > self.sequence }) {
+            try self.write(upsert, to: row.row, endedBy: Self.replaced(by: later.id))
+        } else if try self.context.isClaimed(upsert.handle, upsert.pns, app: self.app, after: self.sequence) {
+            try self.write(upsert, to: row.row, endedBy: "its handle went to a later registration, which has ended")
+        } else {
+            for holder in holders { try self.replace(holder, by: id) }
+            try self.write(upsert, to: row.row, endedBy: nil)
+            try self.insertTags(of: upsert, row: row.row)
+        }
+        return .done
+    }
+
+    /// Takes a handle from those that had it before a change that comes too late for its own registration.
+    private func passOver(_ upsert: RegisterRequest.Upsert, of row: RegistrationRow) throws {
+        guard row.user == nil || row.user == self.user || self.ignoresOwner else { return }
+        for holder in try self.holders(of: upsert, but: row) where holder.version < self.sequence {
+            try self.replace(holder, by: row.id)
+        }
+        try self.context.release(upsert.handle, upsert.pns, app: self.app, version: self.sequence)
+    }
+
+    private func holders(of upsert: RegisterRequest.Upsert, but row: RegistrationRow) throws -> [RegistrationRow] {
+        try self.database.all(
             "SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source) WHERE registration.app = ? "
                 + "AND registration.handle = ? AND registration.pns = ? AND registration.state = 1 AND registration.row <> ?",
             [self.app, upsert.handle.text, upsert.pns.number, row.row],
             read: RegistrationRow.init
         )
-        try self.database.run("DELETE FROM registration_tag WHERE row = ?", [row.row])
-        if let later = holders.first(where: { $0.version > self.sequence }) {
-            // A later change gave the handle away before this one came: it is as if it had come first.
-            try self.write(upsert, to: row.row, state: .replaced, endedBy: later.id)
-            return .done
-        }
-        for holder in holders { try self.replace(holder, by: id) }
-        try self.write(upsert, to: row.row, state: .live, endedBy: nil)
-        try self.insertTags(of: upsert, row: row.row)
-        return .done
+    }
+
+    /// Notes that a live registration loses its handle.
+    private func release(_ row: RegistrationRow) throws {
+        guard row.state == .live, let handle = row.handle, let pns = row.pns else { return }
+        try self.context.release(handle, pns, app: self.app, version: row.version)
     }
 
     func delete(_ id: RegistrationID) throws -> RegisterResult {
@@ -70,6 +102,7 @@ struct RegistrationChange {
         if row.state == .deleted { return row.version == self.sequence ? .done : .gone }
         if row.version > self.sequence { return .superseded }
         guard self.user == nil || row.state == .issued || row.user == self.user else { return .notFound }
+        try self.release(row)
         try self.database.run(
             """
             UPDATE registration SET state = ?, version = ?, updated = ?, handle = NULL, expires = NULL, ended_at = ?,
@@ -96,17 +129,17 @@ struct RegistrationChange {
     /// Takes a registration's handle from it.
     private func replace(_ holder: RegistrationRow, by id: RegistrationID) throws {
         try self.context.end(holder.row, as: .replaced, reason: Self.replaced(by: id), where: "1", [])
-        try self.database.run("UPDATE registration SET version = ? WHERE row = ?", [self.sequence, holder.row])
     }
 
     private static func replaced(by id: RegistrationID) -> String { "its handle went to registration \(id)" }
 
-    private func write(
-        _ upsert: RegisterRequest.Upsert,
-        to row: Int64,
-        state: Registration.State,
-        endedBy later: RegistrationID?
-    ) throws {
+    /// - Parameters:
+    ///   - upsert: What it becomes.
+    ///   - row: The registration.
+    ///   - reason: Why it is replaced at once; nil = it is live.
+    /// - Throws: What SQLite says.
+    private func write(_ upsert: RegisterRequest.Upsert, to row: Int64, endedBy reason: String?) throws {
+        let state: Registration.State = reason == nil ? .live : .replaced
         try self.database.run(
             """
             UPDATE registration SET pns = ?, handle = ?, user = ?, state = ?, version = ?, updated = ?, expires = ?,
@@ -114,7 +147,7 @@ struct RegistrationChange {
             """,
             [
                 upsert.pns.number, upsert.handle.text, self.user?.name, state.number, self.sequence, self.wall,
-                self.expires?.milliseconds, later == nil ? nil : self.wall, later.map(Self.replaced(by:)), row,
+                self.expires?.milliseconds, reason == nil ? nil : self.wall, reason, row,
             ]
         )
     }

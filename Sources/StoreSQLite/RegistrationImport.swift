@@ -15,6 +15,8 @@ struct RegistrationImport {
     private var newTags: [ImportStatements.TagOfRow] = []
     /// Whether the rows before were new: then the next are taken for new.
     private var expectsNew = true
+    /// Whether changes that came after this import have claimed handles that nobody has any more: hardly ever.
+    private let mayBeLate: Bool
 
     init(context: WriteContext, app: AppID, sequence: Int64) throws {
         self.context = context
@@ -22,6 +24,7 @@ struct RegistrationImport {
         self.sequence = sequence
         self.statements = try ImportStatements(context.database)
         try self.statements.bind(app: self.app, sequence: sequence, wall: context.wall.milliseconds)
+        self.mayBeLate = try context.isAnyClaimed(after: sequence)
     }
 
     /// The order in which rows are best written: by handle, so that the pages of its index are taken one after the other and
@@ -58,7 +61,7 @@ struct RegistrationImport {
         results.reserveCapacity(rows.count)
         for start in stride(from: 0, to: rows.count, by: ImportStatements.rowsAtOnce) {
             let range = start..<min(start + ImportStatements.rowsAtOnce, rows.count)
-            if self.expectsNew, range.count == ImportStatements.rowsAtOnce,
+            if self.expectsNew, !self.mayBeLate, range.count == ImportStatements.rowsAtOnce,
                 let first = try self.statements.insert(rows[range])
             {
                 for (number, index) in zip(first..., range) { self.note(tags[index], of: rows[index], number: number) }
@@ -88,6 +91,7 @@ struct RegistrationImport {
         if let id = row.id, let known = try self.statements.find(id) {
             return try self.update(known, to: row, tags: tags)
         }
+        if try self.isLate(row) { return .superseded }
         if let number = try self.statements.insert(row) {
             try self.statements.addTags(tags.map { ($0, Int64(row.pns.number), number) })
             return .created
@@ -117,8 +121,9 @@ struct RegistrationImport {
         if known.version > self.sequence { return .superseded }
         guard known.isLive, known.pns == row.pns.number, known.handle == row.handle.text else {
             let holder = try self.statements.holder(of: row)
+            let isLate = try (holder?.version ?? 0) > self.sequence || self.isLate(row)
             try self.change(RegistrationID(stored: known.id), to: row)
-            return (holder?.version ?? 0) > self.sequence ? .superseded : .updated
+            return isLate ? .superseded : .updated
         }
         try self.statements.update(known, to: row)
         var wanted = Set(tags)
@@ -128,6 +133,12 @@ struct RegistrationImport {
         }
         try self.statements.addTags(wanted.map { ($0, Int64(row.pns.number), known.row) })
         return .updated
+    }
+
+    /// Whether the row's handle went to a later registration, which has ended.
+    private func isLate(_ row: ImportedRegistration) throws -> Bool {
+        try self.mayBeLate
+            && self.context.isClaimed(row.handle, row.pns, app: self.app, after: self.sequence)
     }
 
     private func change(_ id: RegistrationID, to row: ImportedRegistration) throws {

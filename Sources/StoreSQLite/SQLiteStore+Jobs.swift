@@ -252,7 +252,7 @@ extension WriteContext {
 
 extension Database {
     /// Whether a job's time is over.
-    fileprivate func isOver(_ job: Int64, at now: Int64) throws -> Bool {
+    func isOver(_ job: Int64, at now: Int64) throws -> Bool {
         try self.exists("SELECT 1 FROM job WHERE sequence = ? AND ends <= ?", [job, now])
     }
 }

@@ -11,6 +11,10 @@ extension SQLiteStore: RegistrationStore {
         expires: Timestamp?
     ) async throws -> RegisterResult {
         try await self.write { context in
+            // Its worker may have been halted since it looked: what is released is remembered no longer than jobs live.
+            guard try !context.database.isOver(sequence, at: context.now) else {
+                return .refused("its time is over")
+            }
             let change = RegistrationChange(
                 context: context,
                 app: try context.database.ensureNumber(of: app),
@@ -91,7 +95,15 @@ extension SQLiteStore: RegistrationStore {
         let sql = """
             SELECT row FROM registration WHERE state = 1 AND expires IS NOT NULL AND expires <= ? ORDER BY expires LIMIT ?
             """
-        guard try await self.read({ try $0.exists(sql, [time, 1]) }) else { return 0 }
+        let released = self.clock.now - ReleasedHandle.life
+        let isTime = try await self.read { database in
+            try (
+                registrations: database.exists(sql, [time, 1]),
+                handles: database.exists("SELECT 1 FROM released WHERE at <= ? LIMIT 1", [released])
+            )
+        }
+        if isTime.handles { try await self.write { try $0.forgetReleased(before: released, limit: limit) } }
+        guard isTime.registrations else { return 0 }
         return try await self.write { context in
             let rows = try context.database.all(sql, [context.clock.cautious.milliseconds, limit]) { $0[0] as Int64 }
             for row in rows { try context.end(row, as: .expired, reason: "not renewed in time", where: "1", []) }
@@ -101,7 +113,7 @@ extension SQLiteStore: RegistrationStore {
 }
 
 extension WriteContext {
-    /// Ends a live registration: it keeps when and why, and is in no audience any more.
+    /// Ends a live registration: it keeps when and why, is in no audience any more, and its handle counts as released.
     ///
     /// - Parameters:
     ///   - row: The registration.
@@ -117,13 +129,23 @@ extension WriteContext {
         where condition: String,
         _ arguments: StatementArguments
     ) throws {
-        let ended = try self.database.change(
+        let ended = try self.database.first(
             """
             UPDATE registration SET state = ?, ended_at = ?, ended_reason = ? WHERE row = ? AND state = 1 AND \(condition)
+            RETURNING app, pns, handle, version
             """,
             [state.number, self.wall.milliseconds, reason, row] + arguments
-        )
-        if ended > 0 { try self.database.run("DELETE FROM registration_tag WHERE row = ?", [row]) }
+        ) {
+            (
+                app: $0[0] as Int64, pns: try ($0[1] as Int?).map { try PNS(number: $0) },
+                handle: ($0[2] as String?).map(Handle.init(stored:)), version: $0[3] as Int64
+            )
+        }
+        guard let ended else { return }
+        if let handle = ended.handle, let pns = ended.pns {
+            try self.release(handle, pns, app: ended.app, version: ended.version)
+        }
+        try self.database.run("DELETE FROM registration_tag WHERE row = ?", [row])
     }
 }
 

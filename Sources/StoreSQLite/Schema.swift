@@ -2,7 +2,7 @@ import GRDB
 
 /// The tables, as migrations: named, in order, and never edited once they are released.
 ///
-/// Moments named `due`, `stopped`, `ends` are milliseconds of the store's own clock (``StoreClock``), all others of the wall clock.
+/// Moments named `due`, `stopped`, `ends`, and `at` of `released`, are milliseconds of the store's own clock (``StoreClock``), all others of the wall clock.
 enum Schema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -20,6 +20,7 @@ enum Schema {
         migrator.registerMigration("12 ends") { try $0.execute(sql: self.ends) }
         migrator.registerMigration("13 dead letters") { try $0.execute(sql: self.deadLetters) }
         migrator.registerMigration("14 pauses") { try $0.execute(sql: self.pauses) }
+        migrator.registerMigration("15 released handles") { try $0.execute(sql: ReleasedHandle.table) }
         return migrator
     }
 

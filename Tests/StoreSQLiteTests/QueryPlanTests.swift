@@ -342,5 +342,6 @@ struct QueryPlanTests {
             removed += try await scenario.store.remove(kind, olderThan: .seconds(86_400), after: 0, limit: 100).removed
         }
         #expect(removed > 5)
+        _ = try await scenario.store.expireRegistrations(limit: 5)
     }
 }

@@ -1,0 +1,72 @@
+import Crypto
+import Foundation
+import GRDB
+import PushModel
+import Store
+
+/// A handle that left a registration, as a digest: whom it belonged to may have wanted it forgotten.
+enum ReleasedHandle {
+    static let table = """
+        -- Handles that left a live registration, and the last change that claimed each: an older one that comes late gets none.
+        CREATE TABLE released(
+            app INTEGER NOT NULL REFERENCES app,
+            pns INTEGER NOT NULL,
+            handle BLOB NOT NULL,
+            version INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            PRIMARY KEY (app, pns, handle)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX released_version ON released(version);
+        CREATE INDEX released_at ON released(at);
+        """
+
+    /// How long it is remembered, in milliseconds: twice as long as a register job lives, so that none that is older can come.
+    static let life: Int64 = 2 * 86_400_000
+
+    static func digest(_ handle: Handle) -> Data {
+        Data(SHA256.hash(data: Data(handle.text.utf8)).prefix(16))
+    }
+}
+
+extension WriteContext {
+    /// Remembers the latest change that claimed a handle, where its registration keeps it no longer (rule 11).
+    ///
+    /// - Parameters:
+    ///   - handle: The handle.
+    ///   - pns: Its service.
+    ///   - app: The app's number.
+    ///   - version: The sequence of the change that claimed it, not of the one that ends it: a claim between the two is good.
+    /// - Throws: What SQLite says.
+    func release(_ handle: Handle, _ pns: PNS, app: Int64, version: Int64) throws {
+        try self.database.run(
+            """
+            INSERT INTO released(app, pns, handle, version, at) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (app, pns, handle) DO UPDATE SET version = max(version, excluded.version), at = excluded.at
+            """,
+            [app, pns.number, ReleasedHandle.digest(handle), version, self.now]
+        )
+    }
+
+    /// Whether a later change claimed a handle that was released since.
+    func isClaimed(_ handle: Handle, _ pns: PNS, app: Int64, after sequence: Int64) throws -> Bool {
+        try self.database.exists(
+            "SELECT 1 FROM released WHERE app = ? AND pns = ? AND handle = ? AND version > ?",
+            [app, pns.number, ReleasedHandle.digest(handle), sequence]
+        )
+    }
+
+    /// Whether a later change claimed any handle that was released since.
+    func isAnyClaimed(after sequence: Int64) throws -> Bool {
+        try self.database.exists("SELECT 1 FROM released WHERE version > ? LIMIT 1", [sequence])
+    }
+
+    func forgetReleased(before time: Int64, limit: Int) throws {
+        try self.database.run(
+            """
+            DELETE FROM released WHERE (app, pns, handle) IN (
+                SELECT app, pns, handle FROM released WHERE at <= ? ORDER BY at LIMIT ?)
+            """,
+            [time, limit]
+        )
+    }
+}
