@@ -244,7 +244,9 @@ let package = Package(
         .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient"]),
         .testTarget(
             name: "PushlineCommandsTests",
-            dependencies: ["PushlineCommands", "PushlineClient", "PushModel", argumentParser]
+            dependencies: [
+                "PushlineCommands", "PushlineClient", "PushModel", "Broker", "Runtime", "Store", argumentParser,
+            ]
         ),
         .testTarget(
             name: "RuntimeTests",

@@ -170,6 +170,18 @@ package enum BrokerStatus: Sendable, Equatable {
     case blocked(String)
     /// Not reached since; why.
     case disconnected(String)
+
+    /// What keeps messages from going out, for people; nil = nothing.
+    package var obstacle: String? {
+        switch self {
+        case .connected: nil
+        case .blocked(let reason): "the broker has an alarm and takes no messages: \(Self.bare(reason))"
+        case .disconnected(let reason): "the broker cannot be reached: \(Self.bare(reason))"
+        }
+    }
+
+    /// Goes on in a sentence of ours.
+    private static func bare(_ reason: String) -> String { reason.hasSuffix(".") ? String(reason.dropLast()) : reason }
 }
 
 /// What went wrong at the broker.

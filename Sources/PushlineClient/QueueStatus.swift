@@ -38,13 +38,20 @@ public struct QueueStatus: Sendable, Equatable, Codable {
     public let broker: [Depth]?
 }
 
+/// The queues, and how the broker is.
+public struct QueueList: Sendable, Equatable, Codable {
+    /// All queues, and `dead`.
+    public let items: [QueueStatus]
+    /// What keeps the broker from telling, or from taking messages; nil = nothing.
+    public let brokerFault: String?
+}
+
 extension PushlineClient {
     /// The queues with the app's work in them; for operators.
     ///
     /// - Throws: ``PushlineError``.
-    public func queues() async throws -> [QueueStatus] {
-        let page: Page<QueueStatus> = try await self.value(Call(method: "GET", path: ["queues"]))
-        return page.items
+    public func queues() async throws -> QueueList {
+        try await self.value(Call(method: "GET", path: ["queues"]))
     }
 
     /// Has the app's work in a queue rest until it is resumed, whatever is restarted; for operators.

@@ -184,4 +184,15 @@ extension SQLiteStore: StoreHealth {
     package func check() async throws {
         _ = try await self.read { try $0.exists("SELECT 1 FROM clock") }
     }
+
+    package func undone() async throws -> UndoneWork {
+        try await self.read { database in
+            UndoneWork(
+                jobs: try database.first("SELECT unfinished FROM backlog") { $0[0] } ?? 0,
+                dead: try database.first(
+                    "SELECT count(*) FROM (SELECT 1 FROM dead LIMIT \(UndoneWork.mostDead))"
+                ) { $0[0] } ?? 0
+            )
+        }
+    }
 }

@@ -124,7 +124,6 @@ import Testing
             var tries = 0
             while try await api.call(.get, "/readyz", as: .nobody).status != 200, tries < 20 { tries += 1 }
             #expect(tries < 20)
-            #expect(try await api.call(.get, "/metrics", as: .nobody).text == "up 1\n")
             #expect(try await api.call(.get, "/readyz", as: .nobody).json["broker"]?.text == "connected")
         }
     }

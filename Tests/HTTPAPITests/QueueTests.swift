@@ -58,8 +58,28 @@ import Testing
             api.broker.setUnavailable(true)
             let list = try await api.call(.get, "/api/queues", as: key)
             #expect(list.status == 200)
-            #expect(list.json["brokerFault"]?.text != nil)
+            #expect(list.json["brokerFault"]?.text?.hasPrefix("the broker cannot be reached: ") == true)
             #expect(list.json["items"]?.elements.count == 6)
+            api.broker.setUnavailable(false)
+            #expect(try await api.call(.get, "/api/queues", as: key).json["brokerFault"] == nil)
+            api.broker.setBlocked("low on disk")
+            let blocked = try await api.call(.get, "/api/queues", as: key)
+            #expect(blocked.json["brokerFault"]?.text?.hasSuffix(": low on disk") == true)
+            #expect(blocked.json["items"]?.elements.first?["broker"] != nil)
+        }
+    }
+
+    @Test func twoPausesAreBothTold() async throws {
+        try await Harness.run { api async throws in
+            let key = try await api.key(.operator)
+            try await api.store.pause(.send, app: nil, by: "host:root")
+            #expect(try await api.call(.post, "/api/queues/send/pause", as: key).json["pauses"]?.elements.count == 2)
+            let refused = try await api.call(.post, "/api/queues/send/resume", as: key)
+            #expect(refused.status == 409)
+            #expect(refused.text.contains("own pause is over"))
+            let seen = try await Self.queue("send", api, as: key)
+            #expect(seen["paused"] == .bool(true))
+            #expect(seen["pauses"]?.elements.map { $0["allApps"] } == [.bool(true)])
         }
     }
 
@@ -70,6 +90,10 @@ import Testing
                 #expect(try await api.call(.post, "/api/queues/\(name)/pause", as: key).status == 404)
             }
             #expect(try await api.call(.post, "/api/queues/send/pause?app=other", as: key).wrongMembers == ["app"])
+            let body = #"{"allApps": true}"#
+            let answer = try await api.call(.post, "/api/queues/send/pause", as: key, body: body)
+            #expect(answer.status == 400 && answer.wrongMembers == ["allApps"])
+            #expect(try await api.call(.post, "/api/queues/send/resume", as: key, body: "[]").status == 400)
             #expect(try await api.store.pauses().isEmpty)
         }
     }

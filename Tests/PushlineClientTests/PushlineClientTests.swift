@@ -67,12 +67,17 @@ import Testing
             "waiting":1,"open":2,"parked":3,"broker":[{"queue":"q","ready":4,"consumers":5}]}
             """#
         let dead = #"{"name":"dead"}"#
-        let transport = ScriptedTransport(.json(#"{"items":[\#(queue),\#(dead)]}"#), .json(queue), .json(queue))
+        let transport = ScriptedTransport(
+            .json(#"{"items":[\#(queue),\#(dead)],"brokerFault":"the broker cannot be reached: no"}"#),
+            .json(queue),
+            .json(queue)
+        )
         let client = try client(transport, app: "shop")
         let found = try await client.queues()
-        #expect(found.map(\.name) == ["deliver.apns", "dead"])
-        #expect(found[0].broker?.first?.ready == 4)
-        #expect(found[1].paused == nil)
+        #expect(found.items.map(\.name) == ["deliver.apns", "dead"])
+        #expect(found.items[0].broker?.first?.ready == 4)
+        #expect(found.items[1].paused == nil)
+        #expect(found.brokerFault == "the broker cannot be reached: no")
         #expect(try await client.pause(queue: "deliver.apns").pauses?.first?.by == "key:k")
         _ = try await client.resume(queue: "deliver.apns")
         #expect(

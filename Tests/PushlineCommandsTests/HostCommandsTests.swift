@@ -1,5 +1,8 @@
 import ArgumentParser
 import Foundation
+import PushModel
+import Runtime
+import Store
 import Testing
 
 @testable import PushlineCommands
@@ -80,6 +83,25 @@ import Testing
             try await host.run("queues", "resume", "deliver.apns", "--all-apps")
                 == ["deliver.apns: resumed for all apps"]
         )
+    }
+
+    /// What an app's operators have paused stays so, and nothing says otherwise.
+    @Test func anAppsOwnPauseOutlivesThatOfAllApps() async throws {
+        let host = try Host()
+        _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
+        let store = try await Composition.openStore(configuration, logger: HostOptions.logger)
+        try await store.pause(.send, app: try AppID("shop"), by: "key:k")
+        #expect(
+            try await host.run("queues", "pause", "send", "--all-apps")
+                == ["send: paused for all apps; shop: paused on its own too"]
+        )
+        let resumed = try await host.run("queues", "resume", "send", "--all-apps", "--json").joined()
+        let answer = try #require(try JSONSerialization.jsonObject(with: Data(resumed.utf8)) as? [String: Any])
+        #expect(answer["allApps"] as? Bool == false)
+        #expect(answer["paused"] as? Bool == true)
+        #expect(answer["apps"] as? [String] == ["shop"])
+        #expect(try await store.pauses().map(\.by) == ["key:k"])
     }
 
     @Test func applyingIsRepeatable() async throws {

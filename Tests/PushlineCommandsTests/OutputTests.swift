@@ -73,6 +73,11 @@ import Testing
             try state(#","paused":true,"pauses":[{"allApps":true,\#(since)}]"#)
                 == "paused for all apps since 2026-11-21 08:30:00Z"
         )
+        #expect(
+            try state(
+                #","paused":true,"pauses":[{"allApps":false,"by":"key:k",\#(since)},{"allApps":true,\#(since)}]"#
+            ) == "paused for all apps since 2026-11-21 08:30:00Z, and by key:k since 2026-11-21 08:30:00Z"
+        )
     }
 
     static let counts = #"{"targets":4,"accepted":2,"failed":{"unregistered":1},"expired":0,"cancelled":0,"open":1}"#

@@ -19,7 +19,9 @@ struct StrictMembers {
                 faults.append(
                     InvalidValue(
                         member: Self.shorten(name),
-                        "no such member; known are \(known.sorted().joined(separator: ", "))"
+                        known.isEmpty
+                            ? "no such member; there are none here"
+                            : "no such member; known are \(known.sorted().joined(separator: ", "))"
                     )
                 )
             } else if values.updateValue(member.value, forKey: member.name) != nil {

@@ -16,7 +16,7 @@ struct HealthRoutes: Sendable {
         return [
             Route(.get, "/healthz", access: .open) { _ in health.health() },
             Route(.get, "/readyz", access: .open) { _ in await health.readiness() },
-            Route(.get, "/metrics", access: .open) { _ in health.metrics() },
+            Route(.get, "/metrics", access: .open) { _ in await health.metrics(countsWork: true) },
             Route(.get, "/openapi.yaml", access: .open, handler: self.document),
         ]
     }

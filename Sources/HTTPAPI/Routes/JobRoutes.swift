@@ -1,3 +1,4 @@
+import Broker
 import HTTPTypes
 import Hummingbird
 import PushModel
@@ -44,7 +45,8 @@ struct JobRoutes: Sendable {
         _ = try request.query.strict(known: [])
         let seen = try await self.context.monitor.look(at: try Self.id(request), app: request.app)
         guard let seen, try request.caller.maySee(seen.job) else { throw Self.missing }
-        return JobText(job: seen.job, prefix: request.prefix, rate: seen.rate).response(status: .ok)
+        let obstacle = seen.job.state == .queued ? await self.context.broker.status.obstacle : nil
+        return JobText(job: seen.job, prefix: request.prefix, rate: seen.rate, obstacle: obstacle).response(status: .ok)
     }
 
     /// Stops a send that is still going out.

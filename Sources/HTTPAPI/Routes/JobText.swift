@@ -10,6 +10,8 @@ struct JobText {
     let prefix: String
     /// Devices a second at the moment, where that is known.
     var rate: Double?
+    /// What keeps it waiting now, where the job itself does not say.
+    var obstacle: String?
 
     func response(status: HTTPResponse.Status) -> Response {
         let value = self.value
@@ -31,7 +33,7 @@ struct JobText {
         add("state", .string(job.state.rawValue))
         add("isFinal", .bool(job.state.isFinal))
         add("hubState", job.hubState.map { .string($0.rawValue) })
-        add("reason", job.reason.map(JSONValue.string))
+        add("reason", (job.reason ?? self.obstacle).map(JSONValue.string))
         add("user", job.user.map { .string($0.name) })
         add("key", job.key.map(JSONValue.string))
         add("priority", .string(job.priority.rawValue))

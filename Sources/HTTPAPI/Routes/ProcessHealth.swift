@@ -41,7 +41,7 @@ package struct ProcessHealth: Sendable {
             case .blocked: "blocked"
             case .disconnected: "disconnected"
             }
-        let isReachable = await self.storeAnswers()
+        let isReachable = await self.ask { try await self.store.check() } != nil
         let body = JSONValue.members([
             "status": .string(isReachable ? "ready" : "not ready"),
             "store": .string(isReachable ? "reachable" : "unreachable"),
@@ -50,31 +50,44 @@ package struct ProcessHealth: Sendable {
         return .json(body, status: isReachable ? .ok : .serviceUnavailable)
     }
 
-    /// `/metrics`.
-    package func metrics() -> Response {
-        Response(
+    /// `/metrics`: what was measured, and how things stand now.
+    ///
+    /// - Parameter countsWork: Whether to say how much is undone, which is the same whichever process says it; left out while the
+    ///   store does not answer.
+    /// - Returns: The answer.
+    package func metrics(countsWork: Bool = false) async -> Response {
+        let status = await self.broker.status
+        var text = self.metricsText()
+        if case .blocked = status {
+            text += Self.gauge("broker_connected", 1) + Self.gauge("broker_blocked", 1)
+        } else {
+            text += Self.gauge("broker_connected", status == .connected ? 1 : 0) + Self.gauge("broker_blocked", 0)
+        }
+        if countsWork, let undone = await self.ask({ try await self.store.undone() }) {
+            text += Self.gauge("pushline_unfinished_jobs", undone.jobs)
+            text += Self.gauge("pushline_dead_messages", undone.dead)
+        }
+        return Response(
             status: .ok,
             headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8"],
-            body: ResponseBody(byteBuffer: ByteBuffer(string: self.metricsText()))
+            body: ResponseBody(byteBuffer: ByteBuffer(string: text))
         )
     }
 
-    private func storeAnswers() async -> Bool {
-        await withTaskGroup(of: Bool.self) { group in
+    private static func gauge(_ name: String, _ value: Int) -> String { "# TYPE \(name) gauge\n\(name) \(value)\n" }
+
+    /// Asks the store; nil when it fails, or does not answer in 2 seconds.
+    private func ask<Value: Sendable>(_ question: @escaping @Sendable () async throws -> Value) async -> Value? {
+        await withTaskGroup(of: Value?.self) { group in
             group.addTask {
-                do {
-                    try await self.store.check()
-                    return true
-                } catch {
-                    return false
-                }
+                do { return try await question() } catch { return nil }
             }
             group.addTask {
-                do { try await Task.sleep(for: .seconds(2)) } catch { return false }
-                return false
+                do { try await Task.sleep(for: .seconds(2)) } catch { return nil }
+                return nil
             }
             defer { group.cancelAll() }
-            return await group.next() ?? false
+            return await group.next() ?? nil
         }
     }
 }

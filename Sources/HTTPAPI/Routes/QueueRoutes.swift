@@ -12,8 +12,8 @@ struct QueueRoutes: Sendable {
     var routes: [Route] {
         [
             Route(.get, "/api/queues", handler: self.list),
-            Route(.post, "/api/queues/{name}/pause", handler: self.pause),
-            Route(.post, "/api/queues/{name}/resume", handler: self.resume),
+            Route(.post, "/api/queues/{name}/pause", body: .limited, handler: self.pause),
+            Route(.post, "/api/queues/{name}/resume", body: .limited, handler: self.resume),
         ]
     }
 
@@ -50,7 +50,8 @@ struct QueueRoutes: Sendable {
         guard try await !self.context.store.pauses().contains(where: { $0.queue == queue && $0.app == nil }) else {
             throw Problem(
                 .conflict,
-                "it is paused for all apps: pushline queues resume \(queue) --all-apps on the server's host"
+                "\(isResumed ? "the app's own pause is over, but " : "")it is paused for all apps: "
+                    + "pushline queues resume \(queue) --all-apps on the server's host"
             )
         }
         return try await self.answer(queue, request)
@@ -75,6 +76,8 @@ struct QueueRoutes: Sendable {
             let names = WorkQueue.allCases.map(\.description).joined(separator: ", ")
             throw Problem.notFound("no such queue: there are \(names)")
         }
+        // Nothing can be said there: whoever tries means what would not be done.
+        if !request.body.isEmpty { _ = try StrictMembers(request.json(), known: []) }
         return queue
     }
 
@@ -85,11 +88,10 @@ struct QueueRoutes: Sendable {
             for queue in Topology.pushline.queues {
                 depths[queue.name] = try await self.context.broker.depth(of: queue.name)
             }
-            return (depths, nil)
-        } catch let error as BrokerError {
-            return (depths, error.message)
+            return (depths, await self.context.broker.status.obstacle)
         } catch {
-            return (depths, "the broker cannot be asked")
+            let reason = (error as? BrokerError)?.message ?? "it cannot be asked"
+            return (depths, await self.context.broker.status.obstacle ?? "the broker does not tell: \(reason)")
         }
     }
 

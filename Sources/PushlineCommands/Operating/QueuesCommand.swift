@@ -25,7 +25,11 @@ struct QueuesCommand: AsyncParsableCommand {
         @OptionGroup var server: ServerOptions
 
         func run() async throws {
-            let queues = try await self.server.client().queues()
+            let list = try await self.server.client().queues()
+            let queues = list.items
+            if let fault = list.brokerFault {
+                Console.note(Console.safe("pushline: \(fault); work waits in the store until that is over"))
+            }
             try self.server.show(queues) {
                 var table = Table(
                     ["queue", "state", "waiting", "open", "parked", "ready", "consumers"],
@@ -105,15 +109,24 @@ struct QueueTarget: ParsableArguments {
         let host = try HostOptions.parse(
             (self.config.map { ["--config", $0] } ?? []) + (self.server.json ? ["--json"] : [])
         )
-        try await host.withStore(isChanging: true) { store in
+        let pauses = try await host.withStore(isChanging: true) { store in
             if pausing {
                 try await store.pause(queue, app: nil, by: "host:\(NSUserName())")
             } else {
                 _ = try await store.resume(queue, app: nil)
             }
+            return try await store.pauses().filter { $0.queue == queue }
         }
-        host.show(.members(["name": .text(self.queue), "allApps": .bool(true), "paused": .bool(pausing)])) {
-            ["\(queue): \(pausing ? "paused" : "resumed") for all apps"]
+        let own = pauses.compactMap(\.app).sorted().map(\.name)
+        host.show(
+            .members([
+                "name": .text(self.queue), "allApps": .bool(pauses.contains { $0.app == nil }),
+                "apps": .array(own.map { .text($0) }), "paused": .bool(!pauses.isEmpty),
+            ])
+        ) {
+            let whose = own.joined(separator: ", ")
+            let rest = own.isEmpty ? "" : "; \(whose): paused on its own \(pausing ? "too" : "still")"
+            return ["\(queue): \(pausing ? "paused" : "resumed") for all apps\(rest)"]
         }
     }
 }
@@ -122,9 +135,12 @@ struct QueueTarget: ParsableArguments {
 enum QueueText {
     static func state(_ queue: QueueStatus) -> String {
         guard queue.paused == true else { return queue.paused == nil ? "-" : "working" }
-        let pause = queue.pauses?.first { $0.allApps } ?? queue.pauses?.first
-        guard let pause else { return "paused" }
-        let whose = pause.allApps ? " for all apps" : pause.by.map { " by \($0)" } ?? ""
-        return "paused\(whose) since \(JobText.moment(pause.since))"
+        // Each goes on without the other.
+        let pauses = (queue.pauses ?? []).sorted { $0.allApps && !$1.allApps }
+        let words = pauses.map { pause in
+            let whose = pause.allApps ? "for all apps" : pause.by.map { "by \($0)" } ?? "for the app"
+            return "\(whose) since \(JobText.moment(pause.since))"
+        }
+        return "paused" + (words.isEmpty ? "" : " " + words.joined(separator: ", and "))
     }
 }

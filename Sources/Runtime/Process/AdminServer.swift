@@ -18,7 +18,7 @@ struct AdminServer: Service {
         let router = Router()
         router.get("healthz") { [health] _, _ in health.health() }
         router.get("readyz") { [health] _, _ in await health.readiness() }
-        router.get("metrics") { [health] _, _ in health.metrics() }
+        router.get("metrics") { [health] _, _ in await health.metrics() }
         let logger = self.logger
         let configuration = HTTP1Channel.Configuration(
             additionalChannelHandlers: [LastAnswers()],

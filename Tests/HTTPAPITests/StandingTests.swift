@@ -1,0 +1,80 @@
+import Broker
+import HTTPTypes
+import PushModel
+import Store
+import Testing
+
+@testable import HTTPAPI
+
+/// What metrics and jobs say of work that does not get on.
+@Suite struct StandingTests {
+    private static func send(_ api: Harness) async throws -> String {
+        let answer = try await api.call(.post, "/api/sends", body: #"{"to":{"user":"bob"},"body":"x"}"#)
+        return try #require(answer.json["id"]?.text)
+    }
+
+    @Test func metricsTellOfTheBrokerAndOfWhatIsUndone() async throws {
+        var options = Harness.Options()
+        options.hub = .isSilent
+        try await Harness.run(options) { api async throws in
+            /// The store has two seconds to answer, which a busy machine may not keep at once.
+            func metrics() async throws -> [String] {
+                var lines: [String] = []
+                for _ in 0..<20 where !lines.contains(where: { $0.hasPrefix("pushline_unfinished_jobs ") }) {
+                    lines = try await api.call(.get, "/metrics", as: .nobody).text.split(separator: "\n").map(
+                        String.init
+                    )
+                }
+                return lines
+            }
+            #expect(
+                try await metrics() == [
+                    "up 1",
+                    "# TYPE broker_connected gauge", "broker_connected 1",
+                    "# TYPE broker_blocked gauge", "broker_blocked 0",
+                    "# TYPE pushline_unfinished_jobs gauge", "pushline_unfinished_jobs 0",
+                    "# TYPE pushline_dead_messages gauge", "pushline_dead_messages 0",
+                ]
+            )
+            for _ in 1...2 { _ = try await Self.send(api) }
+            try await api.store.bury(
+                DeadMessage(queue: "q", type: "t", messageID: "m", app: nil, reason: "r", body: [])
+            )
+            api.broker.setBlocked("low on memory")
+            let blocked = try await metrics()
+            for line in [
+                "broker_connected 1", "broker_blocked 1", "pushline_unfinished_jobs 2", "pushline_dead_messages 1",
+            ] {
+                #expect(blocked.contains(line), "\(line)")
+            }
+            api.broker.setUnavailable(true)
+            let away = try await metrics()
+            #expect(away.contains("broker_connected 0") && away.contains("broker_blocked 0"))
+        }
+    }
+
+    @Test func aQueuedJobSaysWhatItWaitsFor() async throws {
+        var options = Harness.Options()
+        options.hub = .isSilent
+        try await Harness.run(options) { api async throws in
+            let id = try await Self.send(api)
+            func reason() async throws -> String? {
+                let job = try await api.call(.get, "/api/jobs/\(id)").json
+                #expect(job["state"]?.text == "queued")
+                return job["reason"]?.text
+            }
+            #expect(try await reason() == nil)
+            api.broker.setBlocked("low on memory")
+            #expect(try await reason() == "the broker has an alarm and takes no messages: low on memory")
+            api.broker.setUnavailable(true)
+            #expect(try await reason()?.hasPrefix("the broker cannot be reached: ") == true)
+            try await api.store.pause(.send, app: nil, by: "host:root")
+            #expect(try await reason() == "paused: send")
+            api.broker.setUnavailable(false)
+            api.broker.setBlocked(nil)
+            #expect(try await reason() == "paused: send")
+            _ = try await api.store.resume(.send, app: nil)
+            #expect(try await reason() == nil)
+        }
+    }
+}
