@@ -119,6 +119,20 @@ import Yams
         #expect(message == "environment: PUSHLINE_API_PORT must be a whole number from 0 to 65535")
     }
 
+    @Test func aMisspeltVariableIsTold() {
+        let known =
+            ConfigurationKey.all.map(\.environmentVariable) + [
+                "PUSHLINE_STORE", "PUSHLINE_STRICT", "PUSHLINE_CRASH_AT", "PUSHLINE_KEY", "PATH",
+            ]
+        let environment = Dictionary(uniqueKeysWithValues: known.map { ($0, "x") })
+        #expect(PushlineConfiguration.unknownVariables(in: environment) == [])
+        #expect(
+            PushlineConfiguration.unknownVariables(
+                in: ["PUSHLINE_API_PROT": "1", "PUSHLINE_BROKER": "secret", "PUSHLINE_QUITE_ANOTHER": "x"]
+            ) == ["PUSHLINE_API_PROT (did you mean PUSHLINE_API_PORT?)", "PUSHLINE_BROKER", "PUSHLINE_QUITE_ANOTHER"]
+        )
+    }
+
     @Test func aMissingFileIsRefused() async {
         await #expect(throws: ConfigurationError("/nowhere/pushline.yaml: there is no such file")) {
             try await PushlineConfiguration(file: "/nowhere/pushline.yaml", environment: [:])

@@ -18,6 +18,11 @@ struct DoctorCommand: AsyncParsableCommand {
         do {
             let configuration = try await PushlineConfiguration(file: self.host.config)
             findings.append(.right("configuration", Self.place(of: PushlineConfiguration.chosenFile(self.host.config))))
+            let unknown = PushlineConfiguration.unknownVariables()
+            if !unknown.isEmpty {
+                let names = unknown.joined(separator: ", ")
+                findings.append(.wrong("environment", "nothing reads \(names): correct or unset"))
+            }
             findings += await Checkup(configuration: configuration, logger: HostOptions.logger).run()
         } catch let error as ConfigurationError {
             findings.append(.wrong("configuration", "\(error)"))

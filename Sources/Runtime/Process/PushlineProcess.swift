@@ -28,6 +28,13 @@ struct PushlineProcess {
     /// - Throws: ``ConfigurationError`` where it cannot start, or what ended it.
     func run() async throws {
         let (logger, registry) = Bootstrap.start(name: self.role.rawValue, configuration: self.configuration)
+        let unknown = PushlineConfiguration.unknownVariables()
+        if !unknown.isEmpty {
+            logger.warning(
+                "Environment variables are ignored that mean nothing to any of our programs",
+                metadata: ["variables": "\(unknown.joined(separator: ", "))"]
+            )
+        }
         let store = try await Composition.openStore(self.configuration, logger: logger)
         let broker = try Composition.makeBroker(self.configuration, name: self.role.rawValue, logger: logger)
         let parts = Parts(

@@ -1,0 +1,28 @@
+import Foundation
+
+extension PushlineConfiguration {
+    /// Variables named as ours are that mean nothing to any of our programs: misspelt, most likely.
+    ///
+    /// - Parameter environment: Variables; their values are not looked at.
+    /// - Returns: The names, each with the nearest one that means something where one is near.
+    package static func unknownVariables(
+        in environment: [String: String] = ProcessInfo.processInfo.environment
+    ) -> [String] {
+        let settings = ConfigurationKey.all.map(\.environmentVariable)
+        let known = Set(settings + Self.otherVariables)
+        return environment.keys.filter { $0.hasPrefix("PUSHLINE_") && !known.contains($0) }.sorted().map { name in
+            let near = settings.map { ($0, ConfigurationFile.distance(name, $0)) }.min { $0.1 < $1.1 }
+            guard let near, near.1 <= max(2, name.count / 6) else { return name }
+            return "\(name) (did you mean \(near.0)?)"
+        }
+    }
+
+    /// What is no setting of the configuration: of the command line tool, of quickstart.env, of builds and tests.
+    private static let otherVariables = [
+        "PUSHLINE_STORE", "PUSHLINE_URL", "PUSHLINE_KEY", "PUSHLINE_APP",
+        "PUSHLINE_OPERATOR_KEY", "PUSHLINE_SENDER_KEY", "PUSHLINE_USERS", "PUSHLINE_SIMULATOR_URL",
+        "PUSHLINE_WNS_CHANNEL", "PUSHLINE_LOGS",
+        "PUSHLINE_BENCHMARKS", "PUSHLINE_BIN", "PUSHLINE_CLOCK_JUMP", "PUSHLINE_CRASH_AT", "PUSHLINE_DIR",
+        "PUSHLINE_STRICT", "PUSHLINE_TEST_BROKER_URL",
+    ]
+}
