@@ -134,7 +134,10 @@ extension DeliveryWorker {
             }
         } catch {
             self.breakers.leave(passage, app, pns)
-            logger.warning("The app's sender cannot work; the batches wait", metadata: ["error": "\(error)"])
+            logger.warning(
+                "The app's sender cannot work; the batches wait",
+                metadata: ["app": "\(app)", "push.service": "\(pns.rawValue)", "error": "\(error)"]
+            )
             for (index, devices) in toTry { tallies[index].settleStopped(devices, reason: error.description) }
         }
         return tallies.map { $0.outcome() }

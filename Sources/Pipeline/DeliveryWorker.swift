@@ -268,7 +268,10 @@ package struct DeliveryWorker: Service {
             }
         } catch {
             self.breakers.leave(passage, app, pns)
-            logger.warning("The app's sender cannot work; the batch waits", metadata: ["error": "\(error)"])
+            logger.warning(
+                "The app's sender cannot work; the batch waits",
+                metadata: ["app": "\(app)", "push.service": "\(pns.rawValue)", "error": "\(error)"]
+            )
             tally.settleStopped(toTry, reason: error.description)
         }
         return tally.outcome()

@@ -12,7 +12,16 @@ struct Main: AsyncParsableCommand {
         abstract: "Stands in for APNs, FCM and WNS on 127.0.0.1, as strict as they are.",
         discussion: """
             At its start it writes certificates, keys and an apps.yaml for `pushline apps apply` into its folder.
-            The control address takes POST /faults, GET /received, GET /counts and POST /reset.
+            The control address, plain HTTP, takes
+              POST /faults                 a fault as JSON, or an array of them: docs/operations.md shows some
+              GET /faults                  the faults, and how often each has hit
+              DELETE /faults, /faults/ID   ends all, or one
+              GET /received                what came in: ?token=&pns=&since=&limit=
+              GET /deliveries              the accepted pushes, a line of JSON each: ?since=&limit=
+              GET /counts                  how much came in
+              POST /access-tokens/revoke   all access tokens turn useless
+              POST /reset                  forgets faults, pushes and counts
+              GET /healthz                 200 once it serves
             Options come before PUSHLINE_SIMULATOR_… variables, and those before the file's section `simulator`:
             FOLDER, STATE, APNS_PORT, FCM_PORT, WNS_PORT, CONTROL_PORT, KEEP (folder, state, apns_port …).
             """,

@@ -32,8 +32,9 @@ struct DeadCommand: AsyncParsableCommand {
                 var table = Table(["id", "when", "queue", "message", "bytes", "replay", "reason"], numeric: [4])
                 for letter in letters {
                     table.add([
-                        letter.id, JobText.moment(letter.at), letter.queue, letter.message, String(letter.bytes),
-                        letter.canReplay ? "yes" : "no", letter.reason,
+                        letter.id, JobText.moment(letter.at), DeadLetterText.word(letter.queue),
+                        DeadLetterText.word(letter.message), String(letter.bytes), letter.canReplay ? "yes" : "no",
+                        DeadLetterText.word(letter.reason),
                     ])
                 }
                 return table.lines
@@ -103,6 +104,9 @@ struct DeadCommand: AsyncParsableCommand {
 struct DeadLetterText {
     let letter: DeadLetter
 
+    /// A message of somebody else's may have no words.
+    static func word(_ text: String) -> String { text.isEmpty ? "-" : text }
+
     var lines: [String] {
         let (letter, contents) = (self.letter, self.letter.contents)
         let rows: [(String, String?)] = [
@@ -117,7 +121,7 @@ struct DeadLetterText {
             ("handles", contents?.handles.map { $0.joined(separator: " ") }), ("body", contents?.unreadable),
         ]
         return rows.compactMap { name, value in
-            value.map { name + String(repeating: " ", count: 14 - name.count) + Console.safe($0) }
+            value.map { name + String(repeating: " ", count: 14 - name.count) + Console.safe(Self.word($0)) }
         }
     }
 }
