@@ -35,7 +35,10 @@ struct HostOptions: ParsableArguments {
         do {
             return try await work(store)
         } catch let error as StoreError {
-            throw CommandFailure.failed("the store \(configuration.store.path): \(error.message)")
+            let advice = "; pushline store check tells more, and pushline store restore puts a backup back"
+            throw CommandFailure.failed(
+                "the store \(configuration.store.path): \(error.message)\(error.code == .corrupt ? advice : "")"
+            )
         }
     }
 

@@ -12,7 +12,8 @@ package struct PushlineCommand: AsyncParsableCommand {
             apps, accounts add, keys create, store and doctor work on the store of this host and read the server's configuration. \
             All others talk to a server: PUSHLINE_URL says where it is, PUSHLINE_KEY is the key to use.
 
-            Exit codes: 0 done, 1 failed, 64 wrong usage.
+            Exit codes: 0 done; 1 it did not work, or something is wrong; 64 the command line is not right, and nothing was done. \
+            --watch ends with 0 when the job is completed, whatever became of its devices, else with 1.
             """,
         version: pushlineVersion,
         subcommands: [
@@ -64,7 +65,7 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     /// It did not work.
     static func failed(_ message: String) -> CommandFailure { CommandFailure(message: message, exitCode: .failure) }
 
-    /// It was not asked rightly.
+    /// The command line, or what stands for an option in the environment, is not right: nothing was done.
     static func usage(_ message: String) -> CommandFailure {
         CommandFailure(message: message, exitCode: .validationFailure)
     }

@@ -9,8 +9,28 @@ extension SQLiteStore: StoreUpkeep {
         let source = self.configuration.path
         try await Self.blocking {
             let copy = try NewFile(path)
-            try Self.connection(source).inDatabase { try $0.execute(sql: "VACUUM INTO ?", arguments: [copy.partial]) }
+            do {
+                try Self.connection(source).inDatabase { database in
+                    try database.execute(sql: "VACUUM INTO ?", arguments: [copy.partial])
+                }
+            } catch let error as DatabaseError {
+                throw Self.fault(error, copying: source, to: path)
+            }
             try copy.finish()
+        }
+    }
+
+    /// What went wrong with a copy: which file, and what to do.
+    private static func fault(_ error: DatabaseError, copying source: String, to copy: String) -> StoreError {
+        let fault = StoreError(error)
+        switch error.resultCode {
+        case .SQLITE_FULL, .SQLITE_IOERR:
+            return StoreError(
+                fault.code,
+                "\(copy) cannot be written (SQLite answers \(error.extendedResultCode.rawValue)): is there room for "
+                    + "as much as \(source) has?"
+            )
+        default: return StoreError(fault.code, "\(source) cannot be copied: \(fault.message)")
         }
     }
 
@@ -52,18 +72,17 @@ extension SQLiteStore: StoreUpkeep {
             settings.readonly = true
             try DatabaseQueue(path: file, configuration: settings).inDatabase { database in
                 guard try database.tableExists("grdb_migrations"), try database.tableExists("registration") else {
-                    throw StoreError(.corrupt, "\(file) is no backup of a store")
+                    throw StoreError(.corrupt, "\(file) is no backup of a store: pushline store backup writes one")
                 }
                 try database.execute(sql: "VACUUM INTO ?", arguments: [copy.partial])
             }
             let faults = try Self.connection(copy.partial).inDatabase {
                 try String.fetchAll($0, sql: "PRAGMA quick_check")
             }
-            guard faults == ["ok"] else { throw StoreError(.corrupt, "\(file) is damaged") }
+            guard faults == ["ok"] else { throw StoreError(.corrupt, "\(file) is damaged: take another backup") }
             try copy.finish()
         } catch let error as DatabaseError {
-            let fault = StoreError(error)
-            throw StoreError(fault.code, "\(file) cannot be put back: \(fault.message)")
+            throw Self.fault(error, copying: file, to: path)
         }
     }
 
@@ -101,7 +120,7 @@ private final class NewFile {
         self.partial = "\(path).\(getpid()).partial"
         guard !FileManager.default.fileExists(atPath: path) else { throw Self.exists(path) }
         let descriptor = unsafe open(self.partial, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw Self.failure(self.partial) }
+        guard descriptor >= 0 else { throw Self.failure(path) }
         close(descriptor)
     }
 
@@ -129,6 +148,6 @@ private final class NewFile {
     }
 
     private static func failure(_ path: String) -> StoreError {
-        StoreError(.unavailable, "\(path): \(unsafe String(cString: strerror(errno)))")
+        StoreError(.unavailable, "\(path) cannot be written: \(unsafe String(cString: strerror(errno)))")
     }
 }

@@ -147,6 +147,14 @@ import Testing
         #expect(error?.exitCode.rawValue == 64)
     }
 
+    /// 64 is for the command line alone: a file is another matter.
+    @Test func aFileThatCannotBeReadIsAFailure() {
+        let error = #expect(throws: CommandFailure.self) { try InputFile.open("/nowhere/at/all") }
+        #expect(error?.exitCode.rawValue == 1)
+        let empty = #expect(throws: CommandFailure.self) { try UserList(Data("\n".utf8)) }
+        #expect(empty?.exitCode.rawValue == 1)
+    }
+
     @Test func passwords() throws {
         #expect(try PasswordInput.password(Data("se cret\n".utf8), from: "x") == "se cret")
         #expect(try PasswordInput.password(Data("secret\r\n".utf8), from: "x") == "secret")

@@ -154,6 +154,26 @@ import Testing
     @Test func nobodyThere() throws {
         let job = try self.job(#""state":"completed","isFinal":true,"hubState":"NoTargetFound""#)
         #expect(JobText(job: job).progress == "completed, no device has such a tag")
+        for (members, words) in [
+            (#""to":["username:ann"]"#, "user ann has no device for it"),
+            (#""to":["username:ann","username:bob"]"#, "none of the users has a device for it"),
+            (#""to":["news"]"#, "no device has such a tag"),
+            (#""expression":"a && b""#, "no device fits the expression"),
+        ] {
+            let job = try self.job(#""state":"completed","isFinal":true,"hubState":"NoTargetFound",\#(members)"#)
+            #expect(JobText(job: job).progress == "completed, \(words)")
+        }
+    }
+
+    @Test func aDeadMessageWithoutWords() throws {
+        let text = #"""
+            {"id":"7","at":"2026-11-21T08:30:00Z","queue":"q","type":"","message":"","reason":"r","bytes":0,"canReplay":false}
+            """#
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .iso8601
+        let lines = DeadLetterText(letter: try decoder.decode(DeadLetter.self, from: Data(text.utf8))).lines
+        #expect(lines.contains("type          -"))
+        #expect(lines.contains("message       -"))
     }
 
     @Test func details() throws {

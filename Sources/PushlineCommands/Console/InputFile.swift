@@ -15,12 +15,12 @@ enum InputFile {
         let name = option.isEmpty ? path : "\(option): \(path)"
         let descriptor = unsafe Foundation.open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
-            throw CommandFailure.usage("\(name) cannot be read: \(unsafe String(cString: strerror(errno)))")
+            throw CommandFailure.failed("\(name) cannot be read: \(unsafe String(cString: strerror(errno)))")
         }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         var isFolder: ObjCBool = false
         if unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue {
-            throw CommandFailure.usage("\(name) cannot be read: it is a folder")
+            throw CommandFailure.failed("\(name) cannot be read: it is a folder")
         }
         return file
     }

@@ -64,7 +64,7 @@ extension RegistrationsCommand {
         private static func create(_ path: String) throws -> FileHandle {
             let descriptor = unsafe Foundation.open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
             guard descriptor >= 0 else {
-                throw CommandFailure.usage("\(path) cannot be made: \(unsafe String(cString: strerror(errno)))")
+                throw CommandFailure.failed("\(path) cannot be made: \(unsafe String(cString: strerror(errno)))")
             }
             return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         }

@@ -22,8 +22,19 @@ struct JobText {
         }
         if !self.job.isFinal { words += self.pace }
         if let reason = self.job.reason { words.append(reason) }
-        if self.job.hubState == "NoTargetFound" { words.append("no device has such a tag") }
+        if self.job.hubState == "NoTargetFound" { words.append(self.nobody) }
         return Console.safe(words.joined(separator: ", "))
+    }
+
+    /// Why there is no target, by what the send was for.
+    private var nobody: String {
+        let users = (self.job.to ?? []).compactMap { tag in
+            tag.hasPrefix("username:") ? String(tag.dropFirst("username:".count)) : nil
+        }
+        guard users.isEmpty || users.count < self.job.to?.count ?? 0 else {
+            return users.count == 1 ? "user \(users[0]) has no device for it" : "none of the users has a device for it"
+        }
+        return self.job.expression == nil ? "no device has such a tag" : "no device fits the expression"
     }
 
     /// A bar for a terminal, while devices are being sent to: how many of how many, how fast, and how long still.

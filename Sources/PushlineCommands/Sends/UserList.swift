@@ -30,7 +30,7 @@ struct UserList {
     /// The names of a text; blanks around them and empty lines are no names.
     init(_ data: Data) throws {
         guard let text = String(validating: data, as: UTF8.self) else {
-            throw CommandFailure.usage("--users: not a text in UTF-8")
+            throw CommandFailure.failed("--users: not a text in UTF-8")
         }
         var known = Set<String>()
         var names: [String] = []
@@ -41,7 +41,7 @@ struct UserList {
             names.append(name)
             lines.append(index + 1)
         }
-        guard !names.isEmpty else { throw CommandFailure.usage("--users: no name in it") }
+        guard !names.isEmpty else { throw CommandFailure.failed("--users: no name in it") }
         guard names.count <= Self.maximum else { throw Self.tooMany }
         self.names = names
         self.lines = lines
