@@ -24,14 +24,7 @@ package struct Breaker {
     }
 
     /// Why it opens.
-    enum Cause: String {
-        /// The service answers with its own failure, or not at all.
-        case service
-        /// It refuses the app's credentials, or there are none that work.
-        case credentials
-        /// The tokens are of another environment or app, perhaps, or the service errs: registrations must not be pruned for it.
-        case tokens
-    }
+    typealias Cause = Standstill
 
     /// What may be done with a message.
     enum Passage: Equatable {
@@ -166,9 +159,6 @@ package struct Breaker {
         return isFlood(observation.dead, of: observation.answered) || isFlood(self.dead, of: self.dead + self.live)
     }
 
-    /// What jobs and the log say of credentials that do not work.
-    static func words(refusal: String) -> String { "the app's credentials do not work there: \(refusal)" }
-
     private mutating func open(
         _ cause: Cause,
         _ observation: Observation,
@@ -177,9 +167,9 @@ package struct Breaker {
         self.cause = cause
         self.reason =
             switch cause {
-            case .service: "the push service fails: \(observation.fault)"
-            case .credentials: Self.words(refusal: observation.refusal ?? "")
-            case .tokens: "the push service calls nearly all tokens bad (\(observation.deadReason)): none is pruned"
+            case .service: cause.reason(observation.fault)
+            case .credentials: cause.reason(observation.refusal ?? "")
+            case .tokens: cause.reason(observation.deadReason)
             }
         self.state = .open(until: now.advanced(by: max(self.pause, observation.asked ?? .zero)))
         return .opened(cause, reason: self.reason)

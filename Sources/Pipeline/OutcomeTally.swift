@@ -91,7 +91,7 @@ struct OutcomeTally {
             case .rejected(let reason, let status):
                 self.failed(index, .rejected, status: status, reason: reason)
             case .misconfigured(let reason, _):
-                self.carryStopped(index, reason: Breaker.words(refusal: reason))
+                self.carryStopped(index, reason: Standstill.credentials.reason(reason))
             case .unsent:
                 if let stop { self.stopped(stop) } else { self.carry(index, tries: tries, wait: .zero) }
             case .retry(let after, _, let counts, let reason, let status):

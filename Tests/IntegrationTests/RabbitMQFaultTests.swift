@@ -2,6 +2,7 @@ import Broker
 import BrokerRabbitMQ
 import Foundation
 import NIOConcurrencyHelpers
+import PushModel
 import Testing
 
 /// What happens to a broker in its life.
@@ -109,6 +110,16 @@ import Testing
                 return
             }
             #expect(error.code == .blocked)
+            // Who comes now hears of it by publishing a hint, as `pushline doctor` does.
+            try await withRabbitMQ(try Self.configuration()) { other in
+                try await other.declare(.pushline)
+                let hint = OutgoingMessage(eventFor: .make(), waiter: "nobody")
+                #expect(await other.publish([hint], deadline: .seconds(5)).contains { !$0.isPublished })
+                guard case .blocked = await other.status else {
+                    Issue.record("The other's status is \(await other.status).")
+                    return
+                }
+            }
             // Consuming goes on.
             try await broker.consume(queue: queue, prefetch: 1) { subscription in
                 let delivery = try #require(try await subscription.next())

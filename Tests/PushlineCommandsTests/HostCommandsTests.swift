@@ -74,6 +74,29 @@ import Testing
         #expect(try await host.run("store", "check") == ["0 jobs: all adds up"])
     }
 
+    /// Which file, what is wrong with it, and what to do: not SQLite's number alone.
+    @Test func aDamagedFileIsNamed() async throws {
+        let host = try Host()
+        try host.write("SQLite format 3\0 and nothing else", to: "damaged")
+        let failure = await #expect(throws: CommandFailure.self) {
+            try await host.run("store", "restore", host.path("damaged"))
+        }
+        #expect(failure?.message.hasPrefix("\(host.path("damaged")) cannot be copied: the file is") == true)
+        try host.write("no store", to: "other")
+        let other = await #expect(throws: CommandFailure.self) {
+            try await host.run("store", "restore", host.path("other"))
+        }
+        #expect(other?.message.contains("the file is no SQLite database") == true)
+        _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        let nowhere = await #expect(throws: CommandFailure.self) {
+            try await host.run("store", "backup", host.path("nowhere/copy"))
+        }
+        #expect(
+            nowhere?.message.hasSuffix("\(host.path("nowhere/copy")) cannot be written: No such file or directory")
+                == true
+        )
+    }
+
     @Test func queuesOfAllAppsArePausedOnTheHost() async throws {
         let host = try Host()
         #expect(
@@ -181,12 +204,13 @@ import Testing
         try host.write("apps:\n  default: {fcm: {service_account_file: missing.json}}\n  shop: {}\n", to: "apps.yaml")
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         let found = try await self.doctor(host)
-        #expect(found.count == 5)
+        #expect(found.count == 6)
         #expect(found[0].hasPrefix("ok     configuration  \(host.path("pushline.yaml")) "))
         #expect(found[1].hasPrefix("ok     store"))
         #expect(found[2].hasPrefix("wrong  broker"))
         #expect(found[3].hasPrefix("wrong  default fcm") && found[3].contains("missing.json"))
         #expect(found[4].hasPrefix("wrong  shop") && found[4].contains("declares no push service"))
+        #expect(found[5].hasPrefix("wrong  api") && found[5].hasSuffix("listens on port 8080: start pushline-api"))
     }
 
     /// What a doctor who finds faults prints.

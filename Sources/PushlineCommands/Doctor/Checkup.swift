@@ -16,35 +16,48 @@ struct Checkup {
     let logger: Logger
 
     func run() async -> [Finding] {
-        let (store, apps) = await self.store()
-        return [store, await self.broker()] + self.certificate() + (await self.credentials(of: apps))
+        let (store, apps, standing) = await self.store()
+        let broker = await self.broker(apps)
+        return [store] + broker + self.certificate() + (await self.credentials(of: apps)) + standing
     }
 
-    private func store() async -> (finding: Finding, apps: [AppID: AppSpec]) {
+    private func store() async -> (finding: Finding, apps: [AppID: AppSpec], standing: [Finding]) {
         let path = self.configuration.store.path
         // Opening would make one: a wrong path would look right.
         guard FileManager.default.fileExists(atPath: path) else {
             let advice = "pushline apps apply FILE makes it, or set store.path or PUSHLINE_STORE_PATH"
-            return (.wrong("store", "\(path): there is none; \(advice)"), [:])
+            return (.wrong("store", "\(path): there is none; \(advice)"), [:], [])
         }
         do {
             let store = try await Composition.openStore(self.configuration, logger: self.logger)
             try await store.check()
             let apps = try await store.apps()
             guard !apps.isEmpty else {
-                return (.wrong("store", "\(path): works, but no app is declared; pushline apps apply FILE"), [:])
+                return (.wrong("store", "\(path): works, but no app is declared; pushline apps apply FILE"), [:], [])
             }
             let names = apps.keys.sorted().map(\.name).joined(separator: ", ")
-            return (.right("store", "\(path): works; apps: \(names)"), apps)
+            let standing = self.listening() + (try await Standing(store: store, apps: apps.keys.sorted()).findings())
+            return (.right("store", "\(path): works; apps: \(names)"), apps, standing)
         } catch let error as StoreError {
-            return (.wrong("store", "\(path): \(error.message); is the disk full, or another user's?"), [:])
+            return (.wrong("store", "\(path): \(error.message); is the disk full, or another user's?"), [:], [])
         } catch {
-            return (.wrong("store", "\(error)"), [:])
+            return (.wrong("store", "\(error)"), [:], [])
         }
     }
 
+    /// Whether an API of this store runs, where that can be told.
+    private func listening() -> [Finding] {
+        let (path, port) = (self.configuration.store.path, self.configuration.api.port)
+        guard let isHeld = PortClaim.isHeld(storePath: path, port: port) else { return [] }
+        return [
+            isHeld
+                ? .right("api", "listens on port \(port)")
+                : .wrong("api", "no API of this store listens on port \(port): start pushline-api")
+        ]
+    }
+
     /// Connects, and declares the queues: one that exists with other arguments is found so.
-    private func broker() async -> Finding {
+    private func broker(_ apps: [AppID: AppSpec]) async -> [Finding] {
         let place = "\(self.configuration.broker)"
         do {
             let broker = try Composition.makeBroker(
@@ -53,44 +66,21 @@ struct Checkup {
                 patience: Self.patience,
                 logger: self.logger
             )
-            return await withTaskGroup(of: Finding?.self) { group in
+            return await withTaskGroup(of: [Finding]?.self) { group in
                 group.addTask {
                     do { try await broker.run() } catch is CancellationError { return nil } catch {
-                        return .wrong("broker", "\(place): \(error)")
+                        return [.wrong("broker", "\(place): \(error)")]
                     }
                     return nil
                 }
-                group.addTask { await Self.declare(at: broker, place: place) }
+                let services = Set(apps.values.flatMap(\.services))
+                group.addTask { await BrokerCheckup(broker: broker, place: place, services: services).run() }
                 defer { group.cancelAll() }
-                for await finding in group { if let finding { return finding } }
-                return .wrong("broker", "\(place): the connection was closed")
+                for await findings in group { if let findings { return findings } }
+                return [.wrong("broker", "\(place): the connection was closed")]
             }
         } catch {
-            return .wrong("broker", "\(error)")
-        }
-    }
-
-    private static func declare(at broker: any MessageBroker, place: String) async -> Finding {
-        do {
-            // Waits for the first attempt to connect, which has its own limit.
-            try await broker.declare(.pushline)
-            if case .blocked(let reason) = await broker.status {
-                return .wrong("broker", "\(place): accepts no messages: \(reason); free its memory or disk")
-            }
-            return .right("broker", "\(place): connected, all queues are there")
-        } catch let error as BrokerError where error.code == .mismatch {
-            return .wrong(
-                "broker",
-                "\(place): \(error.message); remove that queue, or give this installation a virtual host of its own"
-            )
-        } catch {
-            let message = (error as? BrokerError)?.message ?? "\(error)"
-            let reason = message.hasSuffix(".") ? String(message.dropLast()) : message
-            let advice =
-                reason.contains("logging in")
-                ? "check user, password and virtual host in broker.url or PUSHLINE_BROKER_URL"
-                : "start RabbitMQ, or set broker.url or PUSHLINE_BROKER_URL"
-            return .wrong("broker", "\(place): \(reason); \(advice)")
+            return [.wrong("broker", "\(error)")]
         }
     }
 

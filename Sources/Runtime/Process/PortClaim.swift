@@ -7,7 +7,7 @@ import NIOCore
 /// With SO_REUSEPORT the system lets any process of the same user join a port and gives it a part of the connections: two
 /// installations on one port would each take the other's requests, and nothing would say so. So whoever listens holds a file
 /// beside the store locked, together with others of its kind, and who is the first there looks whether the port is free.
-final class PortClaim: Sendable {
+package final class PortClaim: Sendable {
     private let storePath: String
     /// The open file while the lock is held.
     private let held = NIOLockedValueBox<Int32?>(nil)
@@ -50,6 +50,20 @@ final class PortClaim: Sendable {
             if let descriptor = held { close(descriptor) }
             held = nil
         }
+    }
+
+    /// Whether an API of a store listens on a port; nil where that cannot be told.
+    package static func isHeld(storePath: String, port: Int) -> Bool? {
+        #if os(Linux)
+        guard port != 0 else { return nil }
+        let descriptor = unsafe open("\(storePath).port-\(port)", O_RDWR | O_CLOEXEC)
+        guard descriptor >= 0 else { return errno == ENOENT ? false : nil }
+        // Lets go of the lock again, where it was to be had.
+        defer { close(descriptor) }
+        return flock(descriptor, LOCK_EX | LOCK_NB) != 0
+        #else
+        return nil
+        #endif
     }
 
     #if os(Linux)

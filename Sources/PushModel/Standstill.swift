@@ -1,0 +1,28 @@
+/// Why all messages of an app to a push service wait, as its jobs say it.
+package enum Standstill: String, Sendable, CaseIterable {
+    /// The service answers with its own failure, or not at all.
+    case service
+    /// It refuses the app's credentials, or there are none that work.
+    case credentials
+    /// It calls nearly all tokens bad: they are of another environment or app, perhaps, or the service errs; registrations must not be
+    /// pruned for it.
+    case tokens
+
+    /// What a job's reason begins with.
+    private var beginning: String {
+        switch self {
+        case .service: "the push service fails: "
+        case .credentials: "the app's credentials do not work there: "
+        case .tokens: "the push service calls nearly all tokens bad, and none is pruned: "
+        }
+    }
+
+    /// What jobs and the log say.
+    package func reason(_ detail: String) -> String { self.beginning + detail }
+
+    /// The cause that a job's reason tells; nil for any other reason.
+    package init?(reason: String) {
+        guard let found = Self.allCases.first(where: { reason.hasPrefix($0.beginning) }) else { return nil }
+        self = found
+    }
+}

@@ -1,0 +1,63 @@
+import Broker
+import PushModel
+
+/// Looks at a broker: whether it takes messages, and whether somebody takes them from its queues.
+struct BrokerCheckup {
+    let broker: any MessageBroker
+    /// Where it is, without a password.
+    let place: String
+    /// The push services that some app declares.
+    let services: Set<PNS>
+
+    func run() async -> [Finding] {
+        do {
+            // Waits for the first attempt to connect, which has its own limit.
+            try await self.broker.declare(.pushline)
+            // An alarm is told to those alone who publish. This goes to no queue.
+            let hint = OutgoingMessage(eventFor: .make(), waiter: "pushline.doctor")
+            let result = await self.broker.publish([hint], deadline: Checkup.patience)
+            if case .blocked(let reason) = await self.broker.status {
+                return [self.wrong("accepts no messages: \(reason); free its memory or disk (rabbitmqctl status)")]
+            }
+            if case .failed(let error) = result.first {
+                return [self.wrong("does not take a message: \(error.message); look at its log")]
+            }
+            return [.right("broker", "\(self.place): connected, all queues are there")] + (try await self.workers())
+        } catch let error as BrokerError where error.code == .mismatch {
+            return [
+                self.wrong("\(error.message); remove that queue, or give this installation a virtual host of its own")
+            ]
+        } catch {
+            let message = (error as? BrokerError)?.message ?? "\(error)"
+            let reason = message.hasSuffix(".") ? String(message.dropLast()) : message
+            let advice =
+                reason.contains("logging in")
+                ? "check user, password and virtual host in broker.url or PUSHLINE_BROKER_URL"
+                : "start RabbitMQ, or set broker.url or PUSHLINE_BROKER_URL"
+            return [self.wrong("\(reason); \(advice)")]
+        }
+    }
+
+    private func wrong(_ words: String) -> Finding { .wrong("broker", "\(self.place): \(words)") }
+
+    /// A worker takes from all the queues of its kind, whatever their priority.
+    private func workers() async throws -> [Finding] {
+        var findings: [Finding] = []
+        for (program, queues) in [
+            ("pushline-register-worker", [QueueName.jobs(.register, .normal)]),
+            ("pushline-send-worker", [QueueName.jobs(.send, .normal)]),
+            ("pushline-delivery-worker", self.services.sorted().map { QueueName.deliver($0, .normal) }),
+        ] {
+            var idle: [String] = []
+            for queue in queues where try await self.broker.depth(of: queue).consumers == 0 { idle.append(queue) }
+            if !idle.isEmpty {
+                findings.append(
+                    .wrong("workers", "nobody takes from \(idle.joined(separator: ", ")): start \(program)")
+                )
+            } else if !queues.isEmpty {
+                findings.append(.right("workers", "\(program) takes from \(queues.joined(separator: ", "))"))
+            }
+        }
+        return findings
+    }
+}

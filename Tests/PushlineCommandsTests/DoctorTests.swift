@@ -1,0 +1,119 @@
+import Broker
+import Foundation
+import PushModel
+import Runtime
+import Store
+import Testing
+
+@testable import PushlineCommands
+
+/// What the doctor sees of work that does not get on.
+@Suite struct DoctorTests {
+    private func look(at broker: InMemoryBroker) async -> [Finding] {
+        await BrokerCheckup(broker: broker, place: "here", services: [.apns]).run()
+    }
+
+    @Test func nobodyTakesFromTheQueues() async throws {
+        let broker = InMemoryBroker()
+        let idle = await self.look(at: broker)
+        #expect(idle.map(\.isRight) == [true, false, false, false])
+        let advice = ["register", "send", "delivery"].map { "start pushline-\($0)-worker" }
+        #expect(zip(idle.dropFirst(), advice).allSatisfy { $0.words.hasSuffix($1) })
+        try await broker.consume(queue: QueueName.deliver(.apns, .normal), prefetch: 1) { _ in
+            #expect(await self.look(at: broker).map(\.isRight) == [true, false, false, true])
+        }
+        broker.setUnavailable(true)
+        let away = await self.look(at: broker)
+        #expect(away.map(\.isRight) == [false])
+        #expect(away[0].words.contains("start RabbitMQ"))
+    }
+
+    @Test func anAlarmIsSeen() async {
+        let broker = InMemoryBroker()
+        broker.setBlocked("low on disk")
+        let found = await self.look(at: broker)
+        #expect(found.map(\.isRight) == [false])
+        #expect(found[0].words.hasPrefix("here: accepts no messages: low on disk"))
+    }
+
+    /// A store with an app `default` that has one device, and `shop`.
+    private func store(_ host: HostCommandsTests.Host) async throws -> any ResultStore {
+        _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
+        let store = try await Composition.openStore(configuration, logger: HostOptions.logger)
+        for (number, request) in [
+            RegisterRequest.issue(candidate: .random(), handles: [Handle(stored: "ab")]),
+            .upsert(.random(), .init(pns: .apns, handle: Handle(stored: "ab"), tags: [])),
+        ].enumerated() {
+            _ = try await store.change(
+                request,
+                app: .default,
+                user: nil,
+                sequence: Int64(number + 1),
+                expires: nil
+            )
+        }
+        return store
+    }
+
+    @Test func whatStandsStillIsTold() async throws {
+        let host = try HostCommandsTests.Host()
+        let store = try await self.store(host)
+        let standing = Standing(store: store, apps: [.default, try AppID("shop")])
+        #expect(try await standing.findings() == [])
+
+        try await store.pause(.deliver(.apns), app: try AppID("shop"), by: "key:k")
+        try await store.pause(.send, app: nil, by: "host:root")
+        try await store.bury(DeadMessage(queue: "q", type: "", messageID: "", app: nil, reason: "r", body: []))
+        let found = try await standing.findings()
+        #expect(found.map(\.subject) == ["queue deliver.apns", "queue send", "dead messages"])
+        #expect(found.allSatisfy { !$0.isRight })
+        #expect(found[0].words.hasSuffix("pushline queues resume deliver.apns --app shop"))
+        #expect(found[1].words.hasSuffix("pushline queues resume send --all-apps"))
+        #expect(found[2].words == "1 wait to be replayed or discarded: pushline dead --app default")
+    }
+
+    /// The store alone knows it where the worker's log is elsewhere.
+    @Test func refusedCredentialsAndOpenBreakersAreTold() async throws {
+        let host = try HostCommandsTests.Host()
+        let store = try await self.store(host)
+        for cause in [Standstill.credentials, .service] {
+            for _ in 1...2 { try await self.park(in: store, reason: cause.reason("403 Forbidden")) }
+        }
+        // It is tried again, and nobody need do anything.
+        try await self.park(in: store, reason: "503 ServiceUnavailable")
+        let found = try await Standing(store: store, apps: [.default]).findings()
+        #expect(found.map(\.subject) == ["default sends", "default sends"])
+        #expect(found.allSatisfy { $0.words.hasPrefix("2 sends wait, such as ") })
+        #expect(found[0].words.contains("the app's credentials do not work there: 403 Forbidden; put the right file"))
+        #expect(found[1].words.contains("the push service fails: 403 Forbidden; "))
+    }
+
+    /// A send of one batch that a worker has given back.
+    private func park(in store: any ResultStore, reason: String) async throws {
+        let request = SendRequest(
+            audience: .tag(try PushModel.Tag("t")),
+            content: .message(.init(title: nil, body: "x"))
+        )
+        let new = NewJob(app: .default, work: .send(request), lifetime: .seconds(3600))
+        guard case .accepted(let job) = try await store.accept(new),
+            let claim = try await store.claim(job.id, lease: .seconds(60))
+        else {
+            Issue.record("the send was not taken")
+            return
+        }
+        for var lane in claim.lanes {
+            let batch = PlannedBatch(page: 0, from: 0, to: 1, size: 1)
+            (lane.after, lane.isDone) = (lane.through, true)
+            _ = try await store.commit(
+                PlanStep(batches: lane.pns == .apns ? [batch] : [], lane: lane),
+                of: claim,
+                lease: .seconds(60),
+                grace: .seconds(60)
+            )
+        }
+        let key = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 0)
+        try await store.markPublished(batches: [key], lease: .seconds(60), isRepeat: false)
+        #expect(try await store.park(key, for: .seconds(60), reason: reason))
+    }
+}
