@@ -82,9 +82,11 @@ package struct Sweeper: Service {
                 // On its own: neither a broker that is away nor a row that cannot be published keeps jobs from ending.
                 if nextHousekeeping <= .now {
                     _ = await self.attempt(self.keepHouse)
+                    nextHousekeeping = .now + self.configuration.housekeeping
+                }
+                if cleaner.nextTurn <= .now {
                     let removed = await self.attempt { try await cleaner.turn() }
                     Counter(label: "pushline.retention.removed").increment(by: removed ?? 0)
-                    nextHousekeeping = .now + self.configuration.housekeeping
                 }
                 guard case .connected = await self.broker.status else {
                     // Another process may reach the broker that this one cannot.
@@ -93,7 +95,10 @@ package struct Sweeper: Service {
                     continue
                 }
                 let isBusy = await self.attempt(self.sweep) ?? false
-                if !isBusy { try? await Task.sleep(for: self.configuration.interval) }
+                if !isBusy {
+                    let next = min(.now + self.configuration.interval, cleaner.nextTurn)
+                    try? await Task.sleep(until: next, clock: .continuous)
+                }
             }
         }
     }

@@ -46,4 +46,14 @@ struct CleanerTests {
         )
         #expect(await store.left[.contents] == 100)
     }
+
+    @Test func turnsFollowEachOtherAsLongAsMuchIsLeft() async throws {
+        var cleaner = Cleaner(store: Rows([.jobs: 15]), ages: [.jobs: .seconds(7)], limit: 10)
+        let start = ContinuousClock.now
+        #expect(try await cleaner.turn() == 10)
+        let middle = ContinuousClock.now
+        #expect(cleaner.nextTurn <= start + (middle - start) * 5)
+        #expect(try await cleaner.turn() == 5)
+        #expect(cleaner.nextTurn >= middle + .seconds(1))
+    }
 }
