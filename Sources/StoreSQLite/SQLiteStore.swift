@@ -84,21 +84,9 @@ package final class SQLiteStore: Sendable {
             self.users = try FileLock(path: configuration.path + ".users")
             guard self.users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being put back") }
             let source = try source ?? SystemClock()
-            let (pool, clock) = try lock.withLock(within: configuration.patience + .seconds(25), waiting: waiting) {
+            let (pool, clock) = try lock.withLock(within: configuration.patience + Self.openingTime, waiting: waiting) {
                 Self.createPrivately(configuration.path)
-                let pool = try DatabasePool(path: configuration.path, configuration: Self.settings(configuration))
-                // The pool sets NORMAL for itself; an accepted job must outlive a power cut.
-                try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-                try Schema.migrator.migrate(pool)
-                let clock = try pool.writeWithoutTransaction { database in
-                    var clock: StoreClock?
-                    try database.inTransaction(.immediate) {
-                        clock = try StoreClock.anchor(source, in: database)
-                        return .commit
-                    }
-                    return clock
-                }
-                return (pool, clock)
+                return try Self.openPool(configuration, source: source)
             }
             guard let clock else { throw StoreError(.corrupt, "the store's clock cannot be set") }
             self.pool = pool
@@ -139,6 +127,35 @@ package final class SQLiteStore: Sendable {
         }
     }
 
+    /// Opens the connections and brings the tables up to date.
+    ///
+    /// A process that was stopped while it mended the log after a crash holds what nobody waits for within SQLite's own patience.
+    private static func openPool(
+        _ configuration: Configuration,
+        source: any ClockSource
+    ) throws -> (DatabasePool, StoreClock?) {
+        let end = ContinuousClock.now + configuration.patience + Self.openingTime
+        while true {
+            do {
+                let pool = try DatabasePool(path: configuration.path, configuration: Self.settings(configuration))
+                // The pool sets NORMAL for itself; an accepted job must outlive a power cut.
+                try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+                try Schema.migrator.migrate(pool)
+                let clock = try pool.writeWithoutTransaction { database in
+                    var clock: StoreClock?
+                    try database.inTransaction(.immediate) {
+                        clock = try StoreClock.anchor(source, in: database)
+                        return .commit
+                    }
+                    return clock
+                }
+                return (pool, clock)
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY && .now < end {
+                usleep(50_000)
+            }
+        }
+    }
+
     /// Makes a missing file readable for its owner alone, for it holds hashes of passwords; its log takes after it.
     ///
     /// A file that exists is not opened: closing it again would let go of the locks that SQLite holds on it in this process.
@@ -146,6 +163,9 @@ package final class SQLiteStore: Sendable {
         let descriptor = unsafe Foundation.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
         if descriptor >= 0 { close(descriptor) }
     }
+
+    /// How much longer opening may wait for other processes than a write: one of them may be changing the tables.
+    private static let openingTime = Duration.seconds(25)
 
     /// Pages of a connection, in KiB, negative as SQLite wants it.
     static let cacheSize = -4096

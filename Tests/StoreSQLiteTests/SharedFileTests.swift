@@ -133,6 +133,20 @@ struct SharedFileTests {
         #expect(try await keep.store.jobs(JobQuery(app: .default)).items.count == 1)
     }
 
+    @Test func openingWaitsForWhoHoldsTheFile() async throws {
+        let keep = try TemporaryStore()
+        var settings = Configuration()
+        settings.allowsUnsafeTransactions = true
+        let path = keep.store.configuration.path
+        let holder = try DatabaseQueue(path: path, configuration: settings)
+        try await holder.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        async let other = SQLiteStore.open(.init(path: path, patience: .milliseconds(100)), source: keep.time)
+        // Well beyond SQLite's own patience.
+        try await Task.sleep(for: .seconds(1))
+        try await holder.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+        try await other.check()
+    }
+
     @Test func aWriterThatIsStuckElsewhereMakesItUnavailable() async throws {
         let keep = try TemporaryStore(patience: .milliseconds(200))
         let scenario = Scenario(store: keep.store, time: keep.time)
