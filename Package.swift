@@ -135,7 +135,8 @@ let package = Package(
         .target(
             name: "StoreSQLite",
             dependencies: [
-                "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, collections, crypto, lifecycle, logging, metrics,
+                "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, collections, crypto, lifecycle, logging,
+                metrics,
                 nioConcurrency,
             ]
         ),
