@@ -271,22 +271,15 @@ package struct EmbeddedHub: NotificationHub {
     private func devices(of batch: DueBatch, memory: AudienceMemory) async throws -> DeliverBatch.Devices {
         var devices = DeliverBatch.Devices()
         if batch.key.attempt == 0 {
-            // All of the range, also what has joined the audience since it was planned; in pieces, as reading goes.
-            var after = batch.from
-            while after < batch.to {
-                let piece = try await self.store.audience(
-                    of: batch.request.audience,
-                    app: batch.app,
-                    pns: batch.key.pns,
-                    after: after,
-                    through: batch.to,
-                    limit: DeliverBatch.maximumDevices,
-                    memory: memory
-                )
-                devices.rows += piece.rows
-                for index in piece.rows.indices { devices.handles.append(piece.handles[index]) }
-                after = piece.scannedThrough
-            }
+            let page = try await self.store.wholeAudience(
+                of: batch.request.audience,
+                app: batch.app,
+                pns: batch.key.pns,
+                after: batch.from,
+                through: batch.to,
+                memory: memory
+            )
+            (devices.rows, devices.handles) = (page.rows, page.handles)
             return devices
         }
         let handles = try await self.store.handles(

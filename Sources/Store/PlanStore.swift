@@ -173,6 +173,37 @@ package struct PlanLane: Sendable, Equatable {
     }
 }
 
+extension PlanStore {
+    /// Reads all of the audience with rows in `(after, through]`, as a batch's page is whenever it is read again (rule 2).
+    ///
+    /// Whoever has joined since belongs to it. It is read in pieces, as reading goes.
+    package func wholeAudience(
+        of expression: TagExpression,
+        app: AppID,
+        pns: PNS,
+        after: Int64,
+        through: Int64,
+        memory: AudienceMemory?
+    ) async throws -> AudiencePage {
+        var whole = AudiencePage(scannedThrough: after)
+        while whole.scannedThrough < through {
+            let piece = try await self.audience(
+                of: expression,
+                app: app,
+                pns: pns,
+                after: whole.scannedThrough,
+                through: through,
+                limit: DeliverBatch.maximumDevices,
+                memory: memory
+            )
+            whole.rows += piece.rows
+            for index in piece.rows.indices { whole.handles.append(piece.handles[index]) }
+            whole.scannedThrough = piece.scannedThrough
+        }
+        return whole
+    }
+}
+
 /// A piece of an audience.
 package struct AudiencePage: Sendable {
     package var rows: [Int64]

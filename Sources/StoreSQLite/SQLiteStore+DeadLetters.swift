@@ -94,28 +94,20 @@ extension SQLiteStore: DeadLetterStore {
         )
     }
 
-    /// The devices of a page as they are now; in pieces, as reading goes.
+    /// The devices of a page as they are now.
     private func page(of batch: DeadBatch) async throws -> [CarriedDevice] {
         let row = try await self.read { try $0.jobRow(sequence: batch.sequence) }
         guard let row, case .send(let abridged) = row.work else { return [] }
         let request = try await self.whole(abridged, job: batch.sequence)
-        let memory = AudienceMemory()
-        var devices: [CarriedDevice] = []
-        var after = batch.from
-        while after < batch.to {
-            let piece = try await self.audience(
-                of: request.audience,
-                app: row.app,
-                pns: batch.pns,
-                after: after,
-                through: batch.to,
-                limit: DeliverBatch.maximumDevices,
-                memory: memory
-            )
-            devices += piece.rows.map { CarriedDevice(row: $0, tries: 0, wait: .zero) }
-            after = piece.scannedThrough
-        }
-        return devices
+        let page = try await self.wholeAudience(
+            of: request.audience,
+            app: row.app,
+            pns: batch.pns,
+            after: batch.from,
+            through: batch.to,
+            memory: AudienceMemory()
+        )
+        return page.rows.map { CarriedDevice(row: $0, tries: 0, wait: .zero) }
     }
 }
 
