@@ -5,6 +5,7 @@
 /// - `answer` (the action where none is named): `reason`, `status` or both, `timestamp` in milliseconds for a 410,
 ///   `retryAfter` in seconds with `retryAfterForm` `seconds` or `date`
 /// - `reset`, `refuse`, `close`, `silence`, `garbage`
+/// - `swallow`: the push is accepted, and its answer lost
 /// - `goaway`: `reason` for the debug data; `graceful` answers first
 /// - `delay`: nothing but `latency`
 /// - `settings`: `maxConcurrentStreams`
@@ -74,8 +75,8 @@ struct FaultCoding: Codable {
 
     /// The actions that have nothing to say about themselves.
     private static let simple: [String: SimulatorFault.Action] = [
-        "reset": .reset, "refuse": .refuse, "close": .close, "silence": .silence, "garbage": .garbage, "delay": .delay,
-        "mute": .mute, "plain": .plain, "expiredCertificate": .expiredCertificate,
+        "reset": .reset, "refuse": .refuse, "close": .close, "silence": .silence, "swallow": .swallow,
+        "garbage": .garbage, "delay": .delay, "mute": .mute, "plain": .plain, "expiredCertificate": .expiredCertificate,
     ]
 
     private static func action(
@@ -172,7 +173,7 @@ struct FaultCoding: Codable {
             try members.encode("tokenEndpoint", forKey: .action)
             try members.encode(status, forKey: .status)
             try members.encode(error, forKey: .error)
-        case .reset, .refuse, .close, .silence, .garbage, .delay, .mute, .plain, .expiredCertificate:
+        case .reset, .refuse, .close, .silence, .swallow, .garbage, .delay, .mute, .plain, .expiredCertificate:
             let name = Self.simple.first { $0.value == self.fault.action }?.key
             try members.encode(name, forKey: .action)
         }

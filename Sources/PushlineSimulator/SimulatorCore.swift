@@ -60,6 +60,8 @@ final class SimulatorCore: Sendable {
                 case .refuse: (reaction.kind, status, reason) = (.refuse, 0, "refuse")
                 case .close: (reaction.kind, status, reason) = (.close, 0, "close")
                 case .silence: (reaction.kind, status, reason) = (.silence, 0, "silence")
+                // Recorded as what it is: accepted.
+                case .swallow: reaction.kind = .reset
                 case .garbage: (reaction.kind, status, reason) = (.garbage, 0, "garbage")
                 case .goAway(let debug, let isGraceful):
                     let data = "{\"reason\":\(JSONText.string(debug))}"

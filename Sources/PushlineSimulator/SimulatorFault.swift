@@ -15,8 +15,10 @@ package struct SimulatorFault: Sendable, Equatable {
         case close
         /// GOAWAY with `{"reason": …}` as debug data; this request counts as unprocessed, unless it is graceful.
         case goAway(reason: String = "Shutdown", graceful: Bool = false)
-        /// Accepted and never answered.
+        /// Taken and never answered; it counts as not accepted.
         case silence
+        /// Accepted, counted as that, and the answer is lost: RST_STREAM with INTERNAL_ERROR. WNS: the connection is cut.
+        case swallow
         /// Answered with bytes that are no HTTP; nothing more is said until the client ends the connection.
         case garbage
         /// Nothing but the fault's latency.

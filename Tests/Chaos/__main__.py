@@ -159,10 +159,10 @@ class Run:
 
     def _bound(self):
         """Rule 10: what a delivery worker had in work, for each crash, pause and lost connection; and for each connection to a push
-        service that was cut, what was under way on it."""
+        service that was cut, what was under way on it; and each push of which a service lost the answer."""
         workers = len(self.installation.of("delivery-worker"))
         ends = self.installation.crashes.get("delivery-worker", 0) + self.faults.pauses + self.faults.broker_losses * workers
-        return ends * 3 * (self.options.devices + URGENT) + self.faults.cuts * STREAMS
+        return ends * 3 * (self.options.devices + URGENT) + self.faults.cuts * STREAMS + self.faults.swallowed
 
     def _report(self, took):
         installation, load, faults = self.installation, self.load, self.faults

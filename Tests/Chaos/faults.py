@@ -35,6 +35,8 @@ class Faults:
         self.broker_losses = 0
         self.pauses = 0
         self.cuts = 0
+        # Pushes that were accepted, and whose answer a service lost.
+        self.swallowed = 0
 
     # ---- The lanes ----
 
@@ -135,6 +137,7 @@ class Faults:
                 (f"{pns}: 503, Retry-After as a date", at(pns, status=503, retryAfter=2, retryAfterForm="date", share=0.5)),
                 (f"{pns}: silence", at(pns, action="silence", share=0.3)),
                 (f"{pns}: slow answers", at(pns, action="delay", latency=3000, share=0.5)),
+                (f"{pns}: accepts and loses the answer", at(pns, action="swallow", share=0.3)),
                 (f"{pns}: resets", at(pns, action="reset", share=0.3)),
                 (f"{pns}: connections cut", at(pns, action="close", count=6)),
                 (f"{pns}: answers that are no HTTP", at(pns, action="garbage", count=4)),
@@ -180,6 +183,8 @@ class Faults:
                 self.bites[title] += hits
             if known.get("action") in ("close", "goaway", "garbage"):
                 self.cuts += hits
+            if known.get("action") == "swallow":
+                self.swallowed += hits
         self._ask("DELETE", "/faults")
 
     def _gone(self, chance):

@@ -124,6 +124,28 @@ import Testing
         }
     }
 
+    @Test func aLostAnswerCostsOneCopy() async throws {
+        try await Plant.with { plant in
+            let handles: [(PNS, String)] = [
+                (.apns, token(1)), (.fcm, "fcm-token"), (.wns, try plant.simulator.urls.wnsChannel + "a"),
+            ]
+            for (pns, handle) in handles { try await plant.register("ann", pns, handle) }
+            for service in SimulatedService.allCases {
+                plant.simulator.inject(SimulatorFault(.swallow, pns: service, count: 1))
+            }
+            let done = try await plant.wait(for: try await plant.send(to: "username:ann"))
+            #expect(done.state == .completed)
+            for (pns, handle) in handles {
+                // Counted once, though the service took it twice.
+                #expect(done.tallies[pns]?.accepted == 1)
+                #expect(plant.simulator.received(token: handle).map(\.status) == [200, 200])
+            }
+            let ids = plant.simulator.received(token: token(1)).map { $0.headers["apns-id"] }
+            #expect(ids.count == 2 && ids[0] != nil && ids[0] == ids[1])
+            expectSound(done)
+        }
+    }
+
     @Test func aDeadMessageThatTheStoreRefusesStaysInItsQueue() async throws {
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)

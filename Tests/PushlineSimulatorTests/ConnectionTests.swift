@@ -41,7 +41,9 @@ struct ConnectionTests {
         }
     }
 
-    @Test(arguments: [(SimulatorFault.Action.reset, 2), (.refuse, 7)] as [(SimulatorFault.Action, UInt32)])
+    @Test(
+        arguments: [(SimulatorFault.Action.reset, 2), (.swallow, 2), (.refuse, 7)] as [(SimulatorFault.Action, UInt32)]
+    )
     func streamsAreReset(action: SimulatorFault.Action, code: UInt32) async throws {
         try await self.withRawAPNs(faults: [SimulatorFault(action, count: 1)]) { raw, reader, headers in
             try await raw.acknowledgeSettings()

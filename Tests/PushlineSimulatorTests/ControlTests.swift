@@ -57,6 +57,7 @@ struct ControlTests {
         (#"{"action":"refuse"}"#, .refuse),
         (#"{"action":"close"}"#, .close),
         (#"{"action":"silence"}"#, .silence),
+        (#"{"action":"swallow"}"#, .swallow),
         (#"{"action":"garbage"}"#, .garbage),
         (#"{"action":"mute"}"#, .mute),
         (#"{"action":"plain"}"#, .plain),

@@ -171,6 +171,23 @@ struct FaultTests {
         }
     }
 
+    @Test func whatIsSwallowedIsAcceptedAndNotAnswered() async throws {
+        try await withClient { client in
+            client.simulator.inject(SimulatorFault(.swallow))
+            let (provider, access) = (try await client.providerToken(), try await client.fcmToken())
+            let channel = try #require(try await client.wnsToken().json["access_token"] as? String)
+            await #expect(throws: (any Error).self) { try await client.push(authorization: provider) }
+            await #expect(throws: (any Error).self) { try await client.message(Self.message, authorization: access) }
+            await #expect(throws: (any Error).self) { try await client.toast(authorization: channel) }
+            client.simulator.clearFaults()
+            // The client may have tried again by itself what it thought safe.
+            let counts = client.simulator.counts
+            for service in [counts.apns, counts.fcm, counts.wns] { #expect(service.accepted >= 1) }
+            #expect(try await client.push(authorization: provider).status == 200)
+            #expect(client.simulator.counts.apns.accepted == counts.apns.accepted + 1)
+        }
+    }
+
     @Test(arguments: [SimulatorFault.Action.reset, .refuse, .close, .goAway()])
     func wnsConnectionsAreCut(action: SimulatorFault.Action) async throws {
         try await withClient { client in
