@@ -226,7 +226,9 @@ let package = Package(
         .testTarget(name: "StoreSQLiteTests", dependencies: ["StoreSQLite", "Store", "PushModel", grdb, logging]),
         .testTarget(
             name: "HubEmbeddedTests",
-            dependencies: ["HubEmbedded", "Hub", "Store", "StoreSQLite", "Broker", "PushModel", logging]
+            dependencies: [
+                "HubEmbedded", "Hub", "Store", "StoreSQLite", "Broker", "PushModel", logging, nioConcurrency,
+            ]
         ),
         .testTarget(
             name: "PipelineTests",

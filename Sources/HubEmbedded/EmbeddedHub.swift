@@ -55,7 +55,8 @@ package struct EmbeddedHub: NotificationHub {
     package func run() async { await self.marks.run() }
 
     package func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult {
-        let expires = spec.registrationLifetimeDays.map { Timestamp.now.advanced(by: .seconds($0 * 86_400)) }
+        let now = self.store.steadyTime
+        let expires = spec.registrationLifetimeDays.map { now.advanced(by: .seconds($0 * 86_400)) }
         do {
             return try await self.store.change(
                 request,

@@ -17,7 +17,7 @@ package protocol RegistrationStore: Sendable {
     ///   - app: The app.
     ///   - user: Who asks; their own tag is added to what they register. nil = an operator, for deleting.
     ///   - sequence: The register job's ``Job/sequence``.
-    ///   - expires: When the registration expires; nil = never.
+    ///   - expires: When the registration expires, reckoned from ``steadyTime``; nil = never.
     /// - Returns: What it made of the change; a refusal is a result, not an error.
     /// - Throws: ``StoreError``.
     func change(
@@ -64,6 +64,9 @@ package protocol RegistrationStore: Sendable {
     ///
     /// - Returns: How many.
     func expireRegistrations(limit: Int) async throws -> Int
+
+    /// The time by a clock that is near the wall clock and does not jump: what lives for a while lives from here on.
+    var steadyTime: Timestamp { get }
 }
 
 /// Which registrations to list.

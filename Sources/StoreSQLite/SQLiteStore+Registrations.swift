@@ -90,6 +90,8 @@ extension SQLiteStore: RegistrationStore {
         }
     }
 
+    package var steadyTime: Timestamp { Timestamp(milliseconds: self.clock.now) }
+
     package func expireRegistrations(limit: Int) async throws -> Int {
         let time = self.clock.cautious.milliseconds
         let sql = """

@@ -308,6 +308,8 @@ import Testing
         func prune(limit: Int) async throws -> Int { 0 }
 
         func expireRegistrations(limit: Int) async throws -> Int { 0 }
+
+        var steadyTime: Timestamp { .now }
     }
 
     private func importer(_ store: any RegistrationStore, idle: Duration = .seconds(60)) -> RegistrationImporter {

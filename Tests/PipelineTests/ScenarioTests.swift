@@ -158,6 +158,28 @@ import Testing
         }
     }
 
+    @Test func lostConnectionsCondemnNoBatchThatAWorkerIsAt() async throws {
+        try await Plant.with { plant in
+            let (second, senders) = plant.deliveryWorker()
+            let other = Task { try await second.run() }
+            try await plant.register("ann", devices: 1...50)
+            plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 3000))
+            let id = try await plant.send(to: "username:ann")
+            for _ in 0..<300 where plant.simulator.counts.next == 0 { try await Task.sleep(for: .milliseconds(10)) }
+            // Far more than the starts that condemn: each worker counts one at most, and then is at it.
+            for _ in 0..<4 * PoisonLimit.starts {
+                plant.broker.redeliver()
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            let job = try await plant.wait(for: id)
+            other.cancel()
+            _ = await other.result
+            await senders.close()
+            #expect(job.tallies[.apns]?.accepted == 50)
+            expectSound(job)
+        }
+    }
+
     @Test func aWorkerThatDiesLosesNothingAndCountsNothingTwice() async throws {
         try await Plant.with([.send, .sweeper, .dead]) { plant in
             try await plant.register("ann", devices: 1...1500)

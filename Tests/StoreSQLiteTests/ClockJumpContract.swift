@@ -61,6 +61,19 @@ struct ClockJumpContract {
         #expect(try await self.scenario.job(job.id).state == .expired)
     }
 
+    @Test(arguments: [Self.day * 365, Duration.zero - Self.day * 365])
+    func aRegistrationLivesAsLongAsItsAppSays(jump: Duration) async throws {
+        self.time.jump(jump)
+        let expires = self.store.steadyTime.advanced(by: .seconds(60))
+        let id = try await self.scenario.register(user: "ann", handle: "aa", expires: expires)
+        self.time.jump(.zero - jump)
+        self.time.advance(.seconds(59))
+        #expect(try await self.store.expireRegistrations(limit: 10) == 0)
+        self.time.advance(.seconds(1))
+        #expect(try await self.store.expireRegistrations(limit: 10) == 1)
+        #expect(try await self.store.registration(id, app: .default)?.state == .expired)
+    }
+
     @Test func theTimeOfAScheduledJobRunsFromItsStart() async throws {
         try await self.scenario.register(user: "ann", handle: "aa", tags: ["t"])
         let start = self.time.wall.advanced(by: .seconds(600))

@@ -34,7 +34,7 @@ struct RegistrationImporter: Sendable {
         watch: StallWatch,
         report: NIOLockedValueBox<ImportReport>
     ) async throws {
-        let reader = ImportLine(spec: self.spec, now: .now)
+        let reader = ImportLine(spec: self.spec, now: self.store.steadyTime)
         try await withThrowingTaskGroup(of: Void.self) { writes in
             var splitter = LineSplitter(limit: Self.lineLimit)
             var group = ImportGroup(after: 0)

@@ -1,0 +1,54 @@
+import Broker
+import Foundation
+import Hub
+import Logging
+import NIOConcurrencyHelpers
+import PushModel
+import Store
+import StoreSQLite
+import Testing
+
+@testable import HubEmbedded
+
+/// Registrations live as long as their app says, whatever the wall clock says as they are made.
+@Suite struct LifetimeTests {
+    /// The machine's clocks, with a wall clock that somebody sets.
+    private struct JumpingClock: ClockSource {
+        let machine: SystemClock
+        let jump = NIOLockedValueBox(Duration.zero)
+
+        var wall: Timestamp { self.machine.wall.advanced(by: self.jump.withLockedValue { $0 }) }
+        var sinceBoot: Int64 { self.machine.sinceBoot }
+        var bootID: String { self.machine.bootID }
+    }
+
+    @Test(arguments: [-400, 0, 400])
+    func aClockThatJumpedChangesNoLifetime(days: Int) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let clock = JumpingClock(machine: try SystemClock())
+        let store = try SQLiteStore(
+            configuration: SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path),
+            source: clock
+        )
+        let hub = EmbeddedHub(store: store, broker: InMemoryBroker(), logger: Logger(label: "test"))
+        clock.jump.withLockedValue { $0 = .seconds(days * 86_400) }
+        let id = RegistrationID.random()
+        let user = try UserName("ann")
+        for request in [
+            RegisterRequest.issue(candidate: id, handles: []),
+            .upsert(id, .init(pns: .apns, handle: Handle(stored: "aa"), tags: [])),
+        ] {
+            let new = NewJob(app: .default, user: user, work: .register(request), lifetime: .seconds(600))
+            guard case .accepted(let job) = try await store.accept(new) else {
+                Issue.record("not accepted")
+                return
+            }
+            _ = try await hub.register(request, for: job, spec: AppSpec(registrationLifetimeDays: 30))
+        }
+        let expires = try #require(try await store.registration(id, app: .default)?.expires)
+        let left = clock.machine.wall.duration(to: expires)
+        #expect(left > .seconds(29 * 86_400) && left < .seconds(31 * 86_400))
+    }
+}
