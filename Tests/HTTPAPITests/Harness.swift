@@ -30,6 +30,8 @@ struct Harness: Sendable {
             var configuration = APIConfiguration()
             configuration.directoryLifetime = .zero
             configuration.classicWait = .seconds(5)
+            // Whatever else the machine has to do.
+            configuration.requestTime = .seconds(600)
             return configuration
         }()
         /// What the worker does with sends.
