@@ -1,6 +1,7 @@
 """What goes wrong: three lanes of faults side by side, each in an order that the seed gives, until the time is over."""
 
 import collections
+import contextlib
 import fcntl
 import http.client
 import json
@@ -296,46 +297,38 @@ class Faults:
         if not self.options.own_disk:
             return False
         filler = self.installation.data / "filler"
-        self.installation.no_store_until = time.monotonic() + 60
-        try:
-            with filler.open("wb", buffering=0) as file:
-                try:
-                    while True:
-                        file.write(b"\0" * 1_048_576)
-                except OSError:
-                    pass
-                # To the last page.
-                try:
-                    while True:
-                        file.write(b"\0" * 4096)
-                except OSError:
-                    pass
-            refusals = self.load.counts["status 503"]
-            self._rest(chance.uniform(2, 9))
-            self.bites["disk full"] += self.load.counts["status 503"] - refusals
-        finally:
-            filler.unlink(missing_ok=True)
-            self.installation.no_store_until = time.monotonic() + 5
+        with self.installation.without_store():
+            try:
+                with filler.open("wb", buffering=0) as file:
+                    # To the last page.
+                    for size in (1_048_576, 4096):
+                        with contextlib.suppress(OSError):
+                            while True:
+                                file.write(b"\0" * size)
+                refusals = self.load.counts["status 503"]
+                self._rest(chance.uniform(2, 9))
+                self.bites["disk full"] += self.load.counts["status 503"] - refusals
+            finally:
+                filler.unlink(missing_ok=True)
 
     def _read_only(self, chance):
         if not self.options.own_disk:
             return False
         # Files that are open for writing keep a file system from it: all processes die of it, and come back to it.
-        self.installation.no_store_until = time.monotonic() + 60
-        try:
-            for _ in range(200):
-                for member in self.installation.members:
-                    self.installation.kill(member)
-                if self._remount("ro"):
-                    self.bites["file system read-only"] += 1
-                    break
-                time.sleep(0.02)
-            else:
-                raise RuntimeError("the file system is never free of writers")
-            self._rest(chance.uniform(2, 5))
-        finally:
-            self._remount("rw")
-            self.installation.no_store_until = time.monotonic() + 5
+        with self.installation.without_store():
+            try:
+                for _ in range(200):
+                    for member in self.installation.members:
+                        self.installation.kill(member)
+                    if self._remount("ro"):
+                        self.bites["file system read-only"] += 1
+                        break
+                    time.sleep(0.02)
+                else:
+                    raise RuntimeError("the file system is never free of writers")
+                self._rest(chance.uniform(2, 5))
+            finally:
+                self._remount("rw")
 
     def _remount(self, mode):
         return subprocess.run(["mount", "-o", f"remount,{mode}", self.installation.data], capture_output=True).returncode == 0
