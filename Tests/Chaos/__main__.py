@@ -28,6 +28,8 @@ FILES = 80
 DRAIN = 40
 # The most streams of a connection to the simulator: answers that a cut connection may cost.
 STREAMS = 1000
+# Which ask for an end.
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # The most devices of an urgent batch, which is in work beyond the others.
 URGENT = 1000
 
@@ -182,9 +184,16 @@ class Run:
 
 def main():
     options = arguments()
+
+    def end(asked, _):
+        # Once: who asks again does not break off the end.
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        sys.exit(128 + asked)
+
     # An end in order, also where it is asked for from outside.
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    for number in SIGNALS:
+        signal.signal(number, end)
     run = None
     try:
         run = Run(options)

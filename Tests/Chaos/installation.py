@@ -126,7 +126,8 @@ class Installation:
                 port = self.port if program == "api" else next(ports)
                 member = Member(f"{program}-{number}", program, port, self.options.seed)
                 self.members.append(member)
-                self._launch(member)
+                with self.lock:
+                    self._launch(member)
         for member in self.members:
             self.wait_until_ready(member, 60)
         threading.Thread(target=self._watch, daemon=True).start()
@@ -190,6 +191,10 @@ class Installation:
     # ---- Processes ----
 
     def _launch(self, member, point=None):
+        """With the lock held."""
+        # A lane that had a process in hand starts none behind the back of `stop`.
+        if self.is_ending:
+            return
         environment = {**os.environ, **self.environment}
         if member.program != "api":
             environment[f"PUSHLINE_WORKERS_{member.program.split('-')[0].upper()}_PORT"] = str(member.port)
@@ -364,9 +369,9 @@ class Installation:
 
     def stop(self, seconds=45):
         """Ends everything in order; how long each took."""
-        self.is_ending = True
         took = {}
         with self.lock:
+            self.is_ending = True
             for member in self.members:
                 member.is_wanted = False
                 if member.process and member.process.poll() is None:
