@@ -163,3 +163,15 @@ extension Database {
         return load
     }
 }
+
+extension Schema {
+    static let pauses = """
+        -- What is not worked on until it is resumed; app 0 = of all apps.
+        CREATE TABLE pause(
+            queue TEXT NOT NULL,
+            app INTEGER NOT NULL,
+            by TEXT NOT NULL,
+            since INTEGER NOT NULL,
+            PRIMARY KEY (queue, app)) STRICT, WITHOUT ROWID;
+        """
+}

@@ -2,7 +2,8 @@ import GRDB
 
 /// The tables, as migrations: named, in order, and never edited once they are released.
 ///
-/// Moments named `due`, `stopped`, `ends`, and `at` of `released`, are milliseconds of the store's own clock (``StoreClock``), all others of the wall clock.
+/// Moments named `due`, `stopped`, `ends`, and `at` of `released`, are milliseconds of the store's own clock (``StoreClock``), all
+/// others of the wall clock.
 enum Schema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -368,16 +369,6 @@ enum Schema {
         CREATE TRIGGER job_reopened AFTER UPDATE OF state ON job WHEN new.state < 10 AND old.state >= 10 BEGIN
             UPDATE backlog SET unfinished = unfinished + 1;
         END;
-        """
-
-    private static let pauses = """
-        -- What is not worked on until it is resumed; app 0 = of all apps.
-        CREATE TABLE pause(
-            queue TEXT NOT NULL,
-            app INTEGER NOT NULL,
-            by TEXT NOT NULL,
-            since INTEGER NOT NULL,
-            PRIMARY KEY (queue, app)) STRICT, WITHOUT ROWID;
         """
 
     private static let retention = """
