@@ -15,7 +15,8 @@ package protocol RegistrationStore: Sendable {
     /// - Parameters:
     ///   - request: The change.
     ///   - app: The app.
-    ///   - user: Who asks; their own tag is added to what they register. nil = an operator, for deleting.
+    ///   - user: Who asks; their own tag is added to what they register, another user's is left out. nil = an operator, for
+    ///     deleting.
     ///   - sequence: The register job's ``Job/sequence``.
     ///   - expires: When the registration expires, reckoned from ``steadyTime``; nil = never.
     /// - Returns: What it made of the change; a refusal is a result, not an error.

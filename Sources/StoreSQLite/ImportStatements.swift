@@ -9,6 +9,8 @@ struct ImportStatements {
 
     /// New registrations in one statement.
     static let rowsAtOnce = 20
+    /// Values that are a new registration's own.
+    private static let values = 6
     /// Tags of registrations in one statement.
     private static let tagsAtOnce = 50
     /// New tags in one statement.
@@ -23,14 +25,14 @@ struct ImportStatements {
         let pns: Int
         let handle: String?
         let user: String?
+        let tags: TagList
 
         var isLive: Bool { self.state == Registration.State.live.number }
     }
 
-    private static let known = "SELECT row, id, state, version, pns, handle, user FROM registration "
+    private static let known = "SELECT row, id, state, version, pns, handle, user, tags FROM registration "
     static let byID = known + "WHERE app = ?1 AND id = ?2"
     static let byHandle = known + "WHERE app = ?1 AND handle = ?2 AND pns = ?3 AND state = 1"
-    static let tagsOfRow = "SELECT tag FROM registration_tag WHERE row = ?1"
 
     private let database: Database
     private let byID: RawStatement
@@ -39,7 +41,6 @@ struct ImportStatements {
     private let insertMany: RawStatement
     private let renew: RawStatement
     private let handOver: RawStatement
-    private let tagsOfRow: RawStatement
     private let addTag: RawStatement
     private let addTags: RawStatement
     private let dropTag: RawStatement
@@ -51,9 +52,12 @@ struct ImportStatements {
         self.database = database
         self.byID = try RawStatement(Self.byID, in: database)
         self.byHandle = try RawStatement(Self.byHandle, in: database)
-        let insert = "INSERT INTO registration(app, version, updated, state, id, handle, pns, user, expires) VALUES "
+        let insert = """
+            INSERT INTO registration(app, version, updated, state, id, handle, pns, user, expires, tags) VALUES\u{20}
+            """
         let values = { (row: Int) in
-            "(?1, ?2, ?3, 1, ?\(5 * row + 4), ?\(5 * row + 5), ?\(5 * row + 6), ?\(5 * row + 7), ?\(5 * row + 8))"
+            let own = (0..<Self.values).map { "?\(Self.values * row + $0 + 4)" }
+            return "(?1, ?2, ?3, 1, \(own.joined(separator: ", ")))"
         }
         self.insert = try RawStatement(
             insert + values(0) + " ON CONFLICT (app, handle, pns) WHERE state = 1 DO NOTHING",
@@ -65,31 +69,30 @@ struct ImportStatements {
         )
         // Columns that keep their value are not named: each would cost its index a change.
         self.renew = try RawStatement(
-            "UPDATE registration SET version = ?1, updated = ?2, expires = ?3 WHERE row = ?4",
+            "UPDATE registration SET version = ?1, updated = ?2, expires = ?3, tags = ?4 WHERE row = ?5",
             in: database
         )
         self.handOver = try RawStatement("UPDATE registration SET user = ?1 WHERE row = ?2", in: database)
-        self.tagsOfRow = try RawStatement(Self.tagsOfRow, in: database)
-        let addTag = "INSERT INTO registration_tag(tag, pns, row) VALUES (?, ?, ?)"
+        let addTag = "INSERT INTO tagged(tag, pns, row) VALUES (?, ?, ?)"
         self.addTag = try RawStatement(addTag, in: database)
         self.addTags = try RawStatement(
             addTag + String(repeating: ", (?, ?, ?)", count: Self.tagsAtOnce - 1),
             in: database
         )
         self.dropTag = try RawStatement(
-            "DELETE FROM registration_tag WHERE tag = ?1 AND pns = ?2 AND row = ?3",
+            "DELETE FROM tagged WHERE tag = ?1 AND pns = ?2 AND row = ?3",
             in: database
         )
         self.makeTag = try RawStatement(
-            "INSERT INTO tag(app, name) VALUES (?1, ?2) ON CONFLICT (app, name) DO NOTHING",
+            "INSERT INTO tag_name(app, name) VALUES (?1, ?2) ON CONFLICT (app, name) DO NOTHING",
             in: database
         )
         self.makeTags = try RawStatement(
-            "INSERT INTO tag(app, name) VALUES "
+            "INSERT INTO tag_name(app, name) VALUES "
                 + (0..<Self.namesAtOnce).map { "(?1, ?\($0 + 2))" }.joined(separator: ", "),
             in: database
         )
-        self.findTag = try RawStatement("SELECT number FROM tag WHERE app = ?1 AND name = ?2", in: database)
+        self.findTag = try RawStatement(TagFinder.sql, in: database)
     }
 
     /// Binds what is the same for all rows.
@@ -129,13 +132,14 @@ struct ImportStatements {
             version: statement.integer(3),
             pns: Int(statement.integer(4)),
             handle: statement.text(5),
-            user: statement.text(6)
+            user: statement.text(6),
+            tags: try TagList(stored: statement.text(7))
         )
     }
 
     /// - Returns: The new row's number; nil where another registration has the handle.
-    func insert(_ row: ImportedRegistration) throws -> Int64? {
-        try self.bind(row, to: self.insert, at: 4)
+    func insert(_ row: ImportedRegistration, tags: NumberedTags) throws -> Int64? {
+        try self.bind(row, tags, to: self.insert, at: 4)
         try self.insert.run()
         return self.database.changesCount == 0 ? nil : self.database.lastInsertedRowID
     }
@@ -143,35 +147,39 @@ struct ImportStatements {
     /// Inserts ``rowsAtOnce`` rows, all or none.
     ///
     /// - Returns: The number of the first, the others follow; nil where an id or handle is there already.
-    func insert(_ rows: ArraySlice<ImportedRegistration>) throws -> Int64? {
-        for (index, row) in rows.enumerated() { try self.bind(row, to: self.insertMany, at: Int32(5 * index + 4)) }
+    func insert(_ rows: ArraySlice<ImportedRegistration>, tags: ArraySlice<NumberedTags>) throws -> Int64? {
+        var first: Int32 = 4
+        for (row, tags) in zip(rows, tags) {
+            try self.bind(row, tags, to: self.insertMany, at: first)
+            first += Int32(Self.values)
+        }
         guard try self.insertMany.runUnlessConflicting() else { return nil }
         return self.database.lastInsertedRowID - Int64(rows.count) + 1
     }
 
-    private func bind(_ row: ImportedRegistration, to statement: RawStatement, at index: Int32) throws {
+    private func bind(
+        _ row: ImportedRegistration,
+        _ tags: NumberedTags,
+        to statement: RawStatement,
+        at index: Int32
+    ) throws {
         try statement.bind((row.id ?? .random()).text, at: index)
         try statement.bind(row.handle.text, at: index + 1)
         try statement.bind(Int64(row.pns.number), at: index + 2)
         try statement.bind(row.user?.name, at: index + 3)
         try statement.bind(row.expires?.milliseconds, at: index + 4)
+        try statement.bind(tags.text, at: index + 5)
     }
 
-    func update(_ known: Known, to row: ImportedRegistration) throws {
+    func update(_ known: Known, to row: ImportedRegistration, tags: NumberedTags) throws {
         try self.renew.bind(row.expires?.milliseconds, at: 3)
-        try self.renew.bind(known.row, at: 4)
+        try self.renew.bind(tags.text, at: 4)
+        try self.renew.bind(known.row, at: 5)
         try self.renew.run()
         guard known.user != row.user?.name else { return }
         try self.handOver.bind(row.user?.name, at: 1)
         try self.handOver.bind(known.row, at: 2)
         try self.handOver.run()
-    }
-
-    func tags(of row: Int64) throws -> [Int64] {
-        try self.tagsOfRow.bind(row, at: 1)
-        var tags: [Int64] = []
-        while try self.tagsOfRow.step() { tags.append(self.tagsOfRow.integer(0)) }
-        return tags
     }
 
     func dropTag(_ tag: Int64, _ pns: PNS, _ row: Int64) throws {

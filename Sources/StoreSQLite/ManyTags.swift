@@ -71,9 +71,9 @@ struct ManyTags {
     /// What was found of the audience a moment ago.
     private struct Sight: Sendable {
         let since: ContinuousClock.Instant
-        /// The numbers of the tags that registrations have had, ascending.
-        let tags: [Int64]
-        let members: Set<Int64>
+        /// The users, and the other tags that registrations have had, in the order of the indexes.
+        let tags: [StoredTag]
+        let members: Set<StoredTag>
         var stretches: [PNS: Stretch] = [:]
     }
 
@@ -102,23 +102,22 @@ struct ManyTags {
     private func sight() async throws -> Sight {
         if let known = self.memory?.recall(Sight.self), known.since.duration(to: .now) < Self.lifetime { return known }
         let since = ContinuousClock.now
-        // In the index's order: next to each other they cost a quarter of what they cost at random.
-        let names = self.expression.tags.sorted()
-        var numbers: [Int64] = []
-        var rest = names[...]
+        // In the order of the index of names, too.
+        var rest = self.expression.tags.sorted()[...]
+        var tags: [StoredTag] = []
         while !rest.isEmpty {
             let piece = rest.prefix(Self.tagsARead)
             rest = rest.dropFirst(piece.count)
-            numbers += try await self.store.read { try $0.numbers(of: piece, app: self.app).compactMap { $0 } }
+            tags += try await self.store.read { try $0.stored(piece, app: self.app).compactMap { $0 } }
         }
-        numbers.sort()
-        let sight = Sight(since: since, tags: numbers, members: Set(numbers))
+        tags.sort(by: StoredTag.precedes)
+        let sight = Sight(since: since, tags: tags, members: Set(tags))
         self.memory?.keep(sight)
         return sight
     }
 
     /// The first rows of the audience after one, `most` at most.
-    private func find(_ tags: [Int64], pns: PNS, after: Int64, through: Int64, most: Int) async throws -> Stretch {
+    private func find(_ tags: [StoredTag], pns: PNS, after: Int64, through: Int64, most: Int) async throws -> Stretch {
         var search = RowSearch(tags: tags, pns: pns, after: after, through: through, most: most)
         let pace = self.store.configuration.audiencePace
         // In several transactions: who moves from one of the tags to another between them, may be missed as if between two sends.
@@ -134,7 +133,7 @@ struct ManyTags {
     }
 
     /// Those of some rows that are live and have one of the tags, with their handles.
-    private func live(_ rows: [Int64], pns: PNS, tags: Set<Int64>) async throws -> AudiencePage {
+    private func live(_ rows: [Int64], pns: PNS, tags: Set<StoredTag>) async throws -> AudiencePage {
         var page = AudiencePage(scannedThrough: 0)
         page.rows.reserveCapacity(rows.count)
         page.handles.reserveCapacity(rows.count, bytes: rows.count * 64)
@@ -155,13 +154,11 @@ struct ManyTags {
 
 /// Seeks tags' rows, in steps of bounded cost, and keeps the first.
 struct RowSearch: Sendable {
-    static let sql = """
-        SELECT row FROM registration_tag WHERE tag = ?1 AND pns = ?2 AND row > ?3 AND row <= ?4 ORDER BY row LIMIT ?5
-        """
+    static let query = TagQuery(rows: "pns = ?3 AND row > ?4 AND row <= ?5 ORDER BY row LIMIT ?6")
     /// What a seek to a tag costs, in rows that are stepped over.
     private static let seekCost = 16
 
-    private let tags: [Int64]
+    private let tags: [StoredTag]
     private let pns: PNS
     private let after: Int64
     private let most: Int
@@ -171,7 +168,7 @@ struct RowSearch: Sendable {
     private(set) var end: Int64
     private(set) var rows: [Int64] = []
 
-    init(tags: [Int64], pns: PNS, after: Int64, through: Int64, most: Int) {
+    init(tags: [StoredTag], pns: PNS, after: Int64, through: Int64, most: Int) {
         self.tags = tags
         self.pns = pns
         self.after = after
@@ -182,13 +179,13 @@ struct RowSearch: Sendable {
     var isDone: Bool { self.done == self.tags.count }
 
     mutating func go(on database: Database, maximumCost: Int) throws {
-        let statement = try RawStatement(Self.sql, in: database)
-        defer { statement.reset() }
+        let query = try PreparedTagQuery(Self.query, in: database)
+        defer { query.reset() }
+        let pns = Int64(self.pns.number)
         var cost = 0
         while !self.isDone, cost < maximumCost {
             let before = self.rows.count
-            let tag = self.tags[self.done]
-            try statement.restart(tag, Int64(self.pns.number), self.after, self.end, Int64(self.most))
+            let statement = try query.start(self.tags[self.done], pns, self.after, self.end, Int64(self.most))
             while try statement.step() { self.rows.append(statement.integer(0)) }
             cost += Self.seekCost + self.rows.count - before
             self.done += 1
@@ -211,27 +208,26 @@ struct RowSearch: Sendable {
 
 extension Database {
     static let liveWithTags = """
-        SELECT t.tag, r.handle FROM registration_tag AS t CROSS JOIN registration AS r ON r.row = t.row
-        WHERE t.row = ?1 AND t.pns = ?2
+        SELECT app, user, tags, handle FROM registration WHERE row = ?1 AND pns = ?2 AND state = 1
         """
 
     /// Appends those of some rows that are live at a service and have one of the tags.
     fileprivate func append(
         _ rows: some Sequence<Int64>,
         at pns: PNS,
-        having tags: Set<Int64>,
+        having tags: Set<StoredTag>,
         to page: inout AudiencePage
     ) throws {
         let statement = try RawStatement(Self.liveWithTags, in: self)
         defer { statement.reset() }
         for row in rows {
             try statement.restart(row, Int64(pns.number))
-            while try statement.step() {
-                guard tags.contains(statement.integer(0)) else { continue }
-                page.rows.append(row)
-                statement.append(1, to: &page.handles)
-                break
-            }
+            guard try statement.step() else { continue }
+            let own = statement.text(1).map { StoredTag.user($0, app: statement.integer(0)) }
+            let others = try TagList(stored: statement.text(2)).numbers.lazy.map { StoredTag.number($0) }
+            guard own.map(tags.contains) ?? false || others.contains(where: tags.contains) else { continue }
+            page.rows.append(row)
+            statement.append(3, to: &page.handles)
         }
     }
 }

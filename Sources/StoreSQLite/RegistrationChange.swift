@@ -58,7 +58,7 @@ struct RegistrationChange {
         let hasSameHandle = row.handle == upsert.handle && row.pns == upsert.pns
         guard isOwners || hasSameHandle else { return .notFound }
         if !hasSameHandle { try self.release(row) }
-        try self.database.run("DELETE FROM registration_tag WHERE row = ?", [row.row])
+        try self.removeFromAudiences(row)
         let holders = try self.holders(of: upsert, but: row)
         // A later change gave the handle away before this one came: it is as if it had come first.
         if let later = holders.first(where: { $0.version > self.sequence }) {
@@ -68,7 +68,6 @@ struct RegistrationChange {
         } else {
             for holder in holders { try self.replace(holder, by: id) }
             try self.write(upsert, to: row.row, endedBy: nil)
-            try self.insertTags(of: upsert, row: row.row)
         }
         return .done
     }
@@ -91,6 +90,12 @@ struct RegistrationChange {
         )
     }
 
+    /// Takes a registration from the audiences that it was in; its row is still to be changed.
+    private func removeFromAudiences(_ row: RegistrationRow) throws {
+        guard let pns = row.pns else { return }
+        try self.database.removeFromAudiences(row.row, pns, row.tags)
+    }
+
     /// Notes that a live registration loses its handle.
     private func release(_ row: RegistrationRow) throws {
         guard row.state == .live, let handle = row.handle, let pns = row.pns else { return }
@@ -106,14 +111,14 @@ struct RegistrationChange {
         try self.database.run(
             """
             UPDATE registration SET state = ?, version = ?, updated = ?, handle = NULL, expires = NULL, ended_at = ?,
-                ended_reason = ? WHERE row = ?
+                ended_reason = ?, tags = NULL WHERE row = ?
             """,
             [
                 Registration.State.deleted.number, self.sequence, self.wall, self.wall,
                 self.user == nil ? "deleted by an operator" : "deleted by its user", row.row,
             ]
         )
-        try self.database.run("DELETE FROM registration_tag WHERE row = ?", [row.row])
+        try self.removeFromAudiences(row)
         return .done
     }
 
@@ -140,35 +145,22 @@ struct RegistrationChange {
     /// - Throws: What SQLite says.
     private func write(_ upsert: RegisterRequest.Upsert, to row: Int64, endedBy reason: String?) throws {
         let state: Registration.State = reason == nil ? .live : .replaced
+        let tags = TagList(state == .live ? try self.numbers(of: upsert.tags) : [])
         try self.database.run(
             """
             UPDATE registration SET pns = ?, handle = ?, user = ?, state = ?, version = ?, updated = ?, expires = ?,
-                ended_at = ?, ended_reason = ? WHERE row = ?
+                ended_at = ?, ended_reason = ?, tags = ? WHERE row = ?
             """,
             [
                 upsert.pns.number, upsert.handle.text, self.user?.name, state.number, self.sequence, self.wall,
-                self.expires?.milliseconds, reason == nil ? nil : self.wall, reason, row,
+                self.expires?.milliseconds, reason == nil ? nil : self.wall, reason, tags.text, row,
             ]
         )
+        try self.database.addToAudiences(row, upsert.pns, tags)
     }
 
-    private func insertTags(of upsert: RegisterRequest.Upsert, row: Int64) throws {
-        let own = self.user.map { [Tag(user: $0)] } ?? []
-        for tag in Set(upsert.tags + own) {
-            var number = try self.database.first(
-                "SELECT number FROM tag WHERE app = ? AND name = ?",
-                [self.app, tag.name]
-            ) {
-                $0[0] as Int64
-            }
-            if number == nil {
-                try self.database.run("INSERT INTO tag(app, name) VALUES (?, ?)", [self.app, tag.name])
-                number = self.database.lastInsertedRowID
-            }
-            try self.database.run(
-                "INSERT INTO registration_tag(tag, pns, row) VALUES (?, ?, ?)",
-                [number, upsert.pns.number, row]
-            )
-        }
+    /// The numbers of tags, each once; a user's own has none.
+    private func numbers(of tags: [Tag]) throws -> [Int64] {
+        try Set(tags.filter { $0.owner == nil }).map { try self.database.ensureNumber(of: $0, app: self.app) }.sorted()
     }
 }

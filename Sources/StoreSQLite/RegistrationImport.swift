@@ -56,13 +56,13 @@ struct RegistrationImport {
     ///
     /// - Returns: What came of each.
     mutating func write(_ rows: [ImportedRegistration]) throws -> [ImportResult] {
-        let tags = try TagNumbers(of: rows, statements: self.statements)
+        let tags = try Self.numberedTags(of: rows, self.statements)
         var results: [ImportResult] = []
         results.reserveCapacity(rows.count)
         for start in stride(from: 0, to: rows.count, by: ImportStatements.rowsAtOnce) {
             let range = start..<min(start + ImportStatements.rowsAtOnce, rows.count)
             if self.expectsNew, !self.mayBeLate, range.count == ImportStatements.rowsAtOnce,
-                let first = try self.statements.insert(rows[range])
+                let first = try self.statements.insert(rows[range], tags: tags[range])
             {
                 for (number, index) in zip(first..., range) { self.note(tags[index], of: rows[index], number: number) }
                 results += repeatElement(.created, count: range.count)
@@ -78,8 +78,8 @@ struct RegistrationImport {
         return results
     }
 
-    private mutating func note(_ tags: [Int64], of row: ImportedRegistration, number: Int64) {
-        for tag in tags { self.newTags.append((tag, Int64(row.pns.number), number)) }
+    private mutating func note(_ tags: NumberedTags, of row: ImportedRegistration, number: Int64) {
+        for tag in tags.numbers { self.newTags.append((tag, Int64(row.pns.number), number)) }
     }
 
     private mutating func writeNewTags() throws {
@@ -87,13 +87,13 @@ struct RegistrationImport {
         self.newTags.removeAll(keepingCapacity: true)
     }
 
-    private func write(_ row: ImportedRegistration, tags: [Int64]) throws -> ImportResult {
+    private func write(_ row: ImportedRegistration, tags: NumberedTags) throws -> ImportResult {
         if let id = row.id, let known = try self.statements.find(id) {
             return try self.update(known, to: row, tags: tags)
         }
         if try self.isLate(row) { return .superseded }
-        if let number = try self.statements.insert(row) {
-            try self.statements.addTags(tags.map { ($0, Int64(row.pns.number), number) })
+        if let number = try self.statements.insert(row, tags: tags) {
+            try self.statements.addTags(tags.numbers.map { ($0, Int64(row.pns.number), number) })
             return .created
         }
         guard let holder = try self.statements.holder(of: row) else {
@@ -115,7 +115,7 @@ struct RegistrationImport {
     private func update(
         _ known: ImportStatements.Known,
         to row: ImportedRegistration,
-        tags: [Int64]
+        tags: NumberedTags
     ) throws -> ImportResult {
         if known.state == Registration.State.deleted.number { return .gone }
         if known.version > self.sequence { return .superseded }
@@ -125,10 +125,10 @@ struct RegistrationImport {
             try self.change(RegistrationID(stored: known.id), to: row)
             return isLate ? .superseded : .updated
         }
-        try self.statements.update(known, to: row)
-        var wanted = Set(tags)
+        try self.statements.update(known, to: row, tags: tags)
+        var wanted = Set(tags.numbers)
         // Tags that stay are not touched: an import that is repeated writes next to nothing.
-        for number in try self.statements.tags(of: known.row) where wanted.remove(number) == nil {
+        for number in known.tags.numbers where wanted.remove(number) == nil {
             try self.statements.dropTag(number, row.pns, known.row)
         }
         try self.statements.addTags(wanted.map { ($0, Int64(row.pns.number), known.row) })
@@ -155,33 +155,52 @@ struct RegistrationImport {
     }
 }
 
-/// The numbers of the tags of rows, each tag looked up or made once.
-private struct TagNumbers {
-    private var numbers: [[Int64]]
+/// The tags of a row but its user's own, as the store keeps them.
+struct NumberedTags {
+    let numbers: [Int64]
+    /// See ``TagList/text``.
+    let text: String?
 
-    init(of rows: [ImportedRegistration], statements: ImportStatements) throws {
-        let names = rows.reduce(into: Set<Tag>()) { $0.formUnion($1.tags) }
-        // In the order of the index of names, here and below.
-        let known = Dictionary(uniqueKeysWithValues: try statements.numbers(of: names.sorted()))
-        self.numbers = rows.map { row in
-            var numbers: [Int64] = []
-            for tag in row.tags { if let number = known[tag], !numbers.contains(number) { numbers.append(number) } }
-            return numbers
-        }
-        // Nearly every row has a user of its own: they are told apart by their order, which costs less than hashing.
-        let users = rows.indices.compactMap { index in rows[index].user.map { (tag: Tag(user: $0), row: index) } }
-            .sorted { $0.tag < $1.tag }
-        var distinct: [Tag] = []
-        distinct.reserveCapacity(users.count)
-        for user in users where distinct.last != user.tag { distinct.append(user.tag) }
-        var next = try statements.numbers(of: distinct).makeIterator()
-        var current: (tag: Tag, number: Int64)?
-        for user in users {
-            if current?.tag != user.tag { current = next.next() }
-            guard let number = current?.number, !self.numbers[user.row].contains(number) else { continue }
-            self.numbers[user.row].append(number)
-        }
+    init(_ numbers: [Int64]) {
+        self.numbers = numbers
+        self.text = TagList(numbers).text
     }
+}
 
-    subscript(index: Int) -> [Int64] { self.numbers[index] }
+extension RegistrationImport {
+    /// The tags of rows, each looked up or made once.
+    private static func numberedTags(
+        of rows: [ImportedRegistration],
+        _ statements: ImportStatements
+    ) throws -> [NumberedTags] {
+        var places: [Tag: Int] = [:]
+        var names: [Tag] = []
+        let placesOfRows = rows.map { row in
+            var found: [Int] = []
+            for tag in row.tags where tag.owner == nil {
+                let place = places[tag] ?? names.count
+                if place == names.count {
+                    places[tag] = place
+                    names.append(tag)
+                }
+                if !found.contains(place) { found.append(place) }
+            }
+            return found
+        }
+        // In the order of the index of names.
+        let order = names.indices.sorted { names[$0] < names[$1] }
+        var numbers = [Int64](repeating: 0, count: names.count)
+        for (place, tag) in zip(order, try statements.numbers(of: order.map { names[$0] })) { numbers[place] = tag.1 }
+        var tags: [NumberedTags] = []
+        tags.reserveCapacity(rows.count)
+        for (index, places) in placesOfRows.enumerated() {
+            // Rows next to each other often have the same.
+            if index > 0, placesOfRows[index - 1] == places, let last = tags.last {
+                tags.append(last)
+            } else {
+                tags.append(NumberedTags(places.map { numbers[$0] }))
+            }
+        }
+        return tags
+    }
 }

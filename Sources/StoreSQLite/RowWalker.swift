@@ -22,12 +22,10 @@ struct RowWalker {
         func end(from row: Int64) -> Int64 { self.from <= row && row < self.next ? self.next : row }
     }
 
-    static let tagged = "SELECT row FROM registration_tag WHERE tag = ?1 AND pns = ?2 AND row >= ?3 ORDER BY row"
+    static let tagged = TagQuery(rows: "pns = ?3 AND row >= ?4 ORDER BY row")
     static let live =
         "SELECT row FROM registration WHERE app = ?1 AND pns = ?2 AND state = 1 AND row >= ?3 ORDER BY row"
-    static let spanned = """
-        SELECT row FROM registration_tag WHERE tag = ?1 AND pns = ?2 AND row >= ?3 ORDER BY row LIMIT 1 OFFSET 15
-        """
+    static let spanned = TagQuery(rows: "pns = ?3 AND row >= ?4 ORDER BY row LIMIT 1 OFFSET 15")
     static let handles = "SELECT row, handle FROM registration WHERE row >= ?1 ORDER BY row"
 
     /// Rows that are stepped over before SQLite is asked to seek.
@@ -36,7 +34,7 @@ struct RowWalker {
     private static let seekCost = 8
 
     private let database: Database
-    private let tags: [Int64?]
+    private let tags: [StoredTag?]
     private let app: Int64
     private let pns: Int64
     /// Behind where each source was read last; the live ones come last.
@@ -44,7 +42,7 @@ struct RowWalker {
     /// Steps, and seeks for what they cost.
     private(set) var cost = 0
 
-    init(database: Database, tags: [Int64?], app: Int64, pns: PNS) {
+    init(database: Database, tags: [StoredTag?], app: Int64, pns: PNS) {
         self.database = database
         self.tags = tags
         self.app = app
@@ -83,20 +81,16 @@ struct RowWalker {
         guard let first = wanted.next(from: 0) else { return false }
         let start = self.gaps[index].end(from: base + Int64(first)) - base
         guard start < Int64(count) else { return false }
-        let statement: RawStatement
-        let range: Int64
-        switch source {
-        case .tag(let tag):
-            statement = try RawStatement(Self.tagged, in: self.database)
-            range = self.tags[tag] ?? 0
-        case .live:
-            statement = try RawStatement(Self.live, in: self.database)
-            range = self.app
+        var tag: StoredTag?
+        if case .tag(let index) = source {
+            tag = self.tags[index]
+            guard tag != nil else { return false }
         }
-        let pns = self.pns
+        let statement = try RawStatement(tag.map { Self.tagged[$0] } ?? Self.live, in: self.database)
+        let (app, pns) = (self.app, self.pns)
         var isFound = false
         let gap = try self.walk(statement, wanted: wanted, from: Int(start), base: base, count: count) { row in
-            try statement.restart(range, pns, row)
+            if let tag { try statement.restart(tag, [pns, row]) } else { try statement.restart(app, pns, row) }
         } visit: { bit in
             found.insert(bit)
             isFound = true
@@ -117,11 +111,13 @@ struct RowWalker {
     }
 
     /// How far the next few rows of a tag reach.
-    mutating func span(of tag: Int, from base: Int64) throws -> Int64 {
-        guard let number = self.tags[tag] else { return .max }
+    mutating func span(of index: Int, from base: Int64) throws -> Int64 {
+        guard let tag = self.tags[index] else { return .max }
         self.cost += Self.seekCost + Self.patience
-        let last = try self.database.first(Self.spanned, [number, self.pns, base]) { $0[0] as Int64 }
-        return last.map { $0 - base } ?? .max
+        let statement = try RawStatement(Self.spanned[tag], in: self.database)
+        defer { statement.reset() }
+        try statement.restart(tag, [self.pns, base])
+        return try statement.step() ? statement.integer(0) - base : .max
     }
 
     /// Visits the wanted rows of a range in order: steps while they are near, seeks where they are far.

@@ -95,14 +95,14 @@ extension SQLiteStore {
         _ body: @escaping @Sendable (Database, AudienceTerms?) throws -> Value
     ) async throws -> Value {
         // A number is for ever, so those of many tags can be found in several transactions.
-        var numbers: [Int64?] = []
-        while expression.tags.count - numbers.count > Self.tagsARead {
-            let tags = expression.tags[numbers.count..<(numbers.count + Self.tagsARead)]
-            numbers += try await self.read { try $0.numbers(of: tags, app: app) }
+        var tags: [StoredTag?] = []
+        while expression.tags.count - tags.count > Self.tagsARead {
+            let some = expression.tags[tags.count..<(tags.count + Self.tagsARead)]
+            tags += try await self.read { try $0.stored(some, app: app) }
         }
-        let before = numbers
+        let before = tags
         return try await self.read { database in
-            let rest = try database.numbers(of: expression.tags[before.count...], app: app)
+            let rest = try database.stored(expression.tags[before.count...], app: app)
             let terms = try database.number(of: app).map { app in
                 AudienceTerms(expression: expression, app: app, tags: before + rest)
             }
@@ -115,47 +115,38 @@ extension SQLiteStore {
 struct AudienceTerms {
     let expression: TagExpression
     let app: Int64
-    /// For each tag of the expression its number; nil = no registration ever had it.
-    let tags: [Int64?]
+    /// The tags of the expression; nil = no registration ever had it.
+    let tags: [StoredTag?]
 
     /// The tag whose registrations are the audience, where it comes down to that.
-    var onlyTag: Int64? {
+    var onlyTag: StoredTag? {
         guard self.expression.alternatives != nil else { return nil }
         let known = self.tags.compactMap { $0 }
         return known.count == 1 ? known[0] : nil
     }
 }
 
-extension Database {
-    /// The numbers of those tags; nil for one that no registration has had.
-    func numbers(of tags: some Sequence<Tag>, app: AppID) throws -> [Int64?] {
-        guard let number = try self.number(of: app) else { return tags.map { _ in nil } }
-        let statement = try RawStatement("SELECT number FROM tag WHERE app = ?1 AND name = ?2", in: self)
-        defer { statement.reset() }
-        try statement.bind(number, at: 1)
-        return try tags.map { tag in
-            statement.reset()
-            try statement.bind(tag.name, at: 2)
-            return try statement.step() ? statement.integer(0) : nil
-        }
-    }
-}
-
 /// Reads the audience of a single tag: one index range, each row with its handle.
 struct SingleTagReader {
-    static let sql = """
-        SELECT t.row, r.handle FROM registration_tag AS t CROSS JOIN registration AS r ON r.row = t.row
-        WHERE t.tag = ?1 AND t.pns = ?2 AND t.row > ?3 AND t.row <= ?4 ORDER BY t.row LIMIT ?5
-        """
+    static let query = TagQuery(
+        ofNumber: """
+            SELECT t.row, r.handle FROM tagged AS t CROSS JOIN registration AS r ON r.row = t.row
+            WHERE t.tag = ?1 AND t.pns = ?3 AND t.row > ?4 AND t.row <= ?5 ORDER BY t.row LIMIT ?6
+            """,
+        ofUser: """
+            SELECT row, handle FROM registration WHERE user = ?1 AND app = ?2 AND state = 1
+            AND pns = ?3 AND row > ?4 AND row <= ?5 ORDER BY row LIMIT ?6
+            """
+    )
 
     let database: Database
     let pns: PNS
 
     /// The hot path: columns are read from SQLite's own memory into the page's buffers, without an object a row.
-    func page(of tag: Int64, after: Int64, through: Int64, limit: Int) throws -> AudiencePage {
-        let statement = try RawStatement(Self.sql, in: self.database)
+    func page(of tag: StoredTag, after: Int64, through: Int64, limit: Int) throws -> AudiencePage {
+        let statement = try RawStatement(Self.query[tag], in: self.database)
         defer { statement.reset() }
-        try statement.restart(tag, Int64(self.pns.number), after, through, Int64(limit))
+        try statement.restart(tag, [Int64(self.pns.number), after, through, Int64(limit)])
         var page = AudiencePage(scannedThrough: through)
         page.rows.reserveCapacity(limit)
         page.handles.reserveCapacity(limit, bytes: limit * 64)

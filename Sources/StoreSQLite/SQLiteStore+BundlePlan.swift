@@ -142,17 +142,27 @@ extension Database {
 }
 
 /// Reads a bundle's sends with their devices.
-private struct SmallSendReader {
-    private let app: Int64?
+struct SmallSendReader {
+    static let query = TagQuery(
+        ofNumber: """
+            SELECT t.pns, t.row, r.handle FROM tagged AS t CROSS JOIN registration AS r ON r.row = t.row
+            WHERE t.tag = ?1 AND t.row <= ?3 ORDER BY t.pns, t.row LIMIT ?4
+            """,
+        ofUser: """
+            SELECT pns, row, handle FROM registration WHERE user = ?1 AND app = ?2 AND state = 1
+            AND row <= ?3 ORDER BY pns, row LIMIT ?4
+            """
+    )
+
     private let claim: BundleClaim
     /// The most devices of one send.
     private let limit: Int
     private let jobs: RawStatement
-    private let tag: RawStatement
-    private let devices: RawStatement
+    private let tags: TagFinder
+    private let devices: PreparedTagQuery
 
     init(database: Database, claim: BundleClaim, limit: Int) throws {
-        self.app = try database.number(of: claim.bundle.app)
+        self.tags = try TagFinder(database, app: database.number(of: claim.bundle.app))
         self.claim = claim
         self.limit = limit
         self.jobs = try RawStatement(
@@ -162,14 +172,7 @@ private struct SmallSendReader {
             """,
             in: database
         )
-        self.tag = try RawStatement("SELECT number FROM tag WHERE app = ? AND name = ?", in: database)
-        self.devices = try RawStatement(
-            """
-            SELECT t.pns, t.row, r.handle FROM registration_tag AS t CROSS JOIN registration AS r ON r.row = t.row
-            WHERE t.tag = ? AND t.row <= ? ORDER BY t.pns, t.row LIMIT ?
-            """,
-            in: database
-        )
+        self.devices = try PreparedTagQuery(Self.query, in: database)
     }
 
     func sends(from first: Int64, through last: Int64) throws -> [SmallSend] {
@@ -211,27 +214,20 @@ private struct SmallSendReader {
     }
 
     private func audience(of request: SendRequest) throws -> SmallSend.Audience {
-        guard let tag = request.audience.onlyTag, let app = self.app else { return .large }
-        defer {
-            self.tag.reset()
-            self.devices.reset()
-        }
-        try self.tag.bind(app, at: 1)
-        try self.tag.bind(tag.name, at: 2)
-        guard try self.tag.step() else { return .all([:]) }
-        try self.devices.bind(self.tag.integer(0), at: 1)
-        try self.devices.bind(self.claim.through, at: 2)
-        try self.devices.bind(Int64(self.limit + 1), at: 3)
+        guard let only = request.audience.onlyTag else { return .large }
+        guard let tag = try self.tags.find(only) else { return .all([:]) }
+        let devices = try self.devices.start(tag, self.claim.through, Int64(self.limit + 1))
+        defer { devices.reset() }
         var services: [PNS: DeliverBatch.Devices] = [:]
         var count = 0
-        while try self.devices.step() {
+        while try devices.step() {
             count += 1
             if count > self.limit { return .large }
-            let pns = try PNS(number: Int(self.devices.integer(0)))
+            let pns = try PNS(number: Int(devices.integer(0)))
             guard request.platforms.isEmpty || request.platforms.contains(pns) else { continue }
-            let row = self.devices.integer(1)
+            let row = devices.integer(1)
             services[pns, default: DeliverBatch.Devices()].rows.append(row)
-            services[pns, default: DeliverBatch.Devices()].handles.append(self.devices.bytes(2))
+            services[pns, default: DeliverBatch.Devices()].handles.append(devices.bytes(2))
         }
         return .all(services)
     }

@@ -45,14 +45,13 @@ extension SQLiteStore: RegistrationStore {
         let after = try ListCursor.decode(query.cursor) ?? 0
         return try await self.read { database in
             guard let app = try database.number(of: query.app) else { return Page(items: [], cursor: nil) }
-            let tags = try database.numbers(of: query.tag.map { [$0] } ?? [], app: query.app)
-            if query.tag != nil, tags == [nil] { return Page(items: [], cursor: nil) }
             let limit = min(max(1, query.limit), 1000)
-            let (conditions, arguments) = query.conditions(app: app, tag: tags.first ?? nil, after: after, limit: limit)
+            let ranges = try RegistrationRanges(query, app: app, after: after, limit: limit, in: database)
+            guard let (sql, arguments) = ranges.union else { return Page(items: [], cursor: nil) }
             let rows = try database.all(
                 """
-                SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source) WHERE \(conditions)
-                ORDER BY registration.row LIMIT ?
+                SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source)
+                WHERE registration.row IN (\(sql)) ORDER BY registration.row LIMIT ?
                 """,
                 arguments + [limit],
                 read: RegistrationRow.init
@@ -134,61 +133,21 @@ extension WriteContext {
         let ended = try self.database.first(
             """
             UPDATE registration SET state = ?, ended_at = ?, ended_reason = ? WHERE row = ? AND state = 1 AND \(condition)
-            RETURNING app, pns, handle, version
+            RETURNING app, pns, handle, version, tags
             """,
             [state.number, self.wall.milliseconds, reason, row] + arguments
         ) {
             (
                 app: $0[0] as Int64, pns: try ($0[1] as Int?).map { try PNS(number: $0) },
-                handle: ($0[2] as String?).map(Handle.init(stored:)), version: $0[3] as Int64
+                handle: ($0[2] as String?).map(Handle.init(stored:)), version: $0[3] as Int64,
+                tags: try TagList(stored: $0[4])
             )
         }
-        guard let ended else { return }
-        if let handle = ended.handle, let pns = ended.pns {
-            try self.release(handle, pns, app: ended.app, version: ended.version)
-        }
-        try self.database.run("DELETE FROM registration_tag WHERE row = ?", [row])
-    }
-}
-
-extension RegistrationQuery {
-    /// What the rows must fulfil, with its values.
-    fileprivate func conditions(app: Int64, tag: Int64?, after: Int64, limit: Int) -> (
-        sql: String, arguments: StatementArguments
-    ) {
-        var sql = "registration.app = ? AND registration.row > ?"
-        var arguments: StatementArguments = [app, after]
-        func require(_ condition: String, _ values: StatementArguments) {
-            sql += " AND " + condition
-            arguments += values
-        }
-        if let user = self.user {
-            require("registration.user = ?", [user.name])
-            if let tag {
-                require(
-                    "EXISTS (SELECT 1 FROM registration_tag AS t WHERE t.row = registration.row AND t.tag = ?)",
-                    [tag]
-                )
-            }
-        } else if let tag {
-            // The next rows of the tag on each service: no more can be on the page, for only live ones have tags.
-            let ranges = (self.pns.map { [$0] } ?? PNS.allCases).map { pns in
-                arguments += [tag, after, limit]
-                return """
-                    SELECT row FROM (SELECT row FROM registration_tag WHERE tag = ? AND pns = \(pns.number) AND row > ?
-                    ORDER BY row LIMIT ?)
-                    """
-            }
-            sql = "+" + sql + " AND registration.row IN (\(ranges.joined(separator: " UNION ALL ")))"
-        }
-        if let pns = self.pns { require("registration.pns = ?", [pns.number]) }
-        if let state = self.state {
-            // As a number in the text, for the index of states is partial.
-            require("\(self.user == nil && tag == nil ? "" : "+")registration.state = \(state.number)", [])
-        } else {
-            require("registration.state <> ?", [Registration.State.deleted.number])
-        }
-        return (sql, arguments)
+        guard let ended, let pns = ended.pns else { return }
+        if let handle = ended.handle { try self.release(handle, pns, app: ended.app, version: ended.version) }
+        guard ended.tags != TagList([]) else { return }
+        try self.database.removeFromAudiences(row, pns, ended.tags)
+        try self.database.run("UPDATE registration SET tags = NULL WHERE row = ?", [row])
     }
 }
 
@@ -197,7 +156,7 @@ struct RegistrationRow {
     static let columns = """
         registration.row, registration.id, app.name, registration.pns, registration.handle, registration.user,
         registration.state, registration.version, registration.updated, registration.expires, registration.ended_at,
-        registration.ended_reason
+        registration.ended_reason, registration.tags
         """
     static let source = "registration JOIN app ON app.number = registration.app"
 
@@ -212,6 +171,8 @@ struct RegistrationRow {
     let updated: Timestamp
     let expires: Timestamp?
     let ended: Registration.Ended?
+    /// Of a live registration, without its user's own.
+    let tags: TagList
 
     init(_ row: Row) throws {
         self.row = row[0]
@@ -227,13 +188,14 @@ struct RegistrationRow {
         self.ended = (row[10] as Int64?).map {
             Registration.Ended(at: Timestamp(milliseconds: $0), reason: (row[11] as String?) ?? "")
         }
+        self.tags = try TagList(stored: row[12])
     }
 
     func registration(in database: Database) throws -> Registration {
-        let tags = try database.all(
-            "SELECT tag.name FROM registration_tag AS t JOIN tag ON tag.number = t.tag WHERE t.row = ?",
-            [self.row]
-        ) { try Tag(stored: $0[0]) }
+        var tags = try self.tags.numbers.compactMap { number in
+            try database.first("SELECT name FROM tag_name WHERE number = ?", [number]) { try Tag(stored: $0[0]) }
+        }
+        if self.state == .live, let user = self.user { tags.append(Tag(user: user)) }
         return Registration(
             row: self.row,
             id: self.id,

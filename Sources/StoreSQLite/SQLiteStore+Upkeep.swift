@@ -43,7 +43,7 @@ extension SQLiteStore: StoreUpkeep {
                 while faults.count < Self.mostFaults, let row = try rows.next() {
                     faults.append("a row of \(row[0] as String) names one of \(row[2] as String) that is not there")
                 }
-                return faults
+                return try faults + TagList.faults(in: database)
             }
         }
     }

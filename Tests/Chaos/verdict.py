@@ -147,8 +147,9 @@ class Verdict:
             tags = {
                 tag
                 for (tag,) in self._rows(
-                    "SELECT tag.name FROM registration JOIN registration_tag ON registration_tag.row = registration.row "
-                    "JOIN tag ON tag.number = registration_tag.tag WHERE registration.id = ?",
+                    "SELECT name FROM registration, json_each(tags) AS listed JOIN tag_name ON number = listed.value "
+                    "JOIN tagged ON tagged.tag = number AND tagged.pns = registration.pns AND tagged.row = registration.row "
+                    "WHERE registration.id = ?",
                     registration,
                 )
             }

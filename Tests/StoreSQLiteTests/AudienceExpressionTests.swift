@@ -115,7 +115,7 @@ import Testing
         AudienceTerms(
             expression: expression,
             app: try database.number(of: .default) ?? 0,
-            tags: try database.numbers(of: expression.tags, app: .default)
+            tags: try database.stored(expression.tags, app: .default)
         )
     }
 
@@ -201,14 +201,14 @@ import Testing
                 let app = try database.ensureNumber(of: .default)
                 try database.execute(
                     sql: """
-                        INSERT INTO tag(number, app, name) VALUES (1, \(app), 'all'), (2, \(app), 'even'), (3, \(app), 'odd'),
+                        INSERT INTO tag_name(number, app, name) VALUES (1, \(app), 'all'), (2, \(app), 'even'), (3, \(app), 'odd'),
                             (4, \(app), 'rare');
                         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
                         INSERT INTO registration(row, app, id, pns, handle, state, version, updated)
                             SELECT i * \(step), \(app), 'r' || i, 1, 'h' || i, 1, 1, 1 FROM n;
-                        INSERT INTO registration_tag SELECT 1, 1, row FROM registration;
-                        INSERT INTO registration_tag SELECT 2 + (row / \(step)) % 2, 1, row FROM registration;
-                        INSERT INTO registration_tag SELECT 4, 1, row FROM registration
+                        INSERT INTO tagged SELECT 1, 1, row FROM registration;
+                        INSERT INTO tagged SELECT 2 + (row / \(step)) % 2, 1, row FROM registration;
+                        INSERT INTO tagged SELECT 4, 1, row FROM registration
                             WHERE (row / \(step)) % (\(rows) / 10) = 7;
                         """
                 )

@@ -137,15 +137,13 @@ import Testing
     /// More rows than are found at once: the first are kept, the others come with the next pages.
     @Test func aLongAudienceIsFoundInStretches() async throws {
         let keep = try Self.store(maximumCost: 100)
-        var search = RowSearch(tags: Array(1...100), pns: .apns, after: 0, through: .max, most: 7)
+        var search = RowSearch(tags: (1...100).map { .number($0) }, pns: .apns, after: 0, through: .max, most: 7)
         try await keep.store.pool.writeWithoutTransaction { database in
             try database.execute(
                 sql: """
-                    PRAGMA foreign_keys = OFF;
                     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-                    INSERT INTO registration_tag SELECT 1 + (i * 7) % 100, 1, i FROM n
-                        UNION SELECT 1 + (i * 13) % 100, 1, i FROM n;
-                    PRAGMA foreign_keys = ON;
+                    INSERT INTO tagged SELECT 1 + (i * 7) % 100, 1, i FROM n
+                        UNION SELECT 1 + (i * 13) % 100, 1, i FROM n
                     """
             )
         }
@@ -163,7 +161,13 @@ import Testing
             try #require(!search.rows.isEmpty && search.rows.count <= 7)
             found += search.rows
             pieces += 1
-            search = RowSearch(tags: Array(1...100), pns: .apns, after: search.end, through: .max, most: 7)
+            search = RowSearch(
+                tags: (1...100).map { .number($0) },
+                pns: .apns,
+                after: search.end,
+                through: .max,
+                most: 7
+            )
         }
         // A row of two tags comes once.
         #expect(found == (1...1000).map(Int64.init))

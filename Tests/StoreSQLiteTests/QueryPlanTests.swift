@@ -22,37 +22,57 @@ struct QueryPlanTests {
         var testDescription: String { String(self.sql.prefix(70)) }
     }
 
+    /// The rows of a user at a service, from the index alone.
+    private static func ofUser(_ rows: String) -> String {
+        "SEARCH registration USING COVERING INDEX registration_user (app=? AND user=? AND state=? AND pns=? AND \(rows))"
+    }
+
     static let pinned: [Pinned] = [
         Pinned(
-            sql: SingleTagReader.sql,
+            sql: SingleTagReader.query.ofNumber,
             plan: [
                 "SEARCH t USING PRIMARY KEY (tag=? AND pns=? AND row>? AND row<?)",
                 "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)",
             ]
         ),
         Pinned(
-            sql: RowWalker.tagged,
-            plan: ["SEARCH registration_tag USING PRIMARY KEY (tag=? AND pns=? AND row>?)"]
+            sql: SingleTagReader.query.ofUser,
+            plan: [
+                "SEARCH registration USING INDEX registration_user"
+                    + " (app=? AND user=? AND state=? AND pns=? AND rowid>? AND rowid<?)"
+            ]
         ),
         Pinned(
-            sql: RowSearch.sql,
-            plan: ["SEARCH registration_tag USING PRIMARY KEY (tag=? AND pns=? AND row>? AND row<?)"]
+            sql: SmallSendReader.query.ofNumber,
+            plan: ["SEARCH t USING PRIMARY KEY (tag=?)", "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"]
         ),
+        Pinned(
+            sql: SmallSendReader.query.ofUser,
+            plan: ["SEARCH registration USING INDEX registration_user (app=? AND user=? AND state=?)"]
+        ),
+        Pinned(
+            sql: RowWalker.tagged.ofNumber,
+            plan: ["SEARCH tagged USING PRIMARY KEY (tag=? AND pns=? AND row>?)"]
+        ),
+        Pinned(sql: RowWalker.tagged.ofUser, plan: [Self.ofUser("rowid>?")]),
+        Pinned(
+            sql: RowSearch.query.ofNumber,
+            plan: ["SEARCH tagged USING PRIMARY KEY (tag=? AND pns=? AND row>? AND row<?)"]
+        ),
+        Pinned(sql: RowSearch.query.ofUser, plan: [Self.ofUser("rowid>? AND rowid<?")]),
         Pinned(
             sql: Database.liveWithTags,
-            plan: [
-                "SEARCH t USING COVERING INDEX registration_tag_row (row=?)",
-                "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)",
-            ]
+            plan: ["SEARCH registration USING INTEGER PRIMARY KEY (rowid=?)"]
         ),
         Pinned(
             sql: Database.audienceTags,
             plan: ["SEARCH audience USING INTEGER PRIMARY KEY (rowid=?)"]
         ),
         Pinned(
-            sql: RowWalker.spanned,
-            plan: ["SEARCH registration_tag USING PRIMARY KEY (tag=? AND pns=? AND row>?)"]
+            sql: RowWalker.spanned.ofNumber,
+            plan: ["SEARCH tagged USING PRIMARY KEY (tag=? AND pns=? AND row>?)"]
         ),
+        Pinned(sql: RowWalker.spanned.ofUser, plan: [Self.ofUser("rowid>?")]),
         Pinned(
             sql: RowWalker.live,
             plan: [
@@ -147,18 +167,18 @@ struct QueryPlanTests {
 
     /// What a statement must not be reached by: indexes that most rows of an app or job share, but for lists in their order.
     private static func isTooWide(_ step: String, in sql: String) -> Bool {
-        let wide = ["registration_app", "registration_ended", "registration_live", "job_app", "job_state"]
+        let wide = ["registration_ended", "registration_live", "job_app", "job_state"]
         let isByWide = wide.contains { step.contains("INDEX \($0) ") }
         let isList =
             sql.contains("ORDER BY registration.row") || sql.contains("ORDER BY job.sequence DESC")
             || sql == RowWalker.live
-        let hasBetter = sql.contains("user = ?") || sql.contains("job.key = ?") || sql.contains("registration_tag")
+        let hasBetter = sql.contains("user = ?") || sql.contains("job.key = ?") || sql.contains("tagged")
         if isByWide, !isList || hasBetter { return true }
         let isExistence = sql == "SELECT 1 FROM batch WHERE job = ? LIMIT 1"
         // An insert's and a deletion's steps are the checks of foreign keys.
         let isCheck = sql.hasPrefix("INSERT") || sql.hasPrefix("DELETE")
         return step.contains("batch USING PRIMARY KEY (job=?)") && !isExistence && !isCheck
-            || step.contains("registration_tag USING PRIMARY KEY (tag=?)") && !sql.hasPrefix("INSERT")
+            || step.contains("USING PRIMARY KEY (tag=?)") && sql != SmallSendReader.query.ofNumber
     }
 
     /// Sorts of what is small: the parked batches of one job.

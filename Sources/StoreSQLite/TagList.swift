@@ -1,0 +1,135 @@
+import GRDB
+import PushModel
+import Store
+
+/// The numbers of a live registration's tags, as its row keeps them: what its rows in `tagged` are found by.
+///
+/// A user's own tag has no number.
+struct TagList: Equatable, Sendable {
+    let numbers: [Int64]
+
+    init(_ numbers: [Int64]) { self.numbers = numbers }
+
+    /// - Parameter text: What the row holds.
+    /// - Throws: ``StoreError`` when it is no list of numbers.
+    init(stored text: String?) throws(StoreError) {
+        guard let text else {
+            self.numbers = []
+            return
+        }
+        var numbers: [Int64] = []
+        var number: Int64?
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"):
+                let (tens, isLarge) = (number ?? 0).multipliedReportingOverflow(by: 10)
+                guard !isLarge else { throw Self.broken }
+                number = tens &+ Int64(byte - UInt8(ascii: "0"))
+            case UInt8(ascii: ","), UInt8(ascii: "]"):
+                guard let complete = number else { throw Self.broken }
+                numbers.append(complete)
+                number = nil
+            case UInt8(ascii: "["): continue
+            default: throw Self.broken
+            }
+        }
+        guard number == nil else { throw Self.broken }
+        self.numbers = numbers
+    }
+
+    private static var broken: StoreError { StoreError(.corrupt, "a registration's tags are no list of numbers") }
+
+    /// A JSON array, so that SQL can read it; nil for none.
+    var text: String? {
+        guard let first = self.numbers.first else { return nil }
+        var text = "[\(first)"
+        for number in self.numbers.dropFirst() {
+            text += ","
+            text += String(number)
+        }
+        return text + "]"
+    }
+
+    // MARK: The tables
+
+    static let tables = """
+        -- The numbers of a live registration's tags, as JSON; null = it has none.
+        ALTER TABLE registration ADD COLUMN tags TEXT;
+        UPDATE registration SET tags = (
+            SELECT nullif(json_group_array(t.tag), '[]') FROM registration_tag AS t JOIN tag ON tag.number = t.tag
+            WHERE t.row = registration.row AND tag.name NOT GLOB 'username:*'
+        ) WHERE state = 1;
+
+        -- A user's own tag is in neither of these: the index of users stands for it.
+        CREATE TABLE tag_name(
+            number INTEGER PRIMARY KEY,
+            app INTEGER NOT NULL REFERENCES app,
+            name TEXT NOT NULL,
+            UNIQUE (app, name)
+        ) STRICT;
+        INSERT INTO tag_name SELECT number, app, name FROM tag WHERE name NOT GLOB 'username:*';
+        -- The primary key is the audience's order. No foreign keys: each would cost a look-up a row; the store's check does it.
+        CREATE TABLE tagged(
+            tag INTEGER NOT NULL,
+            pns INTEGER NOT NULL,
+            row INTEGER NOT NULL,
+            PRIMARY KEY (tag, pns, row)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO tagged SELECT t.tag, t.pns, t.row
+            FROM tag_name CROSS JOIN registration_tag AS t ON t.tag = tag_name.number ORDER BY t.tag, t.pns, t.row;
+        DROP TABLE registration_tag;
+        DROP TABLE tag;
+
+        -- In the audience's order too; state is a column for the same reason as in registration_live.
+        DROP INDEX registration_user;
+        CREATE INDEX registration_user ON registration(app, user, state, pns) WHERE state = 1 AND user IS NOT NULL;
+        CREATE INDEX registration_user_ended ON registration(app, user) WHERE state <> 1 AND user IS NOT NULL;
+        -- Lists are put together from the indexes of live and ended ones.
+        DROP INDEX registration_app;
+        """
+}
+
+extension TagList {
+    /// What does not hold of registrations' tags: each must be one of its app's, and in `tagged`, which has nothing else.
+    static func faults(in database: Database) throws -> [String] {
+        // One statement, so that all of it sees one state of the store.
+        let counts = try Row.fetchOne(
+            database,
+            sql: """
+                SELECT count(*) AS listed,
+                    count(EXISTS (SELECT 1 FROM tagged AS t WHERE t.tag = l.value AND t.pns = r.pns AND t.row = r.row) OR NULL)
+                        AS found,
+                    count(r.state = 1 OR NULL) AS live,
+                    count(EXISTS (SELECT 1 FROM tag_name AS n WHERE n.number = l.value AND n.app = r.app) OR NULL) AS named,
+                    (SELECT count(*) FROM tagged) AS tagged
+                FROM registration AS r CROSS JOIN json_each(r.tags) AS l WHERE r.tags IS NOT NULL
+                """
+        )
+        guard let counts else { return [] }
+        let listed: Int = counts["listed"]
+        let found: Int = counts["found"]
+        let faults: [(count: Int, text: String)] = [
+            (listed - found, "tags of registrations are not in the audiences' index"),
+            (counts["tagged"] - found, "entries of the audiences' index are no registration's"),
+            (listed - counts["live"], "tags are of registrations that are not live"),
+            (listed - counts["named"], "tags of registrations have no name in their app"),
+        ]
+        return faults.filter { $0.count != 0 }.map { "\($0.count) \($0.text)" }
+    }
+}
+
+extension Database {
+    /// Adds a registration to the audiences of its tags; its row has them already.
+    func addToAudiences(_ row: Int64, _ pns: PNS, _ tags: TagList) throws {
+        for tag in tags.numbers {
+            try self.run("INSERT INTO tagged(tag, pns, row) VALUES (?, ?, ?)", [tag, pns.number, row])
+        }
+    }
+
+    /// Takes a registration from the audiences of its tags; its row is the caller's to change.
+    func removeFromAudiences(_ row: Int64, _ pns: PNS, _ tags: TagList) throws {
+        for tag in tags.numbers {
+            try self.run("DELETE FROM tagged WHERE tag = ? AND pns = ? AND row = ?", [tag, pns.number, row])
+        }
+    }
+}

@@ -1,0 +1,177 @@
+import Foundation
+import GRDB
+import PushModel
+import Store
+import Testing
+
+@testable import StoreSQLite
+
+/// Where tags are kept: in the registrations' rows, in the audiences' index, and a user's own in the index of users.
+@Suite struct TagListTests {
+    @Test(arguments: [[], [7], [1, 20, 300], [.max]] as [[Int64]])
+    func aListIsReadAsItIsWritten(numbers: [Int64]) throws {
+        let list = TagList(numbers)
+        #expect(list.text == (numbers.isEmpty ? nil : "[" + numbers.map(String.init).joined(separator: ",") + "]"))
+        #expect(try TagList(stored: list.text) == list)
+    }
+
+    @Test(arguments: ["1x", "[1", "[,]", "[-1]", "[99999999999999999999]", "[]"])
+    func whatIsNoListIsRefused(text: String) throws {
+        #expect(throws: StoreError.self) { try TagList(stored: text) }
+    }
+
+    // MARK: One truth in three places
+
+    private static let tags = (0..<6).map { "t\($0)" }
+    private static let users = (0..<5).map { "u\($0)" }
+
+    /// Registrations as lists have them, against the audiences of each tag and user.
+    private func compare(_ store: SQLiteStore) async throws {
+        let all = try await store.registrations(RegistrationQuery(app: .default, limit: 1000)).items
+        let live = all.filter { $0.state == .live }
+        #expect(all.allSatisfy { $0.state == .live || $0.tags.isEmpty })
+        for name in Self.tags + Self.users.map({ "username:" + $0 }) {
+            let tag = try Tag(name)
+            let meant = live.filter { $0.tags.contains(tag) }
+            for pns in [PNS.apns, .fcm] {
+                let page = try await store.audience(
+                    of: .tag(tag),
+                    app: .default,
+                    pns: pns,
+                    after: 0,
+                    through: .max,
+                    limit: 1000
+                )
+                #expect(page.rows == meant.filter { $0.pns == pns }.map(\.row), "\(tag)")
+            }
+            let listed = try await store.registrations(RegistrationQuery(app: .default, tag: tag, limit: 1000)).items
+            #expect(listed.map(\.row) == meant.map(\.row), "\(tag)")
+        }
+        #expect(try await store.checkFile() == [])
+    }
+
+    @Test(arguments: [1, 2, 3, 4] as [UInt64])
+    func whateverIsDoneTheyAgree(seed: UInt64) async throws {
+        var random = SeededGenerator(seed: seed)
+        let keep = try TemporaryStore()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        for _ in 0..<60 {
+            let handle = "h\(Int.random(in: 0..<12, using: &random))"
+            let id = try #require(RegistrationID("id-\(Int.random(in: 0..<12, using: &random))"))
+            let user = Self.users[Int.random(in: 0..<5, using: &random)]
+            let tags = Self.tags.filter { _ in Bool.random(using: &random) }
+            let pns: PNS = Bool.random(using: &random) ? .apns : .fcm
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0, 1:
+                let row = ImportedRegistration(
+                    id: Bool.random(using: &random) ? id : nil,
+                    pns: pns,
+                    handle: Handle(stored: handle),
+                    user: Bool.random(using: &random) ? try UserName(user) : nil,
+                    tags: try (tags + ["username:" + user]).map { try Tag($0) }
+                )
+                let sequence = try await keep.store.beginImport()
+                _ = try await keep.store.importRegistrations([row, row], app: .default, sequence: sequence)
+            case 2: _ = try await scenario.upsert(id, user: user, handle: handle, pns: pns, tags: tags)
+            case 3:
+                let soon = keep.time.wall.advanced(by: .seconds(5))
+                _ = try await scenario.upsert(id, user: user, handle: handle, pns: pns, tags: tags, expires: soon)
+                if Bool.random(using: &random) { keep.time.advance(.seconds(6)) }
+            case 4: _ = try await keep.store.expireRegistrations(limit: 3)
+            default:
+                let sequence = try await scenario.sequence()
+                _ = try await keep.store.change(.delete(id), app: .default, user: nil, sequence: sequence, expires: nil)
+            }
+        }
+        try await self.compare(keep.store)
+    }
+
+    /// Nobody has another user's own tag, whoever asks for it.
+    @Test func aUsersTagIsOfTheUsersRegistrationsAlone() async throws {
+        let keep = try TemporaryStore()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        let id = try await scenario.register(user: "u1", handle: "aa", tags: ["username:u2", "username:u1", "t1"])
+        let found = try #require(try await keep.store.registration(id, app: .default))
+        #expect(found.tags.map(\.name) == ["t1", "username:u1"])
+        try await self.compare(keep.store)
+    }
+
+    // MARK: The check
+
+    @Test(arguments: [
+        "DELETE FROM tagged WHERE row = 1",
+        "INSERT INTO tagged VALUES (1, 1, 77)",
+        "UPDATE registration SET tags = NULL WHERE row = 1",
+        "UPDATE registration SET state = 2 WHERE row = 1",
+        "DELETE FROM tag_name WHERE number = 1",
+        "UPDATE tagged SET pns = 2 WHERE row = 1",
+    ])
+    func theCheckSeesWhereTheyDoNotAgree(damage: String) async throws {
+        let keep = try TemporaryStore()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        try await scenario.register(user: "u1", handle: "aa", tags: ["t1"])
+        #expect(try await keep.store.checkFile() == [])
+        try await keep.store.pool.writeWithoutTransaction { try $0.execute(sql: damage) }
+        #expect(try await !keep.store.checkFile().isEmpty)
+    }
+
+    // MARK: Stores of before
+
+    /// A store as it was when users' tags were rows like any other.
+    private static func oldStore(_ path: String, rows: Int) throws {
+        let before = try #require(Schema.migrator.migrations.prefix { $0 != "17 tags of rows" }.last)
+        let queue = try DatabaseQueue(path: path)
+        try Schema.migrator.migrate(queue, upTo: before)
+        try queue.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO app(number, name) VALUES (1, 'default'), (2, 'other');
+                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
+                    INSERT INTO registration(row, app, id, pns, handle, user, state, version, updated)
+                        SELECT i, 1 + (i % 10 = 9), 'id-' || i, 1 + i % 2, CASE WHEN i % 7 = 3 THEN NULL ELSE 'h' || i END,
+                            CASE WHEN i % 4 = 0 THEN NULL ELSE 'u' || (i % 5) END, CASE WHEN i % 7 = 3 THEN 5 ELSE 1 END, 1, 1
+                        FROM n;
+                    INSERT INTO tag(app, name) SELECT DISTINCT app, 'username:' || user FROM registration
+                        WHERE user IS NOT NULL AND state = 1;
+                    WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 5)
+                    INSERT INTO tag(app, name) SELECT app.number, 't' || i FROM n, app;
+                    INSERT INTO registration_tag SELECT tag.number, r.pns, r.row FROM registration AS r
+                        JOIN tag ON tag.app = r.app AND tag.name = 'username:' || r.user WHERE r.state = 1;
+                    INSERT INTO registration_tag SELECT tag.number, r.pns, r.row FROM registration AS r
+                        JOIN tag ON tag.app = r.app AND tag.name IN ('t' || (r.row % 6), 't' || (r.row % 3))
+                        WHERE r.state = 1 AND r.row % 13 <> 5;
+                    """
+            )
+        }
+        try queue.close()
+    }
+
+    @Test func aStoreOfBeforeIsCarriedOver() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pushline-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("store.sqlite").path
+        try Self.oldStore(path, rows: 300)
+        let store = try SQLiteStore(configuration: .init(path: path), source: TestTime())
+        try await self.compare(store)
+        let all = try await store.registrations(RegistrationQuery(app: .default, limit: 1000)).items
+        let other = try await store.registrations(RegistrationQuery(app: AppID("other"), limit: 1000)).items
+        #expect(all.count + other.count == (1...300).filter { $0 % 7 != 3 }.count)
+        for registration in all + other {
+            let row = Int(registration.row)
+            #expect(registration.app.name == (row % 10 == 9 ? "other" : "default"))
+            var tags = row % 13 == 5 ? [] : Set(["t\(row % 6)", "t\(row % 3)"])
+            if row % 4 != 0 { tags.insert("username:u\(row % 5)") }
+            #expect(registration.tags.map(\.name) == tags.sorted())
+        }
+        let deleted = try await store.registrations(RegistrationQuery(app: .default, state: .deleted, limit: 1000))
+            .items
+        #expect(deleted.count == (1...300).filter { $0 % 7 == 3 && $0 % 10 != 9 }.count)
+        // Tags that are new get numbers of their own, and users' registrations are found as before.
+        let scenario = Scenario(store: store, time: TestTime())
+        let id = try #require(RegistrationID("id-2"))
+        #expect(try await scenario.upsert(id, user: "u2", handle: "h2", tags: ["t1", "fresh"]) == .done)
+        #expect(try await store.registration(id, app: .default)?.tags.map(\.name) == ["fresh", "t1", "username:u2"])
+        try await self.compare(store)
+    }
+}
