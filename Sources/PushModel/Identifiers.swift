@@ -69,8 +69,12 @@ package struct RegistrationID: Hashable, Sendable, Codable, CustomStringConverti
     ///
     /// The time comes first so that ids made together stand together in an index: a random place each would touch a page each.
     package static func random() -> RegistrationID {
-        let digits = Array("0123456789abcdefghijklmnopqrstuv".utf8)
         var generator = SystemRandomNumberGenerator()
+        return self.random(using: &generator)
+    }
+
+    /// See ``random()``; the generator must be as hard to guess as the system's.
+    package static func random(using generator: inout some RandomNumberGenerator) -> RegistrationID {
         let time = UInt64(clamping: Timestamp.now.milliseconds)
         let text = unsafe String(unsafeUninitializedCapacity: 32) { buffer in
             var bits: UInt64 = 0
@@ -78,12 +82,17 @@ package struct RegistrationID: Hashable, Sendable, Codable, CustomStringConverti
                 // 45 bits of time reach to the year 3084; a random number has twelve digits of five bits.
                 if index == 9 || index == 21 { bits = generator.next() }
                 let digit = index < 9 ? time >> UInt64(40 - 5 * index) : bits
-                unsafe buffer[index] = digits[Int(digit & 31)]
+                unsafe buffer[index] = Self.digit(UInt8(truncatingIfNeeded: digit & 31))
                 if index >= 9 { bits >>= 5 }
             }
             return 32
         }
         return RegistrationID(unchecked: text)
+    }
+
+    /// One of `0` to `9` and `a` to `v`.
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 
     /// Any text of 1 to 128 letters, digits, `-`, `_`, `.` or `~` can be an id; only ids handed out name a registration.

@@ -8,11 +8,11 @@ struct ImportStatements {
     typealias TagOfRow = (tag: Int64, pns: Int64, row: Int64)
 
     /// New registrations in one statement.
-    static let rowsAtOnce = 20
+    static let rowsAtOnce = 64
     /// Values that are a new registration's own.
     private static let values = 6
     /// Tags of registrations in one statement.
-    private static let tagsAtOnce = 50
+    private static let tagsAtOnce = 64
     /// New tags in one statement.
     private static let namesAtOnce = 20
 
@@ -138,32 +138,33 @@ struct ImportStatements {
     }
 
     /// - Returns: The new row's number; nil where another registration has the handle.
-    func insert(_ row: ImportedRegistration, tags: NumberedTags) throws -> Int64? {
-        try self.bind(row, tags, to: self.insert, at: 4)
+    func insert(_ row: ImportedRegistration, id: RegistrationID, tags: NumberedTags) throws -> Int64? {
+        try self.bind(row, id, tags, to: self.insert, at: 4)
         try self.insert.run()
         return self.database.changesCount == 0 ? nil : self.database.lastInsertedRowID
+    }
+
+    /// Makes a row one of those that ``insertPrepared()`` inserts.
+    func prepare(_ row: ImportedRegistration, id: RegistrationID, tags: NumberedTags, at place: Int) throws {
+        try self.bind(row, id, tags, to: self.insertMany, at: Int32(Self.values * place + 4))
     }
 
     /// Inserts ``rowsAtOnce`` rows, all or none.
     ///
     /// - Returns: The number of the first, the others follow; nil where an id or handle is there already.
-    func insert(_ rows: ArraySlice<ImportedRegistration>, tags: ArraySlice<NumberedTags>) throws -> Int64? {
-        var first: Int32 = 4
-        for (row, tags) in zip(rows, tags) {
-            try self.bind(row, tags, to: self.insertMany, at: first)
-            first += Int32(Self.values)
-        }
+    func insertPrepared() throws -> Int64? {
         guard try self.insertMany.runUnlessConflicting() else { return nil }
-        return self.database.lastInsertedRowID - Int64(rows.count) + 1
+        return self.database.lastInsertedRowID - Int64(Self.rowsAtOnce) + 1
     }
 
     private func bind(
         _ row: ImportedRegistration,
+        _ id: RegistrationID,
         _ tags: NumberedTags,
         to statement: RawStatement,
         at index: Int32
     ) throws {
-        try statement.bind((row.id ?? .random()).text, at: index)
+        try statement.bind(id.text, at: index)
         try statement.bind(row.handle.text, at: index + 1)
         try statement.bind(Int64(row.pns.number), at: index + 2)
         try statement.bind(row.user?.name, at: index + 3)

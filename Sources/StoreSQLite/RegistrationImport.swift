@@ -17,6 +17,7 @@ struct RegistrationImport {
     private var expectsNew = true
     /// Whether changes that came after this import have claimed handles that nobody has any more: hardly ever.
     private let mayBeLate: Bool
+    private var random = SystemRandom()
 
     init(context: WriteContext, app: AppID, sequence: Int64) throws {
         self.context = context
@@ -34,11 +35,16 @@ struct RegistrationImport {
     static func order(_ rows: [ImportedRegistration]) -> [Int] {
         var order: [Int] = []
         order.reserveCapacity(rows.count)
-        var stretch: [Int] = []
+        // With the beginning of each handle, which is nearly always enough to compare them.
+        var stretch: [(beginning: UInt64, index: Int)] = []
         var ids: Set<RegistrationID> = []
         func end() {
-            order += stretch.sorted { (rows[$0].handle.text, $0) < (rows[$1].handle.text, $1) }
-            stretch = []
+            stretch.sort { one, other in
+                if one.beginning != other.beginning { return one.beginning < other.beginning }
+                return (rows[one.index].handle.text, one.index) < (rows[other.index].handle.text, other.index)
+            }
+            order += stretch.lazy.map(\.index)
+            stretch.removeAll(keepingCapacity: true)
             ids = []
         }
         for index in rows.indices {
@@ -46,53 +52,76 @@ struct RegistrationImport {
                 end()
                 ids.insert(id)
             }
-            stretch.append(index)
+            stretch.append((Self.beginning(of: rows[index].handle.text), index))
         }
         end()
         return order
     }
 
-    /// Writes rows in their order.
+    /// The first eight bytes of a text, as a number in their order.
+    private static func beginning(of text: String) -> UInt64 {
+        var number: UInt64 = 0
+        var count: UInt64 = 0
+        for byte in text.utf8.prefix(8) {
+            number = number << 8 | UInt64(byte)
+            count += 1
+        }
+        return count == 0 ? 0 : number << (8 * (8 - count))
+    }
+
+    /// Writes some of the rows, in that order.
     ///
     /// - Returns: What came of each.
-    mutating func write(_ rows: [ImportedRegistration]) throws -> [ImportResult] {
-        let tags = try Self.numberedTags(of: rows, self.statements)
+    mutating func write(_ order: ArraySlice<Int>, of rows: [ImportedRegistration]) throws -> [ImportResult] {
+        let order = Array(order)
+        let tags = try Self.numberedTags(of: rows, order, self.statements)
         var results: [ImportResult] = []
-        results.reserveCapacity(rows.count)
-        for start in stride(from: 0, to: rows.count, by: ImportStatements.rowsAtOnce) {
-            let range = start..<min(start + ImportStatements.rowsAtOnce, rows.count)
-            if self.expectsNew, !self.mayBeLate, range.count == ImportStatements.rowsAtOnce,
-                let first = try self.statements.insert(rows[range], tags: tags[range])
-            {
-                for (number, index) in zip(first..., range) { self.note(tags[index], of: rows[index], number: number) }
-                results += repeatElement(.created, count: range.count)
-                continue
+        results.reserveCapacity(order.count)
+        for start in stride(from: 0, to: order.count, by: ImportStatements.rowsAtOnce) {
+            let range = start..<min(start + ImportStatements.rowsAtOnce, order.count)
+            if self.expectsNew, !self.mayBeLate, range.count == ImportStatements.rowsAtOnce {
+                for place in range {
+                    let index = order[place]
+                    let id = self.id(of: rows[index])
+                    try self.statements.prepare(rows[index], id: id, tags: tags[place], at: place - start)
+                }
+                if let first = try self.statements.insertPrepared() {
+                    for (number, place) in zip(first..., range) {
+                        let pns = Int64(rows[order[place]].pns.number)
+                        for tag in tags[place].numbers { self.newTags.append((tag, pns, number)) }
+                    }
+                    results += repeatElement(.created, count: range.count)
+                    continue
+                }
             }
             // Any of these may be one of the new rows.
             try self.writeNewTags()
-            let written = try range.map { try self.write(rows[$0], tags: tags[$0]) }
-            self.expectsNew = written.allSatisfy { $0 == .created }
-            results += written
+            var areNew = true
+            for place in range {
+                let result = try self.write(rows[order[place]], tags: tags[place])
+                areNew = areNew && result == .created
+                results.append(result)
+            }
+            self.expectsNew = areNew
         }
         try self.writeNewTags()
         return results
     }
 
-    private mutating func note(_ tags: NumberedTags, of row: ImportedRegistration, number: Int64) {
-        for tag in tags.numbers { self.newTags.append((tag, Int64(row.pns.number), number)) }
-    }
+    /// The row's own id, or a new one.
+    private mutating func id(of row: ImportedRegistration) -> RegistrationID { row.id ?? .random(using: &self.random) }
 
     private mutating func writeNewTags() throws {
         try self.statements.addTags(self.newTags.sorted { ($0.tag, $0.pns, $0.row) < ($1.tag, $1.pns, $1.row) })
         self.newTags.removeAll(keepingCapacity: true)
     }
 
-    private func write(_ row: ImportedRegistration, tags: NumberedTags) throws -> ImportResult {
+    private mutating func write(_ row: ImportedRegistration, tags: NumberedTags) throws -> ImportResult {
         if let id = row.id, let known = try self.statements.find(id) {
             return try self.update(known, to: row, tags: tags)
         }
         if try self.isLate(row) { return .superseded }
-        if let number = try self.statements.insert(row, tags: tags) {
+        if let number = try self.statements.insert(row, id: self.id(of: row), tags: tags) {
             try self.statements.addTags(tags.numbers.map { ($0, Int64(row.pns.number), number) })
             return .created
         }
@@ -171,13 +200,14 @@ extension RegistrationImport {
     /// The tags of rows, each looked up or made once.
     private static func numberedTags(
         of rows: [ImportedRegistration],
+        _ order: [Int],
         _ statements: ImportStatements
     ) throws -> [NumberedTags] {
         var places: [Tag: Int] = [:]
         var names: [Tag] = []
-        let placesOfRows = rows.map { row in
+        let placesOfRows = order.map { index in
             var found: [Int] = []
-            for tag in row.tags where tag.owner == nil {
+            for tag in rows[index].tags where tag.owner == nil {
                 let place = places[tag] ?? names.count
                 if place == names.count {
                     places[tag] = place
@@ -188,11 +218,11 @@ extension RegistrationImport {
             return found
         }
         // In the order of the index of names.
-        let order = names.indices.sorted { names[$0] < names[$1] }
+        let sorted = names.indices.sorted { names[$0] < names[$1] }
         var numbers = [Int64](repeating: 0, count: names.count)
-        for (place, tag) in zip(order, try statements.numbers(of: order.map { names[$0] })) { numbers[place] = tag.1 }
+        for (place, tag) in zip(sorted, try statements.numbers(of: sorted.map { names[$0] })) { numbers[place] = tag.1 }
         var tags: [NumberedTags] = []
-        tags.reserveCapacity(rows.count)
+        tags.reserveCapacity(order.count)
         for (index, places) in placesOfRows.enumerated() {
             // Rows next to each other often have the same.
             if index > 0, placesOfRows[index - 1] == places, let last = tags.last {

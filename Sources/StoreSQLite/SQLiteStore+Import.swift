@@ -4,7 +4,7 @@ package import Store
 
 extension SQLiteStore {
     /// The most imported registrations in one transaction: about as many as take the time of another group of changes.
-    private static let importGroup = 4096
+    private static let importGroup = 8192
     /// In KiB, negative as SQLite wants it.
     private static let importCache = -24_576
     /// An import waits while the log is longer, in bytes: it can write faster than the log is moved into the file.
@@ -32,7 +32,7 @@ extension SQLiteStore {
         var results = [ImportResult](repeating: .superseded, count: rows.count)
         var order = RegistrationImport.order(rows)[...]
         while !order.isEmpty {
-            let some = order.prefix(Self.importGroup).map { rows[$0] }
+            let some = order.prefix(Self.importGroup)
             let isLast = some.count == order.count
             try await self.waitForLog()
             let written = try await self.writer.write(isBulk: true) { context in
@@ -40,11 +40,11 @@ extension SQLiteStore {
                 // Not with a statement that stays prepared: SQLite does this pragma when it prepares it.
                 try context.database.execute(sql: "PRAGMA cache_size = \(Self.importCache)")
                 var importing = try RegistrationImport(context: context, app: app, sequence: sequence)
-                let results = try importing.write(some)
+                let results = try importing.write(some, of: rows)
                 if isLast { try context.database.execute(sql: "PRAGMA cache_size = \(Self.cacheSize)") }
                 return results
             }
-            for (index, result) in zip(order, written) { results[index] = result }
+            for (index, result) in zip(some, written) { results[index] = result }
             order = order.dropFirst(some.count)
         }
         return results
