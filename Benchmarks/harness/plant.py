@@ -184,7 +184,7 @@ class Plant:
 
     def accepted_devices(self, after):
         """Devices that a push service took, of the jobs above that sequence."""
-        return self._ask("SELECT coalesce(sum(count), 0) FROM tally WHERE class = 1 AND job > ?", after)[0]
+        return self._ask("SELECT coalesce(sum(count), 0) FROM counted WHERE class = 1 AND job > ?", after)[0]
 
     def last_sequence(self):
         return self._ask("SELECT coalesce(max(sequence), 0) FROM job")[0]

@@ -1,9 +1,10 @@
 /* What the parts that Pushline stands on can do by themselves: the limits that measurements are compared with.
  *
- *   limits publish COUNT WINDOW   messages published and confirmed on a durable quorum queue of the node at BROKER_URL
- *   limits commit FILE COUNT      rows committed one by one, each on the disk when it returns
+ *   limits publish COUNT WINDOW PAUSE   messages published and confirmed on a durable quorum queue of the node at BROKER_URL
+ *   limits commit FILE COUNT PAUSE      rows committed one by one, each on the disk when it returns
  *
- * Both print a JSON line: how many a second, and the median time of one in microseconds. */
+ * PAUSE are the milliseconds between one and the next: what comes after a pause finds caches cold and processors asleep, and takes
+ * several times as long as in a loop. Both print a JSON line: how many a second, and the median time of one in microseconds. */
 #define _GNU_SOURCE
 #include <amqp.h>
 #include <amqp_tcp_socket.h>
@@ -22,6 +23,11 @@ static int64_t now_ns(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void rest(const char *milliseconds) {
+    const long pause = strtol(milliseconds, NULL, 10);
+    if (pause > 0) usleep((useconds_t)pause * 1000);
 }
 
 static void fail(const char *what, const char *why) {
@@ -101,6 +107,7 @@ static void publish(char **argv) {
     size_t sent = 0, confirmed = 0;
     while (confirmed < count) {
         while (sent < count && sent - confirmed < window) {
+            rest(argv[2]);
             times[sent++] = now_ns();
             const amqp_bytes_t queue = amqp_cstring_bytes(QUEUE);
             int status = amqp_basic_publish(connection, 1, amqp_empty_bytes, queue, 0, 0, &properties, bytes);
@@ -138,6 +145,7 @@ static void commit(char **argv) {
         fail("insert", sqlite3_errmsg(database));
     const int64_t start = now_ns();
     for (size_t i = 0; i < count; i++) {
+        rest(argv[2]);
         times[i] = now_ns();
         run(database, "BEGIN IMMEDIATE");
         sqlite3_bind_int(insert, 1, ROW_SIZE);
@@ -153,10 +161,10 @@ static void commit(char **argv) {
 }
 
 int main(int argc, char **argv) {
-    if (argc == 4 && !strcmp(argv[1], "publish")) publish(argv + 2);
-    else if (argc == 4 && !strcmp(argv[1], "commit")) commit(argv + 2);
+    if (argc == 5 && !strcmp(argv[1], "publish")) publish(argv + 2);
+    else if (argc == 5 && !strcmp(argv[1], "commit")) commit(argv + 2);
     else {
-        fprintf(stderr, "usage: limits publish COUNT WINDOW\n       limits commit FILE COUNT\n");
+        fprintf(stderr, "usage: limits publish COUNT WINDOW PAUSE\n       limits commit FILE COUNT PAUSE\n");
         return 2;
     }
     return 0;

@@ -11,10 +11,12 @@ package protocol BundleStore: Sendable {
     ///
     /// Those that may be planned in one step are put in bundles, the others are due at once. Who accepted them publishes both.
     ///
-    /// - Parameter jobs: At most ``SendBundle/maximumJobs``.
-    /// - Returns: What came of each, and the bundles.
+    /// - Parameters:
+    ///   - jobs: At most ``SendBundle/maximumJobs``.
+    ///   - mayJoin: Whether they may be put into the latest bundle, where that is of their app and priority and has room.
+    /// - Returns: What came of each, and the bundles, new ones and those that were added to.
     /// - Throws: ``StoreError`` when nothing was accepted.
-    func accept(together jobs: [NewJob]) async throws -> GroupAcceptance
+    func accept(together jobs: [NewJob], joining mayJoin: Bool) async throws -> GroupAcceptance
 
     /// Says that messages for these bundles are at the broker: they are due again when the lease lapses (rule 1).
     ///
@@ -80,6 +82,13 @@ package protocol BundleStore: Sendable {
     ///
     /// - Returns: How many.
     func takeApartParcels(limit: Int) async throws -> Int
+}
+
+extension BundleStore {
+    /// Accepts jobs of one app in bundles of their own; see ``accept(together:joining:)``.
+    package func accept(together jobs: [NewJob]) async throws -> GroupAcceptance {
+        try await self.accept(together: jobs, joining: false)
+    }
 }
 
 /// The outbox entry of jobs that were accepted together.

@@ -25,32 +25,34 @@ final class FileLock: Sendable {
 
     func unlock() { _ = flock(self.descriptor, LOCK_UN) }
 
-    /// Does something while holding the lock; blocks the thread.
+    /// Takes the lock; blocks the thread.
     ///
     /// It polls, for a waiting `flock` cannot be given a deadline.
     ///
     /// - Parameters:
     ///   - limit: How long to wait for the lock.
     ///   - waiting: Held, together with all others who wait, for as long as it takes: whoever holds the lock can tell.
-    ///   - body: What is done.
-    /// - Returns: What `body` returns.
-    /// - Throws: ``StoreError`` when the lock was not to be had; what `body` throws.
-    func withLock<T>(within limit: Duration, waiting: FileLock, _ body: () throws -> T) throws -> T {
-        if !self.tryLock() {
-            // Someone may look at that moment whether others wait: then it is joined at the next try.
-            var isWaiting = waiting.tryJoin()
-            defer { waiting.unlock() }
-            let start = ContinuousClock.now
-            while !self.tryLock() {
-                let waited = ContinuousClock.now - start
-                guard waited < limit else {
-                    throw StoreError(.unavailable, "another process has been writing for too long")
-                }
-                // Most commits are over in less than a millisecond or two.
-                usleep(waited < .milliseconds(2) ? 100 : 500)
-                if !isWaiting { isWaiting = waiting.tryJoin() }
+    /// - Throws: ``StoreError`` when the lock was not to be had.
+    func lock(within limit: Duration, waiting: FileLock) throws(StoreError) {
+        if self.tryLock() { return }
+        // Someone may look at that moment whether others wait: then it is joined at the next try.
+        var isWaiting = waiting.tryJoin()
+        defer { waiting.unlock() }
+        let start = ContinuousClock.now
+        while !self.tryLock() {
+            let waited = ContinuousClock.now - start
+            guard waited < limit else {
+                throw StoreError(.unavailable, "another process has been writing for too long")
             }
+            // Most commits are over in less than a millisecond or two.
+            usleep(waited < .milliseconds(2) ? 100 : 500)
+            if !isWaiting { isWaiting = waiting.tryJoin() }
         }
+    }
+
+    /// Does something while holding the lock; see ``lock(within:waiting:)``.
+    func withLock<T>(within limit: Duration, waiting: FileLock, _ body: () throws -> T) throws -> T {
+        try self.lock(within: limit, waiting: waiting)
         defer { self.unlock() }
         return try body()
     }

@@ -32,6 +32,7 @@ final class GroupWriter: Sendable {
     private let patience: Duration
     private let logger: Logger
     private let queue = DispatchQueue(label: "pushline.store.writer", qos: .userInitiated)
+    private let shortcut = Shortcut()
     private let state = NIOLockedValueBox(State())
     private let commitCount = NIOLockedValueBox(0)
     private let commitTime = Timer(label: "store.commit.duration")
@@ -57,12 +58,24 @@ final class GroupWriter: Sendable {
         var failing: (since: ContinuousClock.Instant, told: ContinuousClock.Instant)?
     }
 
+    /// How much a change writes.
+    enum Size {
+        /// A row or some: where nothing else is going on, it is committed on its caller's thread.
+        case short
+        case ordinary
+        /// So much that it has a transaction of its own, for it makes others wait and a savepoint would copy every page it touches.
+        case bulk
+    }
+
     /// A change that waits for its group.
     private struct Change: Sendable {
-        let isBulk: Bool
+        let size: Size
         /// Does it; the value stays with the closure until ``finish`` hands it over.
         let perform: @Sendable (WriteContext) throws -> Void
         let finish: @Sendable ((any Error)?) -> Void
+
+        /// Whether it may be in a group with others.
+        func mayJoin(isAtOnce: Bool) -> Bool { isAtOnce ? self.size == .short : self.size != .bulk }
     }
 
     /// Holds what a change gave until it is durable.
@@ -78,19 +91,18 @@ final class GroupWriter: Sendable {
     /// A cancelled caller waits all the same: the change may be in the middle of its commit.
     ///
     /// - Parameters:
-    ///   - isBulk: Whether it is so large that it has a transaction of its own, for it makes others wait and a savepoint would
-    ///     copy every page it touches.
+    ///   - size: How much it writes.
     ///   - body: The change.
     /// - Returns: What the change returns.
     /// - Throws: What the change throws, or ``StoreError``.
     func write<Value: Sendable>(
-        isBulk: Bool = false,
+        _ size: Size = .ordinary,
         _ body: @escaping @Sendable (WriteContext) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             let slot = Slot<Value>()
             let change = Change(
-                isBulk: isBulk,
+                size: size,
                 perform: { context in
                     let value = try body(context)
                     slot.value.withLockedValue { $0 = value }
@@ -119,22 +131,37 @@ final class GroupWriter: Sendable {
             return .schedule
         }
         switch next {
-        case .schedule: self.queue.async { self.drain() }
+        case .schedule:
+            if change.size == .short, self.commitAtOnce() { return }
+            self.queue.async { self.drain() }
         case .wait: break
         case .refuse: change.finish(StoreError(.unavailable, "too many changes wait to be written"))
         }
     }
 
     private func drain() {
-        while true {
+        repeat {
             self.giveWay()
             self.commitGroup()
-            let isDone = self.state.withLockedValue { state -> Bool in
-                if state.waiting.isEmpty { state.isScheduled = false }
-                return !state.isScheduled
-            }
-            if isDone { return }
+        } while self.hasMore()
+    }
+
+    /// Whether more changes wait; if not, the next one schedules the writer anew.
+    private func hasMore() -> Bool {
+        self.state.withLockedValue { state -> Bool in
+            if state.waiting.isEmpty { state.isScheduled = false }
+            return state.isScheduled
         }
+    }
+
+    /// Commits what waits on this thread, where no other process writes or wants to.
+    ///
+    /// - Returns: false when it could not be done at once, and nothing is done.
+    private func commitAtOnce() -> Bool {
+        guard self.shortcut.isOpen, !self.waiting.isShared, self.lock.tryLock() else { return false }
+        self.shortcut.run { self.commitGroup(isAtOnce: true) }
+        if self.hasMore() { self.queue.async { self.drain() } }
+        return true
     }
 
     /// Lets another process begin its turn, if one waits.
@@ -144,34 +171,34 @@ final class GroupWriter: Sendable {
         while ContinuousClock.now < end, self.waiting.isShared, self.lock.isFree { usleep(50) }
     }
 
-    private func commitGroup() {
+    /// - Parameter isAtOnce: Whether the lock is held already, and only short changes are wanted.
+    private func commitGroup(isAtOnce: Bool = false) {
         var results: [(change: Change, error: (any Error)?)] = []
         let start = ContinuousClock.now
         do {
-            try self.lock.withLock(within: self.patience, waiting: self.waiting) {
-                try self.pool.writeWithoutTransaction { database in
-                    if database.isInsideTransaction { try database.rollback() }
-                    try database.inTransaction(.immediate) {
-                        let counts = Counts()
-                        // From here on: whoever waited long for the lock has as much to write as it may.
-                        let begun = ContinuousClock.now
-                        while results.count < Self.maximumGroup,
-                            let change = self.state.withLockedValue({ state in
-                                // A bulk change may not join others.
-                                results.isEmpty || state.waiting.first?.isBulk == false
-                                    ? state.waiting.popFirst() : nil
-                            })
-                        {
-                            // Listed before it runs: whatever happens, its caller hears of it.
-                            results.append((change, nil))
-                            results[results.count - 1].error = try self.perform(change, in: database, counts: counts)
-                            if change.isBulk || ContinuousClock.now - begun > Self.maximumTime { break }
-                        }
-                        try counts.write(to: database)
-                        try self.noteTime(in: database)
-                        CrashPoint.storeCommitting.reach()
-                        return .commit
+            if !isAtOnce { try self.lock.lock(within: self.patience, waiting: self.waiting) }
+            defer { self.lock.unlock() }
+            try self.pool.writeWithoutTransaction { database in
+                if database.isInsideTransaction { try database.rollback() }
+                try database.inTransaction(.immediate) {
+                    let counts = Counts()
+                    // From here on: whoever waited long for the lock has as much to write as it may.
+                    let begun = ContinuousClock.now
+                    while results.count < Self.maximumGroup,
+                        let change = self.state.withLockedValue({ state in
+                            results.isEmpty || state.waiting.first?.mayJoin(isAtOnce: isAtOnce) == true
+                                ? state.waiting.popFirst() : nil
+                        })
+                    {
+                        // Listed before it runs: whatever happens, its caller hears of it.
+                        results.append((change, nil))
+                        results[results.count - 1].error = try self.perform(change, in: database, counts: counts)
+                        if change.size == .bulk || ContinuousClock.now - begun > Self.maximumTime { break }
                     }
+                    try counts.write(to: database)
+                    try self.noteTime(in: database)
+                    CrashPoint.storeCommitting.reach()
+                    return .commit
                 }
             }
             CrashPoint.storeCommitted.reach()
@@ -221,7 +248,7 @@ final class GroupWriter: Sendable {
     /// - Throws: When the whole transaction cannot go on.
     private func perform(_ change: Change, in database: Database, counts: Counts) throws -> (any Error)? {
         let context = WriteContext(database: database, clock: self.clock, counts: counts)
-        if change.isBulk {
+        if change.size == .bulk {
             try change.perform(context)
             return nil
         }

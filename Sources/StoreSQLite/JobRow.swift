@@ -126,7 +126,7 @@ struct JobRow {
     ) throws -> [PNS: Tally] {
         guard self.work.kind == .send else { return [:] }
         var tallies: [PNS: Tally] = [:]
-        let written = try database.all("SELECT pns, class, count FROM tally WHERE job = ?", [self.sequence]) { row in
+        let written = try database.all("SELECT pns, class, count FROM counted WHERE job = ?", [self.sequence]) { row in
             (pns: row[0] as Int, kind: try CountClass(number: row[1]), count: row[2] as Int)
         }
         for (pns, kind, count) in written + unwritten {
@@ -160,6 +160,7 @@ struct JobRow {
     private func isOpen(at pns: PNS, in database: Database) throws -> Bool {
         let values: StatementArguments = [self.sequence, pns.number]
         return try database.exists("SELECT 1 FROM lane WHERE job = ? AND pns = ? AND done = 0", values)
+            || database.exists("SELECT 1 FROM job WHERE sequence = ? AND inline_pns = ?", values)
             || database.exists(
                 "SELECT 1 FROM batch INDEXED BY batch_open WHERE job = ? AND open = 1 AND pns = ?",
                 values

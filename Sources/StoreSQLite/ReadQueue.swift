@@ -11,6 +11,7 @@ final class ReadQueue: Sendable {
     private let pool: DatabasePool
     private let limit: Int
     private let queue = DispatchQueue(label: "pushline.store.readers", qos: .userInitiated, attributes: .concurrent)
+    private let shortcut = Shortcut()
     private let state = NIOLockedValueBox(State())
 
     private struct State {
@@ -62,7 +63,17 @@ final class ReadQueue: Sendable {
     /// Reads in a transaction of its own: all of it sees one state of the store.
     ///
     /// A cancelled caller goes on at once, whatever holds the read up.
-    func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+    ///
+    /// - Parameters:
+    ///   - isShort: Whether it reads a row or some: where a connection is free, that is done on the caller's thread.
+    ///   - body: The read.
+    /// - Returns: What it read.
+    /// - Throws: What the read throws; `CancellationError`.
+    func read<Value: Sendable>(
+        isShort: Bool,
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
+        if isShort, !Task.isCancelled, let result = self.readAtOnce(body) { return try result.get() }
         let caller = Caller<Value>()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -85,6 +96,26 @@ final class ReadQueue: Sendable {
             return true
         }
         if isNew { self.queue.async { self.drain() } }
+    }
+
+    /// Reads on this thread, where a connection is free.
+    ///
+    /// - Returns: What came of it; nil when it could not be done at once.
+    private func readAtOnce<Value>(_ body: (Database) throws -> Value) -> Result<Value, any Error>? {
+        guard self.shortcut.isOpen else { return nil }
+        let isFree = self.state.withLockedValue { state in
+            guard state.running < self.limit else { return false }
+            state.running += 1
+            return true
+        }
+        guard isFree else { return nil }
+        let result = self.shortcut.run { Result { try self.perform(body) } }
+        let hasMore = self.state.withLockedValue { state in
+            if state.waiting.isEmpty { state.running -= 1 }
+            return !state.waiting.isEmpty
+        }
+        if hasMore { self.queue.async { self.drain() } }
+        return result
     }
 
     private func drain() {

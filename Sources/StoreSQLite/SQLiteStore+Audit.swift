@@ -31,7 +31,7 @@ extension Database {
         let kept = try self.first("SELECT unfinished, scheduled FROM backlog") { ($0[0] as Int, $0[1] as Int) }
         let counted = try self.first(
             """
-            SELECT total(state <> 0), total(state = 0) FROM job INDEXED BY job_state WHERE state <> 10 AND state < 10
+            SELECT total(state <> 0), total(state = 0) FROM job INDEXED BY job_open WHERE state < 10
             """
         ) { (Int($0[0] as Double), Int($0[1] as Double)) }
         guard let kept, let counted, kept != counted else { return [] }
@@ -101,11 +101,25 @@ private struct AuditedJob {
             """,
             ("attempts have other devices than were carried to them", false)
         ),
+        (
+            """
+            SELECT count(*) FROM job JOIN batch ON batch.job = job.sequence
+            WHERE job.sequence = ? AND job.inline_pns IS NOT NULL
+            """,
+            ("batches stand beside the only one", false)
+        ),
+        (
+            """
+            SELECT count(*) FROM job WHERE sequence = ? AND inline_pns IS NOT NULL AND (state NOT IN (2, 10)
+                OR state = 2 AND NOT EXISTS (SELECT 1 FROM parcel WHERE parcel.id = job.inline_parcel))
+            """,
+            ("only batches are in no parcel, or of a job that was not completed", false)
+        ),
     ]
 
     private func tallies(in database: Database) throws -> [Int: Sums] {
         var sums: [Int: Sums] = [:]
-        let rows = try database.all("SELECT pns, class, count FROM tally WHERE job = ?", [self.sequence]) {
+        let rows = try database.all("SELECT pns, class, count FROM counted WHERE job = ?", [self.sequence]) {
             (pns: $0[0] as Int, kind: try CountClass(number: $0[1]), count: $0[2] as Int)
         }
         for row in rows { sums[row.pns, default: Sums()].add(row.count, of: row.kind) }
@@ -117,13 +131,16 @@ private struct AuditedJob {
             """
             SELECT pns, sum(accepted), sum(failed), sum(expired), sum(cancelled),
                 sum(CASE attempt WHEN 0 THEN accepted + failed + expired + cancelled + carried ELSE 0 END)
-            FROM outcome WHERE job = ? GROUP BY pns
+            FROM outcome WHERE job = ?1 GROUP BY pns
+            UNION ALL SELECT inline_pns, inline_size, 0, 0, 0, inline_size FROM job
+            WHERE sequence = ?1 AND inline_pns IS NOT NULL AND state >= 10
             """,
             [self.sequence]
         ) {
             ($0[0] as Int, Sums(targets: $0[5], accepted: $0[1], failed: $0[2], expired: $0[3], cancelled: $0[4]))
         }
-        return Dictionary(uniqueKeysWithValues: rows).filter { $0.value != Sums() }
+        // One of each service, but where a row stands beside an inline batch: that is told for itself.
+        return Dictionary(rows) { first, _ in first }.filter { $0.value != Sums() }
     }
 }
 

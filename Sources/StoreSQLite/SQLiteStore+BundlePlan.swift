@@ -23,7 +23,7 @@ extension SQLiteStore {
     /// See ``BundleStore/look(at:devices:)``.
     package func look(at bundle: BundleID, devices: Int) async throws -> BundleClaim? {
         let feeding = self.feeding
-        return try await self.read { database in
+        return try await self.read(isShort: true) { database in
             let found = try database.first(
                 "SELECT epoch, claims, app, priority FROM bundle WHERE id = ?",
                 [bundle.number],
@@ -75,19 +75,16 @@ extension SQLiteStore {
         grace: Duration
     ) async throws -> BundleResult {
         do {
-            return try await self.write { context in
+            return try await self.write(.short) { context in
                 guard try context.hold(claim, lease: lease) else { return .lost }
                 var writer = try BundleWriter(context: context, claim: claim, plan: plan, grace: grace)
                 return try writer.write()
             }
-        } catch is NoRoom {
+        } catch is BundleWriter.NoRoom {
             return .noRoom
         }
     }
 }
-
-/// A rate limit is used up: what was counted for other services, and the claim, are taken back with all else.
-private struct NoRoom: Error {}
 
 extension WriteContext {
     /// Extends the lease of a claim, if it is the latest; one that only looked takes the bundle over.
@@ -154,6 +151,7 @@ struct SmallSendReader {
             """
     )
 
+    private let app: Int64?
     private let claim: BundleClaim
     /// The most devices of one send.
     private let limit: Int
@@ -162,13 +160,16 @@ struct SmallSendReader {
     private let devices: PreparedTagQuery
 
     init(database: Database, claim: BundleClaim, limit: Int) throws {
-        self.tags = try TagFinder(database, app: database.number(of: claim.bundle.app))
+        self.app = try database.number(of: claim.bundle.app)
+        self.tags = try TagFinder(database, app: self.app)
         self.claim = claim
         self.limit = limit
         self.jobs = try RawStatement(
             """
             SELECT sequence, id, work, accepted, expires, traceparent FROM job
-            WHERE sequence BETWEEN ? AND ? AND kind = ? AND state = 1 AND planned = 0 AND due IS NULL ORDER BY sequence
+            WHERE sequence BETWEEN ? AND ? AND +app = ? AND priority = ? AND kind = ? AND state = 1 AND planned = 0
+                AND due IS NULL
+            ORDER BY sequence
             """,
             in: database
         )
@@ -179,7 +180,9 @@ struct SmallSendReader {
         defer { self.jobs.reset() }
         try self.jobs.bind(first, at: 1)
         try self.jobs.bind(last, at: 2)
-        try self.jobs.bind(Int64(JobKind.send.number), at: 3)
+        try self.jobs.bind(self.app, at: 3)
+        try self.jobs.bind(Int64(self.claim.bundle.priority.rank), at: 4)
+        try self.jobs.bind(Int64(JobKind.send.number), at: 5)
         var sends: [SmallSend] = []
         var count = 0
         // A hundred large ones do not fill the memory: the rest is read next time.
@@ -230,147 +233,5 @@ struct SmallSendReader {
             services[pns, default: DeliverBatch.Devices()].handles.append(devices.bytes(2))
         }
         return .all(services)
-    }
-}
-
-/// Writes what is planned of a bundle, within a transaction.
-private struct BundleWriter {
-    private let context: WriteContext
-    private let claim: BundleClaim
-    private let plan: BundlePlan
-    private let due: Int64
-    private let app: Int64
-    private let start: RawStatement
-    private let finish: RawStatement
-    private let release: RawStatement
-    private let batch: RawStatement
-    private var parcels: [Parcel?]
-
-    /// A parcel that is being filled.
-    private struct Parcel {
-        let id: Int64
-        let first: Int64
-        var last: Int64
-        var count = 0
-        var devices = 0
-    }
-
-    /// Where a job stands that its bundle still stands for.
-    private static let isBundled = "sequence = ? AND kind = 2 AND state = 1 AND planned = 0 AND due IS NULL"
-
-    init(context: WriteContext, claim: BundleClaim, plan: BundlePlan, grace: Duration) throws {
-        self.context = context
-        self.claim = claim
-        self.plan = plan
-        self.due = context.now + grace.milliseconds
-        self.parcels = Array(repeating: nil, count: plan.parcels)
-        let database = context.database
-        self.app = try database.ensureNumber(of: claim.bundle.app)
-        self.start = try RawStatement(
-            """
-            UPDATE job SET state = 2, hub_state = 'Enqueued', planned = 1, planner_epoch = planner_epoch + 1, started = ?
-            WHERE \(Self.isBundled)
-            """,
-            in: database
-        )
-        self.finish = try RawStatement(
-            """
-            UPDATE job SET state = 10, hub_state = 'NoTargetFound', planned = 1, planner_epoch = planner_epoch + 1,
-                started = ?1, finished = ?1
-            WHERE \(Self.isBundled)
-            """,
-            in: database
-        )
-        self.release = try RawStatement("UPDATE job SET due = ? WHERE \(Self.isBundled)", in: database)
-        self.batch = try RawStatement(
-            """
-            INSERT INTO batch(job, pns, page, attempt, app, priority, from_id, to_id, size, open, published, parcel)
-            VALUES (?, ?, 0, 0, ?, ?, 0, ?, ?, 1, 2, ?)
-            """,
-            in: database
-        )
-    }
-
-    mutating func write() throws -> BundleResult {
-        for (pns, devices) in self.plan.devices {
-            let priority = self.claim.bundle.priority
-            guard try self.context.feed(devices, app: self.app, pns: pns, priority: priority, isOwed: false) else {
-                throw NoRoom()
-            }
-        }
-        var lost: Set<Int64> = []
-        for send in self.plan.sends {
-            let isWritten: Bool
-            switch send.fate {
-            case .single: isWritten = try self.mark(send, by: self.release, self.context.now)
-            case .planned(let batches) where batches.isEmpty:
-                isWritten = try self.mark(send, by: self.finish, self.context.wall.milliseconds)
-            case .planned(let batches):
-                isWritten = try self.mark(send, by: self.start, self.context.wall.milliseconds)
-                if isWritten { for batch in batches { try self.insert(batch, of: send.sequence) } }
-            }
-            if !isWritten { lost.insert(send.sequence) }
-        }
-        try self.finishParcels()
-        let isDone = try self.advance()
-        return .written(parcels: self.parcels.map { $0.map { ParcelID(number: $0.id) } }, lost: lost, isDone: isDone)
-    }
-
-    private func mark(_ send: PlannedSend, by statement: RawStatement, _ moment: Int64) throws -> Bool {
-        try statement.bind(moment, at: 1)
-        try statement.bind(send.sequence, at: 2)
-        try statement.run()
-        return self.context.database.changesCount > 0
-    }
-
-    private mutating func insert(_ batch: SmallBatch, of job: Int64) throws {
-        guard self.parcels.indices.contains(batch.parcel) else {
-            throw StoreError(.corrupt, "a batch in a parcel that the plan does not have")
-        }
-        var parcel: Parcel
-        if let begun = self.parcels[batch.parcel] {
-            parcel = begun
-        } else {
-            try self.context.database.run(
-                """
-                INSERT INTO parcel(app, pns, priority, first, last, open, devices, due) VALUES (?, ?, ?, ?, ?, 0, 0, ?)
-                """,
-                [self.app, batch.pns.number, self.claim.bundle.priority.rank, job, job, self.due]
-            )
-            parcel = Parcel(id: self.context.database.lastInsertedRowID, first: job, last: job)
-        }
-        parcel.last = job
-        parcel.count += 1
-        parcel.devices += batch.size
-        self.parcels[batch.parcel] = parcel
-        try self.batch.bind(job, at: 1)
-        try self.batch.bind(Int64(batch.pns.number), at: 2)
-        try self.batch.bind(self.app, at: 3)
-        try self.batch.bind(Int64(self.claim.bundle.priority.rank), at: 4)
-        try self.batch.bind(self.claim.through, at: 5)
-        try self.batch.bind(Int64(batch.size), at: 6)
-        try self.batch.bind(parcel.id, at: 7)
-        try self.batch.run()
-    }
-
-    private func finishParcels() throws {
-        for case let parcel? in self.parcels {
-            try self.context.database.run(
-                "UPDATE parcel SET last = ?, open = ?, devices = ? WHERE id = ?",
-                [parcel.last, parcel.count, parcel.devices, parcel.id]
-            )
-        }
-    }
-
-    /// Moves the bundle behind what was planned, or ends it.
-    ///
-    /// - Returns: Whether it is ended.
-    private func advance() throws -> Bool {
-        let database = self.context.database
-        let bundle = self.claim.bundle.id.number
-        let last = self.plan.sends.last?.sequence ?? .max
-        if try database.change("DELETE FROM bundle WHERE id = ? AND last <= ?", [bundle, last]) > 0 { return true }
-        try database.run("UPDATE bundle SET first = ?, claims = 0 WHERE id = ?", [last + 1, bundle])
-        return false
     }
 }

@@ -4,10 +4,10 @@ package import PushModel
 package import Store
 
 extension SQLiteStore: BundleStore {
-    package func accept(together jobs: [NewJob]) async throws -> GroupAcceptance {
+    package func accept(together jobs: [NewJob], joining mayJoin: Bool) async throws -> GroupAcceptance {
         let works = try jobs.map { try StoredJSON.text(work: $0.work) }
         let limit = self.configuration.maximumBacklog
-        return try await self.write { try $0.accept(jobs, works: works, backlog: limit) }
+        return try await self.write(.short) { try $0.accept(jobs, works: works, joining: mayJoin, backlog: limit) }
     }
 
     package func markPublished(bundles: [SendBundle], lease: Duration) async throws {
@@ -118,7 +118,12 @@ extension Database {
 
 extension WriteContext {
     /// Accepts jobs of one app, those of one priority next to each other, so that a bundle is a range of them.
-    fileprivate func accept(_ jobs: [NewJob], works: [String], backlog: Int?) throws -> GroupAcceptance {
+    fileprivate func accept(
+        _ jobs: [NewJob],
+        works: [String],
+        joining mayJoin: Bool,
+        backlog: Int?
+    ) throws -> GroupAcceptance {
         var result = GroupAcceptance()
         guard let app = jobs.first?.app else { return result }
         guard jobs.count <= SendBundle.maximumJobs, jobs.allSatisfy({ $0.app == app }) else {
@@ -127,12 +132,8 @@ extension WriteContext {
         let number = try self.database.ensureNumber(of: app)
         // For those that start now, and for those that start later.
         var (room, later) = (Int.max, Int.max)
-        if let backlog,
-            let counts = try self.database.first(
-                "SELECT unfinished, scheduled FROM backlog",
-                read: { (unfinished: $0[0] as Int, scheduled: $0[1] as Int) }
-            )
-        {
+        if let backlog {
+            let counts = try self.backlog()
             (room, later) = (max(0, backlog - counts.unfinished), max(0, backlog - counts.scheduled))
         }
         var answers = [GroupAcceptance.Answer](repeating: .backlogFull, count: jobs.count)
@@ -156,10 +157,10 @@ extension WriteContext {
                     result.singles.append(accepted)
                 }
             }
-            if let range {
-                let id = try self.insertBundle(of: range, app: number, priority: priority)
-                result.bundles.append(SendBundle(id: id, app: app, priority: priority))
-            }
+            guard let range else { continue }
+            let joined = mayJoin ? try self.extendBundle(by: range, app: number, priority: priority) : nil
+            let id = try joined ?? self.insertBundle(of: range, app: number, priority: priority)
+            result.bundles.append(SendBundle(id: id, app: app, priority: priority))
         }
         result.answers = answers
         return result
@@ -176,6 +177,21 @@ extension WriteContext {
         return kept.map { $0.hash.elementsEqual(key.hash) ? .repeated($0.id) : .keyReused }
     }
 
+    /// Adds jobs to the latest bundle.
+    ///
+    /// A planner that is at it goes on with them: whether it is at the end is asked in the transaction that ends it.
+    ///
+    /// - Returns: The bundle; nil where it is another app's or priority's, or has no room, or there is none.
+    private func extendBundle(by jobs: ClosedRange<Int64>, app: Int64, priority: Priority) throws -> BundleID? {
+        try self.database.first(
+            """
+            UPDATE bundle SET last = ?1
+            WHERE id = (SELECT max(id) FROM bundle) AND app = ?2 AND priority = ?3 AND ?1 - first < ?4 RETURNING id
+            """,
+            [jobs.upperBound, app, priority.rank, SendBundle.maximumJobs]
+        ) { BundleID(number: $0[0]) }
+    }
+
     private func insertBundle(of jobs: ClosedRange<Int64>, app: Int64, priority: Priority) throws -> BundleID {
         try self.database.run(
             "INSERT INTO bundle(app, priority, first, last, due) VALUES (?, ?, ?, ?, ?)",
@@ -187,15 +203,16 @@ extension WriteContext {
     /// Has what is left of a bundle go the ordinary way.
     func takeApart(_ bundle: BundleID) throws {
         let range = try self.database.first(
-            "DELETE FROM bundle WHERE id = ? RETURNING first, last",
+            "DELETE FROM bundle WHERE id = ? RETURNING first, last, app, priority",
             [bundle.number]
-        ) { (first: $0[0] as Int64, last: $0[1] as Int64) }
+        ) { (first: $0[0] as Int64, last: $0[1] as Int64, app: $0[2] as Int64, priority: $0[3] as Int) }
         guard let range else { return }
         try self.database.run(
             """
-            UPDATE job SET due = ? WHERE sequence BETWEEN ? AND ? AND kind = ? AND state = 1 AND planned = 0 AND due IS NULL
+            UPDATE job SET due = ? WHERE sequence BETWEEN ? AND ? AND +app = ? AND priority = ? AND kind = ? AND state = 1
+                AND planned = 0 AND due IS NULL
             """,
-            [self.now, range.first, range.last, JobKind.send.number]
+            [self.now, range.first, range.last, range.app, range.priority, JobKind.send.number]
         )
     }
 
@@ -227,6 +244,7 @@ extension WriteContext {
             [parcel.number, moment]
         ) { (first: $0[0] as Int64, last: $0[1] as Int64) }
         guard let range else { return }
+        try self.writeOutBatches(of: parcel.number, jobs: range.first...range.last)
         try self.database.run(
             """
             UPDATE batch SET published = ?, due = ?, parcel = NULL, carried_reason = ?
@@ -289,6 +307,7 @@ private struct JobInserter {
         try self.job.bind(job.startsAt?.milliseconds, at: 15)
         try self.job.bind(isScheduled ? nil : self.context.end(of: job), at: 16)
         try self.job.run()
+        self.context.countAccepted(state)
         let sequence = database.lastInsertedRowID
         try database.insertAudience(of: job.work, job: sequence)
         if let key = job.idempotency {

@@ -314,15 +314,16 @@ extension WriteContext {
                 count, self.now, CarriedList.encode(list.devices), batch.sequence, pns, batch.page, batch.attempt,
             ]
         )
-        try self.database.run(
+        let reopened = try self.database.change(
             "UPDATE job SET state = 2, hub_state = 'Enqueued', finished = NULL WHERE sequence = ? AND state = 10",
             [batch.sequence]
         )
+        self.countBacklog(unfinished: reopened)
     }
 
     /// Queues a register job again: its sequence still says in which order it counts (rule 11).
     fileprivate func bringBack(register job: Int64) throws {
-        try self.database.run(
+        let reopened = try self.database.change(
             """
             UPDATE job SET state = 1, reason = NULL, result = NULL, finished = NULL, planned = 0, due = ?, starts = 0,
                 planner_epoch = planner_epoch + 1
@@ -330,12 +331,14 @@ extension WriteContext {
             """,
             [self.now, job]
         )
+        self.countBacklog(unfinished: reopened)
     }
 
     /// Has a send be planned on, from where it was left.
     fileprivate func bringBack(send job: Int64) throws {
         let isBegun = try self.database.exists("SELECT 1 FROM batch WHERE job = ? LIMIT 1", [job])
-        try self.database.run(
+        let wasFinal = try self.database.exists("SELECT 1 FROM job WHERE sequence = ? AND state >= 10", [job])
+        let reopened = try self.database.change(
             """
             UPDATE job SET state = ?, hub_state = ?, reason = NULL, finished = NULL, planned = 0, due = ?, waits = 0,
                 claims = 0, starts = 0, planner_epoch = planner_epoch + 1
@@ -346,5 +349,6 @@ extension WriteContext {
                 isBegun ? Job.HubState.enqueued.rawValue : nil, self.now, job,
             ]
         )
+        if wasFinal { self.countBacklog(unfinished: reopened) }
     }
 }

@@ -35,7 +35,7 @@ extension SQLiteStore {
             let some = order.prefix(Self.importGroup)
             let isLast = some.count == order.count
             try await self.waitForLog()
-            let written = try await self.writer.write(isBulk: true) { context in
+            let written = try await self.writer.write(.bulk) { context in
                 // Handles, users and tags touch a page each: with less room, pages are written and read again before the commit.
                 // Not with a statement that stays prepared: SQLite does this pragma when it prepares it.
                 try context.database.execute(sql: "PRAGMA cache_size = \(Self.importCache)")

@@ -7,7 +7,7 @@ extension SQLiteStore: JobStore {
     package func accept(_ job: NewJob) async throws -> Acceptance {
         let work = try StoredJSON.text(work: job.work)
         let limit = self.configuration.maximumBacklog
-        return try await self.write { context in
+        return try await self.write(.short) { context in
             let database = context.database
             let app = try database.ensureNumber(of: job.app)
             if let idempotency = job.idempotency, let earlier = try context.earlier(idempotency, app: app) {
@@ -15,11 +15,11 @@ extension SQLiteStore: JobStore {
             }
             let isScheduled = job.startsLater(than: context.wall)
             if let limit {
+                let backlog = try context.backlog()
                 // What starts in a year must not keep out what starts now.
-                let column = isScheduled ? "scheduled" : "unfinished"
-                let count = try database.first("SELECT \(column) FROM backlog") { $0[0] as Int }
-                guard (count ?? 0) < limit else {
-                    throw StoreError(.backlogFull, "\(limit) jobs are accepted and \(column)")
+                guard (isScheduled ? backlog.scheduled : backlog.unfinished) < limit else {
+                    let what = isScheduled ? "scheduled" : "unfinished"
+                    throw StoreError(.backlogFull, "\(limit) jobs are accepted and \(what)")
                 }
             }
             let accepted = try context.insert(job, app: app, work: work)
@@ -40,7 +40,7 @@ extension SQLiteStore: JobStore {
 
     package func job(_ id: JobID, app: AppID) async throws -> Job? {
         let clock = self.clock
-        return try await self.read { database in
+        return try await self.read(isShort: true) { database in
             try database.jobRow(id, app: app)?.job(in: database, clock: clock)
         }
     }
@@ -96,7 +96,7 @@ extension SQLiteStore: JobStore {
                 [context.wall.milliseconds, limit]
             ) { $0[0] as Int64 }
             for job in jobs {
-                try context.database.run(
+                let started = try context.database.change(
                     // What starts late lives less long; a clock that was set ahead makes nothing late.
                     """
                     UPDATE job SET state = 1, due = ?, ends = ? + expires - max(starts_at, ?)
@@ -106,6 +106,7 @@ extension SQLiteStore: JobStore {
                         context.now - overdue.milliseconds, context.now, context.clock.cautious.milliseconds, job,
                     ]
                 )
+                context.countBacklog(unfinished: started, scheduled: -started)
             }
             return jobs.count
         }
@@ -216,8 +217,14 @@ extension WriteContext {
             ]
         )
         let accepted = job.job(sequence: self.database.lastInsertedRowID, accepted: self.wall, state: state)
+        self.countAccepted(state)
         try self.database.insertAudience(of: job.work, job: accepted.sequence)
         return accepted
+    }
+
+    /// Counts a job that is accepted.
+    func countAccepted(_ state: Job.State) {
+        self.countBacklog(unfinished: state == .scheduled ? 0 : 1, scheduled: state == .scheduled ? 1 : 0)
     }
 
     /// When the job's time is over, by the store's clock.
@@ -239,14 +246,17 @@ extension WriteContext {
         } else {
             (state, reason) = (.completed, nil)
         }
-        return try self.database.first(
+        let ended = try self.database.first(
             """
             UPDATE job SET state = ?1, reason = ?2, result = ?3, due = NULL, planned = 1, stopped = NULL,
                 started = coalesce(started, ?4), finished = ?4
             WHERE id = ?5 AND kind = ?6 AND state < 10 RETURNING waiter
             """,
             [state.number, reason, text, self.wall.milliseconds, id.blob, JobKind.register.number]
-        ) { $0[0] as String? } ?? nil
+        ) { $0[0] as String? }
+        guard let ended else { return nil }
+        self.countBacklog(unfinished: -1)
+        return ended
     }
 }
 

@@ -75,15 +75,18 @@ extension JobQuery {
         if let pns = self.pns {
             require(
                 """
-                (job.platforms & ? != 0 OR EXISTS (SELECT 1 FROM tally WHERE tally.job = job.sequence AND tally.pns = ?))
+                (job.platforms & ? != 0 OR job.inline_pns = ? AND job.state >= 10
+                    OR EXISTS (SELECT 1 FROM tally WHERE tally.job = job.sequence AND tally.pns = ?))
                 """,
-                [pns.bit, pns.number]
+                [pns.bit, pns.number, pns.number]
             )
         }
         if let state = self.state {
             // As a number in the text, for the index of states is partial; not for choosing an index where there is a better.
             let isIndexed = self.user == nil && self.key == nil
             require("\(isIndexed ? "" : "+")job.state = \(state.number)", [])
+            // What the indexes of states hold; most are completed, and have none.
+            if isIndexed, state != .completed { require(state.isFinal ? "job.state > 10" : "job.state < 10", []) }
             if state == .retrying { require(Self.isParked, []) }
             if state == .running { require("NOT " + Self.isParked, []) }
         }

@@ -10,15 +10,18 @@ extension SQLiteStore: OutcomeSink {
 
     package func standing(of batches: [BatchKey], in parcel: ParcelID) async throws -> [BatchKey: BatchStanding] {
         let now = self.clock.now
-        return try await self.read { try $0.standing(of: batches, in: parcel, at: now) }
+        return try await self.read(isShort: true) { try $0.standing(of: batches, in: parcel, at: now) }
     }
 
     package func record(_ outcome: BatchOutcome) async throws -> Bool {
-        try await self.write { try $0.record(outcome) }
+        try await self.write { try InlineOutcomes(context: $0).record(outcome) || $0.record(outcome) }
     }
 
     package func record(together outcomes: [BatchOutcome]) async throws -> [Bool] {
-        try await self.write { context in try outcomes.map { try context.record($0) } }
+        try await self.write { context in
+            let inline = try InlineOutcomes(context: context)
+            return try outcomes.map { try inline.record($0) || context.record($0) }
+        }
     }
 
     package func takeApart(_ parcel: ParcelID) async throws {
@@ -36,6 +39,7 @@ extension SQLiteStore: OutcomeSink {
     package func raiseStarts(batch: BatchKey) async throws -> Int {
         try await self.write { context in
             guard let job = try context.database.sequence(of: batch.job) else { return 0 }
+            try context.writeOutBatch(of: job)
             return try context.database.first(
                 """
                 UPDATE batch SET starts = starts + 1 WHERE job = ? AND pns = ? AND page = ? AND attempt = ?
@@ -53,29 +57,38 @@ extension Database {
         in parcel: ParcelID? = nil,
         at now: Int64
     ) throws -> [BatchKey: BatchStanding] {
-        let statement = try RawStatement(
-            """
-            SELECT job.state, batch.parcel, job.ends FROM job JOIN batch ON batch.job = job.sequence
-            WHERE job.id = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ? AND batch.open = 1
-            """,
+        let jobs = try RawStatement(
+            "SELECT sequence, state, ends, inline_pns, inline_parcel FROM job WHERE id = ? AND state < 10",
             in: self
         )
-        defer { statement.reset() }
+        let rows = try RawStatement(
+            "SELECT parcel FROM batch WHERE job = ? AND pns = ? AND page = ? AND attempt = ? AND open = 1",
+            in: self
+        )
+        defer {
+            jobs.reset()
+            rows.reset()
+        }
         var found: [BatchKey: BatchStanding] = [:]
         found.reserveCapacity(batches.count)
         for key in batches {
-            statement.reset()
-            try statement.bind(key.job.bytes, at: 1)
-            for (index, value) in [key.pns.number, key.page, key.attempt].enumerated() {
-                try statement.bind(Int64(value), at: Int32(index + 2))
-            }
             found[key] = .closed
-            guard try statement.step() else { continue }
-            let state = try Job.State(number: Int(statement.integer(0)))
-            // Rows count from 1: 0 is what NULL reads as.
-            guard !state.isFinal, parcel == nil || parcel?.number == statement.integer(1) else { continue }
+            jobs.reset()
+            try jobs.bind(key.job.bytes, at: 1)
+            guard try jobs.step() else { continue }
+            // Rows and services count from 1: 0 is what NULL reads as.
+            let home: Int64
+            if key.page == 0, key.attempt == 0, jobs.integer(3) == key.pns.number {
+                home = jobs.integer(4)
+            } else {
+                try rows.restart(jobs.integer(0), Int64(key.pns.number), Int64(key.page), Int64(key.attempt))
+                guard try rows.step() else { continue }
+                home = rows.integer(0)
+            }
+            guard parcel == nil || parcel?.number == home else { continue }
             // Whose time is over is not sent, though nobody has looked at the job yet.
-            let cause = state.stopCause ?? (statement.integer(2) <= now ? .expired : nil)
+            let cause =
+                try Job.State(number: Int(jobs.integer(1))).stopCause ?? (jobs.integer(2) <= now ? .expired : nil)
             found[key] = cause.map(BatchStanding.stopping) ?? .open
         }
         return found
@@ -95,6 +108,7 @@ private struct OutcomeTarget {
 
 extension WriteContext {
     fileprivate func park(_ key: BatchKey, for pause: Duration, reason: String) throws -> Bool {
+        if let job = try self.database.sequence(of: key.job) { try self.writeOutBatch(of: job) }
         guard let target = try self.target(of: key) else { return true }
         if let cause = target.state.stopCause {
             // Nobody has begun it: it is at no worker any more.
@@ -217,7 +231,7 @@ extension WriteContext {
         return self.database.changesCount > 0
     }
 
-    private func insertDeliveries(of outcome: BatchOutcome, job: Int64) throws {
+    func insertDeliveries(of outcome: BatchOutcome, job: Int64) throws {
         let sql = "INSERT INTO delivery(job, pns, row, class, status, reason, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
         let pns = outcome.key.pns.number
         for row in outcome.acceptedRows {

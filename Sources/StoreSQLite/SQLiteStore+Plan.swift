@@ -186,14 +186,17 @@ extension WriteContext {
             try self.completeIfDone(job)
             return nil
         }
-        return try self.database.first(
+        let waiter = try self.database.first(
             """
             UPDATE job SET state = 11, hub_state = 'Abandoned', reason = ?2, due = NULL, planned = 1, stopped = NULL,
                 planner_epoch = planner_epoch + 1, finished = ?3
-            WHERE sequence = ?1 AND state < 10 RETURNING waiter
+            WHERE sequence = ?1 AND state < 10 AND inline_pns IS NULL RETURNING waiter
             """,
             [job, reason, self.wall.milliseconds]
-        ) { $0[0] as String? } ?? nil
+        ) { $0[0] as String? }
+        guard let waiter else { return nil }
+        self.countBacklog(unfinished: -1)
+        return waiter
     }
 }
 

@@ -187,16 +187,28 @@ package final class SQLiteStore: Sendable {
     }
 
     /// Reads in a transaction of its own: all of it sees one state of the store.
-    func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+    ///
+    /// - Parameters:
+    ///   - isShort: Whether it reads a row or some, as most do.
+    ///   - body: The read.
+    /// - Returns: What it read.
+    /// - Throws: ``StoreError``, `CancellationError`, what the read throws.
+    func read<Value: Sendable>(
+        isShort: Bool = false,
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
         do {
-            return try await self.reader.read(body)
+            return try await self.reader.read(isShort: isShort, body)
         } catch let error as DatabaseError {
             throw StoreError(error)
         }
     }
 
-    func write<Value: Sendable>(_ body: @escaping @Sendable (WriteContext) throws -> Value) async throws -> Value {
-        try await self.writer.write(body)
+    func write<Value: Sendable>(
+        _ size: GroupWriter.Size = .ordinary,
+        _ body: @escaping @Sendable (WriteContext) throws -> Value
+    ) async throws -> Value {
+        try await self.writer.write(size, body)
     }
 }
 

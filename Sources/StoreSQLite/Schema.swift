@@ -22,6 +22,7 @@ enum Schema {
         migrator.registerMigration("13 dead letters") { try $0.execute(sql: self.deadLetters) }
         migrator.registerMigration("14 pauses") { try $0.execute(sql: self.pauses) }
         migrator.registerMigration("15 released handles") { try $0.execute(sql: ReleasedHandle.table) }
+        migrator.registerMigration("16 inline batches") { try $0.execute(sql: InlineBatch.tables) }
         migrator.registerMigration("17 tags of rows") { try $0.execute(sql: TagList.tables) }
         return migrator
     }

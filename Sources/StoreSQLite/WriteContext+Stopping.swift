@@ -17,12 +17,13 @@ extension WriteContext {
                     ELSE 10 END,
                 hub_state = CASE WHEN state = 2 AND hub_state IS NOT 'NoTargetFound' THEN 'Completed' ELSE hub_state END,
                 due = NULL, stopped = NULL, finished = ?2
-            WHERE sequence = ?1 AND planned = 1 AND state IN (2, 3, 4)
+            WHERE sequence = ?1 AND planned = 1 AND state IN (2, 3, 4) AND inline_pns IS NULL
                 AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = ?1 AND batch.open = 1)
             """,
             in: self.database
         )
         try statement.run(job, [Int(self.wall.milliseconds), Int(self.now)])
+        self.countBacklog(unfinished: -self.database.changesCount)
     }
 
     /// Stops a job that is not being stopped: nothing more is planned, what is at no worker is counted.
@@ -32,6 +33,7 @@ extension WriteContext {
             case .cancelled: .cancelling
             case .expired: .expiring
             }
+        let wasScheduled = try self.database.exists("SELECT 1 FROM job WHERE sequence = ? AND state = 0", [job])
         let stopped = try self.database.change(
             """
             UPDATE job SET state = ?2, planner_epoch = planner_epoch + 1, planned = 1, due = NULL, stopped = ?3
@@ -40,6 +42,8 @@ extension WriteContext {
             [job, state.number, self.now]
         )
         guard stopped > 0 else { return }
+        if wasScheduled { self.countBacklog(unfinished: 1, scheduled: -1) }
+        try self.writeOutBatch(of: job)
         for batch in try self.openBatches(of: job, unpublishedOnly: true) {
             try self.close(batch, of: job, as: cause.count)
         }

@@ -32,13 +32,28 @@ final class WriteContext {
     /// Counts that a batch of a parcel is closed; written once a parcel and group.
     func leave(parcel: Int64) { self.added.leave(parcel: parcel, 1) }
 
+    /// Counts jobs that became unfinished or scheduled, or are so no longer; written once a group.
+    func countBacklog(unfinished: Int = 0, scheduled: Int = 0) {
+        self.added.countBacklog(unfinished: unfinished, scheduled: scheduled)
+    }
+
+    /// How many jobs are unfinished and scheduled at this point of the transaction.
+    func backlog() throws -> (unfinished: Int, scheduled: Int) {
+        let kept = try self.database.first("SELECT unfinished, scheduled FROM backlog") { ($0[0] as Int, $0[1] as Int) }
+        guard let kept else { throw StoreError(.corrupt, "the count of unfinished jobs is missing") }
+        return (
+            kept.0 + self.counts.unfinished + self.added.unfinished,
+            kept.1 + self.counts.scheduled + self.added.scheduled
+        )
+    }
+
     /// Counts that a reader of the table would miss.
     func unwritten(job: Int64) -> [(pns: Int, kind: CountClass, count: Int)] {
         self.counts.of(job: job) + self.added.of(job: job)
     }
 }
 
-/// Additions to the table `tally`, and batches that parcels have no longer; used on the writer's queue alone.
+/// Additions to the tables `tally` and `backlog`, and batches that parcels have no longer; used on the writer's queue alone.
 final class Counts {
     private struct Key: Hashable {
         let pns: Int
@@ -48,6 +63,15 @@ final class Counts {
     private var jobs: [Int64: [Key: Int]] = [:]
     /// How many batches of each parcel are closed.
     private var parcels: [Int64: Int] = [:]
+    /// How many more jobs are unfinished.
+    private(set) var unfinished = 0
+    /// How many more jobs wait for their start.
+    private(set) var scheduled = 0
+
+    func countBacklog(unfinished: Int, scheduled: Int) {
+        self.unfinished += unfinished
+        self.scheduled += scheduled
+    }
 
     func add(_ count: Int, of kind: CountClass, job: Int64, pns: Int) {
         self.jobs[job, default: [:]][Key(pns: pns, kind: kind), default: 0] += count
@@ -58,6 +82,7 @@ final class Counts {
     func add(_ other: Counts) {
         for (job, counts) in other.jobs { self.jobs[job, default: [:]].merge(counts, uniquingKeysWith: +) }
         self.parcels.merge(other.parcels, uniquingKeysWith: +)
+        self.countBacklog(unfinished: other.unfinished, scheduled: other.scheduled)
     }
 
     func of(job: Int64) -> [(pns: Int, kind: CountClass, count: Int)] {
@@ -65,6 +90,12 @@ final class Counts {
     }
 
     func write(to database: Database) throws {
+        if self.unfinished != 0 || self.scheduled != 0 {
+            try database.run(
+                "UPDATE backlog SET unfinished = unfinished + ?, scheduled = scheduled + ?",
+                [self.unfinished, self.scheduled]
+            )
+        }
         let tally = try RawStatement(
             """
             INSERT INTO tally(job, pns, class, count) VALUES (?, ?, ?, ?)

@@ -11,19 +11,27 @@ import Testing
 /// Sends that come at the same time are accepted together, and each has its own answer.
 @Suite struct SendGroupsTests {
     private static func with(_ body: (SendGroups, SQLiteStore) async throws -> Void) async throws {
+        try await Self.withPublisher { groups, store, _, _ in try await body(groups, store) }
+    }
+
+    private static func withPublisher(
+        _ body: (SendGroups, SQLiteStore, JobPublisher, InMemoryBroker) async throws -> Void
+    ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-groups-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let store = try await SQLiteStore.open(
             SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path)
         )
+        let broker = InMemoryBroker()
+        try await broker.declare(.pushline)
         let publisher = JobPublisher(
             store: store,
-            broker: InMemoryBroker(),
+            broker: broker,
             deadline: .seconds(1),
             logger: Logger(label: "test")
         )
-        try await body(SendGroups(store: store, publisher: publisher), store)
+        try await body(SendGroups(store: store, publisher: publisher), store, publisher, broker)
     }
 
     private static func send(app: AppID = .default, id: JobID = .make(), key: String? = nil) throws -> NewJob {
@@ -71,6 +79,25 @@ import Testing
             #expect(bundles.count < 100)
             // What comes later is not held up by what is over.
             guard case .accepted = try await groups.accept(Self.send()) else { throw CancellationError() }
+        }
+    }
+
+    /// In a rush a bundle grows over many commits, and is published when it has.
+    @Test func inARushFewBundlesStandForAllAndEachIsPublished() async throws {
+        try await Self.withPublisher { groups, store, publisher, broker in
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                tasks.addTask { try await publisher.run() }
+                for _ in 0..<5 {
+                    let answers = await Self.accept(try (0..<60).map { _ in try Self.send() }, by: groups)
+                    #expect(answers.allSatisfy { if case .accepted? = $0 { true } else { false } })
+                }
+                let bundles = try await store.dueBundles(overdue: .zero, limit: 1000)
+                #expect(bundles.count < 50)
+                // A bundle that grew after it was published may be published again.
+                let queue = QueueName.jobs(.send, .normal)
+                while broker.ready(in: queue) < bundles.count { try await Task.sleep(for: .milliseconds(5)) }
+                tasks.cancelAll()
+            }
         }
     }
 

@@ -247,7 +247,7 @@ struct SharedFileTests {
         try await {
             let load = Load()
             left = load
-            try await keep.store.writer.write(isBulk: true) { _ in withExtendedLifetime(load) {} }
+            try await keep.store.writer.write(.bulk) { _ in withExtendedLifetime(load) {} }
         }()
         // The writer's thread lets go of it a moment after its caller goes on.
         for _ in 0..<2000 where left != nil { try await Task.sleep(for: .milliseconds(5)) }

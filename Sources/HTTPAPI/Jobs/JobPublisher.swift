@@ -20,6 +20,8 @@ final class JobPublisher: Service {
     ///
     /// Most of it has been taken by then and needs no mark; and a commit at once would stand in the way of the workers.
     private static let gathering = Duration.milliseconds(250)
+    /// How long a bundle waits that grows: what it costs the workers is shared by all who join it.
+    private static let growing = Duration.milliseconds(20)
     /// How long what is left at the end of the process may take, a batch.
     private static let farewell = Duration.seconds(1)
 
@@ -32,6 +34,10 @@ final class JobPublisher: Service {
     private let deadline: Duration
     private let dropped = Counter(label: "push.api.publish.dropped")
     private let published = NIOLockedValueBox(Published())
+    /// Bundles that grow, by their ids.
+    private let growing = NIOLockedValueBox<[BundleID: SendBundle]>([:])
+    private let growth: AsyncStream<Void>
+    private let growSoon: AsyncStream<Void>.Continuation
     private let marks: AsyncStream<Void>
     private let markSoon: AsyncStream<Void>.Continuation
 
@@ -47,6 +53,7 @@ final class JobPublisher: Service {
         self.deadline = deadline
         self.logger = logger
         (self.wake, self.wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (self.growth, self.growSoon) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         (self.marks, self.markSoon) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
@@ -79,6 +86,24 @@ final class JobPublisher: Service {
         self.publish(bundles.map(Hint.bundle) + jobs.map(Hint.job))
     }
 
+    /// Takes bundles that others may be added to for a moment; returns at once.
+    func publishSoon(_ bundles: [SendBundle]) {
+        let isFirst = self.growing.withLockedValue { growing in
+            let isFirst = growing.isEmpty
+            for bundle in bundles { growing[bundle.id] = bundle }
+            return isFirst && !growing.isEmpty
+        }
+        if isFirst { self.growSoon.yield() }
+    }
+
+    private func publishGrown() {
+        let grown = self.growing.withLockedValue { growing in
+            defer { growing = [:] }
+            return Array(growing.values)
+        }
+        self.publish(grown, and: [])
+    }
+
     private func publish(_ hints: [Hint]) {
         let hasRoom = self.waiting.withLockedValue { waiting in
             guard waiting.count + hints.count <= Self.capacity else { return false }
@@ -94,13 +119,24 @@ final class JobPublisher: Service {
         await withTaskCancellationOrGracefulShutdownHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await self.markPublished() }
+                group.addTask { await self.publishGrowing() }
                 for await _ in wake { await self.publishWaiting(within: self.deadline) }
+                self.publishGrown()
                 // A process that ends does not wait for a broker that confirms nothing: the sweeper has the rows.
                 await self.publishWaiting(within: min(self.deadline, Self.farewell))
                 self.markSoon.finish()
+                self.growSoon.finish()
             }
         } onCancelOrGracefulShutdown: {
             wakeUp.finish()
+        }
+    }
+
+    private func publishGrowing() async {
+        for await _ in self.growth {
+            // Cut short when the process ends: then what there is is published at once.
+            try? await Task.sleep(for: Self.growing)
+            self.publishGrown()
         }
     }
 

@@ -5,17 +5,49 @@ import Store
 
 /// Has sends accepted together that come at the same time, each in a request of its own.
 ///
-/// While one group is written the next gathers: under load one commit, one bundle and one message serve many sends, and a send that
-/// comes alone waits for nobody. Each group is written by the request of its first send; requests under way bound what waits.
+/// While one group is written the next gathers: under load one commit serves many sends, and one bundle and message those of many
+/// commits; a send that comes alone waits for nobody. Each group is written by the request of its first send; requests under way
+/// bound what waits.
 final class SendGroups: Sendable {
-    /// Where so many came in a group, the next waits for as long: a group costs all processes much the same, however large it is.
+    /// So many in a group are a rush.
     private static let many = 8
-    private static let gathering = Duration.milliseconds(4)
+    /// For so long after one, each group waits for more to come: it costs all processes much the same, however large it is.
+    private static let rush = Duration.milliseconds(50)
+    private static let gathering = Duration.milliseconds(1)
 
     private let store: any BundleStore
     private let publisher: JobPublisher
-    /// The sends that wait, of each app of which a group is being written.
-    private let lines = NIOLockedValueBox<[AppID: [Waiting]]>([:])
+    /// Of each app of which a group is being written, or that was in a rush when the last one was.
+    private let lines = NIOLockedValueBox<[AppID: Line]>([:])
+
+    /// The sends of an app.
+    private struct Line {
+        /// Those of the next group.
+        var waiting: [Waiting] = []
+        /// Whether the first of the next group waits for more.
+        var isGathering = false
+        /// Groups that are being written.
+        var groups = 0
+        var rushEnd: ContinuousClock.Instant?
+
+        func isRush(at now: ContinuousClock.Instant) -> Bool { self.rushEnd.map { now < $0 } ?? false }
+
+        /// Whether a group may be begun: in a rush one is made ready while another is written.
+        func mayBegin(at now: ContinuousClock.Instant) -> Bool {
+            !self.isGathering && self.groups < (self.isRush(at: now) ? 2 : 1)
+        }
+
+        /// Whether nothing needs to be remembered of it.
+        func isIdle(at now: ContinuousClock.Instant) -> Bool {
+            self.groups == 0 && !self.isGathering && self.waiting.isEmpty && !self.isRush(at: now)
+        }
+
+        /// Begins a group.
+        mutating func begin(at now: ContinuousClock.Instant) -> Turn {
+            self.isGathering = true
+            return .write(afterGathering: self.isRush(at: now))
+        }
+    }
 
     private struct Waiting {
         let job: NewJob
@@ -40,25 +72,24 @@ final class SendGroups: Sendable {
     /// - Throws: `StoreError` when it was not accepted.
     func accept(_ job: NewJob) async throws -> GroupAcceptance.Answer {
         let turn = await withCheckedContinuation { continuation in
-            let isFree = self.lines.withLockedValue { lines in
-                let isFree = lines[job.app] == nil
-                if isFree {
-                    lines[job.app] = []
-                } else {
-                    lines[job.app]?.append(Waiting(job: job, continuation: continuation))
-                }
-                return isFree
+            let turn = self.lines.withLockedValue { lines -> Turn? in
+                var line = lines[job.app] ?? Line()
+                defer { lines[job.app] = line }
+                let now = ContinuousClock.now
+                if line.mayBegin(at: now) { return line.begin(at: now) }
+                line.waiting.append(Waiting(job: job, continuation: continuation))
+                return nil
             }
-            if isFree { continuation.resume(returning: .write(afterGathering: false)) }
+            if let turn { continuation.resume(returning: turn) }
         }
         switch turn {
         case .written(let answer): return try answer.get()
         case .write(let isGathering):
             // Cancelled = at once.
             if isGathering { try? await Task.sleep(for: Self.gathering) }
-            let others = self.take(job.app)
-            defer { self.passOn(job.app, wereMany: others.count >= Self.many) }
-            let answers = await self.write([job] + others.map(\.job))
+            let (others, isRush) = self.take(job.app)
+            defer { self.passOn(job.app) }
+            let answers = await self.write([job] + others.map(\.job), inRush: isRush)
             for (other, answer) in zip(others, answers.dropFirst()) {
                 other.continuation.resume(returning: .written(answer))
             }
@@ -66,33 +97,49 @@ final class SendGroups: Sendable {
         }
     }
 
-    /// The sends that are written together with a group's first.
-    private func take(_ app: AppID) -> [Waiting] {
+    /// The sends that are written together with a group's first, and whether there is a rush.
+    private func take(_ app: AppID) -> (others: [Waiting], isRush: Bool) {
         self.lines.withLockedValue { lines in
-            guard let line = lines[app], !line.isEmpty else { return [] }
-            lines[app] = Array(line.dropFirst(SendBundle.maximumJobs - 1))
-            return Array(line.prefix(SendBundle.maximumJobs - 1))
+            var line = lines[app] ?? Line()
+            defer { lines[app] = line }
+            let others = Array(line.waiting.prefix(SendBundle.maximumJobs - 1))
+            line.waiting.removeFirst(others.count)
+            line.isGathering = false
+            line.groups += 1
+            let now = ContinuousClock.now
+            if others.count + 1 >= Self.many { line.rushEnd = now + Self.rush }
+            return (others, line.isRush(at: now))
         }
     }
 
-    /// Has the next group written, if somebody waits; where many come at a time, it waits for more of them.
-    private func passOn(_ app: AppID, wereMany: Bool) {
-        let next = self.lines.withLockedValue { lines -> Waiting? in
-            guard let line = lines[app], let first = line.first else {
-                lines[app] = nil
-                return nil
-            }
-            lines[app] = Array(line.dropFirst())
-            return first
+    /// Has the next group written, if somebody waits.
+    private func passOn(_ app: AppID) {
+        let next = self.lines.withLockedValue { lines -> (first: Waiting, turn: Turn)? in
+            guard var line = lines[app] else { return nil }
+            let now = ContinuousClock.now
+            line.groups -= 1
+            defer { lines[app] = line.isIdle(at: now) ? nil : line }
+            guard line.mayBegin(at: now), !line.waiting.isEmpty else { return nil }
+            let first = line.waiting.removeFirst()
+            return (first, line.begin(at: now))
         }
-        next?.continuation.resume(returning: .write(afterGathering: wereMany))
+        if let next { next.first.continuation.resume(returning: next.turn) }
     }
 
-    private func write(_ jobs: [NewJob]) async -> [Result<GroupAcceptance.Answer, any Error>] {
+    /// Accepts a group and has it published; in a rush it may join a bundle that grows for a moment.
+    private func write(
+        _ jobs: [NewJob],
+        inRush isRush: Bool = false
+    ) async -> [Result<GroupAcceptance.Answer, any Error>] {
         do {
-            let accepted = try await self.store.accept(together: jobs)
+            let accepted = try await self.store.accept(together: jobs, joining: isRush)
             CrashPoint.apiAccepted.reach()
-            self.publisher.publish(accepted.bundles, and: accepted.singles)
+            if isRush {
+                self.publisher.publishSoon(accepted.bundles)
+                self.publisher.publish([], and: accepted.singles)
+            } else {
+                self.publisher.publish(accepted.bundles, and: accepted.singles)
+            }
             return accepted.answers.map { .success($0) }
         } catch let error as StoreError where error.code != .unavailable && jobs.count > 1 {
             // One of them may be at fault: the others are not refused for it.

@@ -1,0 +1,170 @@
+import GRDB
+import PushModel
+import Store
+import Testing
+
+@testable import StoreSQLite
+
+/// A batch that its job's row stands for is not to be told from one that has a row (rules 2, 3, 13 and 14).
+struct InlineBatchContract {
+    /// The same two sends in two stores: in one of them the batches are written out as soon as they are planned.
+    private struct Twin {
+        let keep: TemporaryStore
+        let scenario: Scenario
+        let jobs: [JobID]
+        let keys: [BatchKey]
+        let parcel: ParcelID
+
+        private static let lease = Duration.seconds(60)
+
+        init(isInline: Bool) async throws {
+            self.keep = try TemporaryStore()
+            self.scenario = Scenario(store: self.keep.store, time: self.keep.time)
+            for user in ["ann", "bob"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
+            let store = self.keep.store
+            let scenario = self.scenario
+            // The same ids in both, so that what they say can be compared.
+            self.jobs = [1, 2].compactMap { JobID(bytes: [UInt8](repeating: $0, count: 16)) }
+            let new = try zip(self.jobs, ["ann", "bob"]).map { id, user in
+                NewJob(
+                    id: id,
+                    app: .default,
+                    work: .send(scenario.send(to: .tag(Tag(user: try UserName(user))))),
+                    lifetime: .seconds(3600)
+                )
+            }
+            let bundle = try #require(try await store.accept(together: new).bundles.first)
+            let claim = try #require(try await store.claim(bundle.id, lease: Self.lease))
+            let sends = try await store.smallSends(of: claim, devices: 10)
+            let plan = BundlePlan(
+                sends: sends.map {
+                    PlannedSend(sequence: $0.sequence, fate: .planned([SmallBatch(pns: .apns, size: 1, parcel: 0)]))
+                },
+                parcels: 1
+            )
+            let result = try await store.commit(plan, of: claim, lease: Self.lease, grace: .seconds(10))
+            guard case .written(let parcels, _, true) = result, let parcel = parcels.first ?? nil else {
+                throw Unexpected("\(result)")
+            }
+            self.parcel = parcel
+            self.keys = sends.map { BatchKey(job: $0.id, pns: .apns, page: 0, attempt: 0) }
+            let rows = try await self.rows()
+            #expect(rows == 0)
+            if !isInline {
+                try await store.write { context in
+                    try context.writeOutBatches(of: parcel.number, jobs: 1...(.max))
+                }
+                let rows = try await self.rows()
+                #expect(rows == 2)
+            }
+        }
+
+        func rows() async throws -> Int {
+            try await self.keep.store.read { try $0.first("SELECT count(*) FROM batch") { $0[0] } ?? 0 }
+        }
+
+        /// What anybody can see.
+        func view() async throws -> [String] {
+            let store = self.keep.store
+            var lines: [String] = []
+            for id in self.jobs {
+                let job = try await self.scenario.job(id)
+                lines.append(
+                    "\(job.state) \(job.hubState as Any) \(job.reason as Any) \(job.tallies) \(job.due as Any) \(job.finished as Any)"
+                )
+            }
+            for pns in [nil, PNS.apns, .fcm] {
+                let query = JobQuery(app: .default, pns: pns, kind: .send)
+                lines.append("\(try await store.jobs(query).items.map(\.id))")
+            }
+            for state in [Job.State.running, .retrying, .completed, .cancelled, .expired] {
+                let query = JobQuery(app: .default, state: state, kind: .send)
+                lines.append("\(state): \(try await store.jobs(query).items.map(\.id))")
+            }
+            let standing = try await store.standing(of: self.keys)
+            lines.append("\(self.keys.map { standing[$0] as Any })")
+            let inParcel = try await store.standing(of: self.keys, in: self.parcel)
+            lines.append("\(self.keys.map { inParcel[$0] as Any })")
+            lines.append(
+                "\(try await store.dueBatches(limit: 10).map { "\($0.key) \($0.from) \($0.to) \($0.carried)" })"
+            )
+            lines.append("\(try await store.undone().jobs) unfinished")
+            lines.append(
+                "\(try await store.room(for: .retry, app: .default, pns: .apns, priority: .normal).devices) room"
+            )
+            let devices = try await store.deliveries(DeliveryQuery(job: self.jobs[0], app: .default)).items
+            lines.append("\(devices.map { "\($0.row) \($0.outcome)" })")
+            lines.append("\(try await store.audit(after: 0, limit: 10).faults)")
+            return lines
+        }
+
+        /// Does something, and says what it gave.
+        func perform(_ step: Int) async throws -> String {
+            let store = self.keep.store
+            let key = self.keys[step % 2]
+            let failure = DeviceFailure(row: 1, failure: .rejected, status: 400, reason: "bad")
+            let carried = CarriedDevice(row: 1, tries: 1, wait: .seconds(3))
+            let now = self.keep.time.wall
+            switch step / 2 {
+            case 0: return "\(try await store.record(BatchOutcome(key: key, accepted: 1, at: now)))"
+            case 1: return "\(try await store.record(BatchOutcome(key: key, accepted: 1, acceptedRows: [1], at: now)))"
+            case 2: return "\(try await store.record(BatchOutcome(key: key, failures: [failure], at: now)))"
+            case 3: return "\(try await store.record(BatchOutcome(key: key, carried: [carried], at: now)))"
+            case 4: return "\(try await store.record(BatchOutcome(key: key, expired: 1, at: now)))"
+            case 5: return "\(try await store.cancel(key.job, app: .default)?.state as Any)"
+            case 6: return "\(try await store.raiseStarts(batch: key))"
+            case 7: return "\(try await store.park(key, for: .seconds(5), reason: "slow"))"
+            case 8: try await store.park(self.parcel, for: .seconds(5), reason: "slow")
+            case 9: try await store.takeApart(self.parcel)
+            case 10: try await store.markPublished(parcels: [self.parcel], lease: Self.lease)
+            case 11:
+                try await store.bury(
+                    DeadMessage(
+                        queue: "q",
+                        type: "t",
+                        messageID: key.description,
+                        app: nil,
+                        reason: "bad",
+                        body: [1]
+                    )
+                )
+            case 12: self.keep.time.advance(.seconds(70))
+            case 13: return "\(try await store.takeApartParcels(limit: 10))"
+            case 14: return "\(try await store.expireJobs(limit: 10, lease: Self.lease))"
+            case 15: self.keep.time.advance(.seconds(3600))
+            default: return "\(try await store.record(BatchOutcome(key: key, accepted: 1, cancelled: 1, at: now)))"
+            }
+            return ""
+        }
+
+        static let steps = 34
+    }
+
+    @Test(arguments: 0..<60 as Range<UInt64>)
+    func noOneCanTell(seed: UInt64) async throws {
+        let inline = try await Twin(isInline: true)
+        let written = try await Twin(isInline: false)
+        let (seen, expected) = (try await inline.view(), try await written.view())
+        #expect(seen == expected)
+        var generator = SeededGenerator(seed: seed)
+        var done: [Int] = []
+        for _ in 0..<Int.random(in: 1...8, using: &generator) {
+            let step = Int.random(in: 0..<Twin.steps, using: &generator)
+            done.append(step)
+            let (first, second) = (try await inline.perform(step), try await written.perform(step))
+            #expect(first == second, "after \(done)")
+            let (seen, expected) = (try await inline.view(), try await written.view())
+            #expect(seen == expected, "after \(done)")
+            #expect(seen.last == "[]", "after \(done)")
+        }
+    }
+
+    @Test func anAcceptedBatchNeverHasARow() async throws {
+        let twin = try await Twin(isInline: true)
+        for step in [0, 1, 0, 1] { _ = try await twin.perform(step) }
+        #expect(try await twin.rows() == 0)
+        for id in twin.jobs { #expect(try await twin.scenario.job(id).state == .completed) }
+        let tally = try await twin.scenario.tally(twin.jobs[0])
+        #expect(tally.targets == 1 && tally.accepted == 1 && tally.accounted == 1)
+    }
+}

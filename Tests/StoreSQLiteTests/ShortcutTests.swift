@@ -1,0 +1,62 @@
+import Foundation
+import GRDB
+import Testing
+
+@testable import StoreSQLite
+
+/// Short work is done on its caller's thread while that holds nobody up.
+struct ShortcutTests {
+    @Test func itClosesBehindWorkThatTookLongAndOpensAgain() async throws {
+        let shortcut = Shortcut()
+        shortcut.run {}
+        #expect(shortcut.isOpen)
+        shortcut.run { usleep(5000) }
+        #expect(!shortcut.isOpen)
+        try await Task.sleep(for: .milliseconds(1100))
+        #expect(shortcut.isOpen)
+    }
+
+    @Test func itClosesBehindWorkThatFailedAfterLong() {
+        let shortcut = Shortcut()
+        struct Late: Error {}
+        #expect(throws: Late.self) {
+            try shortcut.run {
+                usleep(5000)
+                throw Late()
+            }
+        }
+        #expect(!shortcut.isOpen)
+    }
+
+    /// Whoever holds the lock keeps a short change from its caller's thread, not from being done.
+    @Test func aShortChangeWaitsElsewhereForWhoeverWrites() async throws {
+        let keep = try TemporaryStore()
+        let path = keep.store.configuration.path
+        let other = try FileLock(path: path + ".writer")
+        #expect(other.tryLock())
+        async let change: Void = keep.store.write(.short) { try $0.database.run("UPDATE clock SET seen = seen") }
+        // The caller's own thread goes on meanwhile: this is it, where there is one alone.
+        try await Task.sleep(for: .milliseconds(50))
+        other.unlock()
+        try await change
+    }
+
+    @Test func manyShortChangesAndReadsAtOnceAreAllDone() async throws {
+        let keep = try TemporaryStore()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<500 {
+                group.addTask {
+                    try await keep.store.write(number % 3 == 0 ? .ordinary : .short) {
+                        try $0.database.run("INSERT INTO app(name) VALUES (?)", ["app\(number)"])
+                    }
+                    let isThere = try await keep.store.read(isShort: number % 2 == 0) {
+                        try $0.exists("SELECT 1 FROM app WHERE name = ?", ["app\(number)"])
+                    }
+                    #expect(isThere)
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await keep.store.read { try $0.first("SELECT count(*) FROM app") { $0[0] as Int } } == 500)
+    }
+}
