@@ -180,11 +180,11 @@ class Plant:
     # ---- What the store says ----
 
     def unfinished_jobs(self):
-        return self._ask("SELECT unfinished FROM backlog")[0]
+        return self._ask("SELECT unfinished FROM open_jobs")[0]
 
     def accepted_devices(self, after):
         """Devices that a push service took, of the jobs above that sequence."""
-        return self._ask("SELECT coalesce(sum(count), 0) FROM counted WHERE class = 1 AND job > ?", after)[0]
+        return self._ask("SELECT coalesce(sum(count), 0) FROM tally WHERE class = 1 AND job > ?", after)[0]
 
     def last_sequence(self):
         return self._ask("SELECT coalesce(max(sequence), 0) FROM job")[0]

@@ -126,7 +126,7 @@ struct JobRow {
     ) throws -> [PNS: Tally] {
         guard self.work.kind == .send else { return [:] }
         var tallies: [PNS: Tally] = [:]
-        let written = try database.all("SELECT pns, class, count FROM counted WHERE job = ?", [self.sequence]) { row in
+        let written = try database.all("SELECT pns, class, count FROM tally WHERE job = ?", [self.sequence]) { row in
             (pns: row[0] as Int, kind: try CountClass(number: row[1]), count: row[2] as Int)
         }
         for (pns, kind, count) in written + unwritten {

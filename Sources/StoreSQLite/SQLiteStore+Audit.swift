@@ -28,7 +28,7 @@ extension SQLiteStore {
 extension Database {
     /// The counts of unfinished jobs, which limits go by.
     fileprivate func backlogFaults() throws -> [String] {
-        let kept = try self.first("SELECT unfinished, scheduled FROM backlog") { ($0[0] as Int, $0[1] as Int) }
+        let kept = try self.first("SELECT unfinished, scheduled FROM open_jobs") { ($0[0] as Int, $0[1] as Int) }
         let counted = try self.first(
             """
             SELECT total(state <> 0), total(state = 0) FROM job INDEXED BY job_open WHERE state < 10
@@ -119,7 +119,7 @@ private struct AuditedJob {
 
     private func tallies(in database: Database) throws -> [Int: Sums] {
         var sums: [Int: Sums] = [:]
-        let rows = try database.all("SELECT pns, class, count FROM counted WHERE job = ?", [self.sequence]) {
+        let rows = try database.all("SELECT pns, class, count FROM tally WHERE job = ?", [self.sequence]) {
             (pns: $0[0] as Int, kind: try CountClass(number: $0[1]), count: $0[2] as Int)
         }
         for row in rows { sums[row.pns, default: Sums()].add(row.count, of: row.kind) }

@@ -76,7 +76,7 @@ extension JobQuery {
             require(
                 """
                 (job.platforms & ? != 0 OR job.inline_pns = ? AND job.state >= 10
-                    OR EXISTS (SELECT 1 FROM tally WHERE tally.job = job.sequence AND tally.pns = ?))
+                    OR EXISTS (SELECT 1 FROM tallied WHERE tallied.job = job.sequence AND tallied.pns = ?))
                 """,
                 [pns.bit, pns.number, pns.number]
             )

@@ -201,7 +201,7 @@ extension WriteContext {
         }
         // A handful each.
         for sql in [
-            "DELETE FROM lane WHERE job = ?", "DELETE FROM audience WHERE job = ?", "DELETE FROM tally WHERE job = ?",
+            "DELETE FROM lane WHERE job = ?", "DELETE FROM audience WHERE job = ?", "DELETE FROM tallied WHERE job = ?",
             "DELETE FROM idempotency WHERE job = ?", "DELETE FROM job WHERE sequence = ?",
         ] {
             left -= try self.database.change(sql, [job])

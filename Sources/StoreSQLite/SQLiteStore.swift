@@ -220,7 +220,7 @@ extension SQLiteStore: StoreHealth {
     package func undone() async throws -> UndoneWork {
         try await self.read { database in
             UndoneWork(
-                jobs: try database.first("SELECT unfinished FROM backlog") { $0[0] } ?? 0,
+                jobs: try database.first("SELECT unfinished FROM open_jobs") { $0[0] } ?? 0,
                 dead: try database.first(
                     "SELECT count(*) FROM (SELECT 1 FROM dead LIMIT \(UndoneWork.mostDead))"
                 ) { $0[0] } ?? 0

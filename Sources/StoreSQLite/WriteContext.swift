@@ -39,7 +39,9 @@ final class WriteContext {
 
     /// How many jobs are unfinished and scheduled at this point of the transaction.
     func backlog() throws -> (unfinished: Int, scheduled: Int) {
-        let kept = try self.database.first("SELECT unfinished, scheduled FROM backlog") { ($0[0] as Int, $0[1] as Int) }
+        let kept = try self.database.first("SELECT unfinished, scheduled FROM open_jobs") {
+            ($0[0] as Int, $0[1] as Int)
+        }
         guard let kept else { throw StoreError(.corrupt, "the count of unfinished jobs is missing") }
         return (
             kept.0 + self.counts.unfinished + self.added.unfinished,
@@ -53,7 +55,7 @@ final class WriteContext {
     }
 }
 
-/// Additions to the tables `tally` and `backlog`, and batches that parcels have no longer; used on the writer's queue alone.
+/// Additions to the tables `tallied` and `open_jobs`, and batches that parcels have no longer; used on the writer's queue alone.
 final class Counts {
     private struct Key: Hashable {
         let pns: Int
@@ -92,13 +94,13 @@ final class Counts {
     func write(to database: Database) throws {
         if self.unfinished != 0 || self.scheduled != 0 {
             try database.run(
-                "UPDATE backlog SET unfinished = unfinished + ?, scheduled = scheduled + ?",
+                "UPDATE open_jobs SET unfinished = unfinished + ?, scheduled = scheduled + ?",
                 [self.unfinished, self.scheduled]
             )
         }
         let tally = try RawStatement(
             """
-            INSERT INTO tally(job, pns, class, count) VALUES (?, ?, ?, ?)
+            INSERT INTO tallied(job, pns, class, count) VALUES (?, ?, ?, ?)
             ON CONFLICT (job, pns, class) DO UPDATE SET count = count + excluded.count
             """,
             in: database

@@ -84,7 +84,7 @@ class Verdict:
 
     def _counts(self, by_id):
         tallies = collections.defaultdict(collections.Counter)
-        for job, kind, count in self._rows("SELECT job, class, count FROM counted"):
+        for job, kind, count in self._rows("SELECT job, class, count FROM tally"):
             tallies[job][kind] += count
         for job, tally in tallies.items():
             rest = sum(count for kind, count in tally.items() if kind != TARGETS)

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import PushModel
 import Store
@@ -166,5 +167,60 @@ struct InlineBatchContract {
         for id in twin.jobs { #expect(try await twin.scenario.job(id).state == .completed) }
         let tally = try await twin.scenario.tally(twin.jobs[0])
         #expect(tally.targets == 1 && tally.accepted == 1 && tally.accounted == 1)
+    }
+
+    /// A store of before, with a send in each state: its counts are carried over, and its sends go on.
+    @Test func aStoreOfBeforeIsCarriedOver() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-old-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appending(path: "store.sqlite").path
+        let time = TestTime()
+        let end = time.wall.milliseconds + 3_600_000
+        let ids = try (1...5).map { try #require(JobID(bytes: [UInt8](repeating: $0, count: 16))) }
+        let queue = try DatabaseQueue(path: path)
+        try Schema.migrator.migrate(queue, upTo: "15 released handles")
+        try await queue.write { database in
+            try database.execute(sql: "INSERT INTO app(number, name) VALUES (1, 'default')")
+            // Scheduled, queued, in a parcel, completed, cancelled.
+            for (id, state) in zip(ids, [0, 1, 2, 10, 12]) {
+                try database.execute(
+                    sql: """
+                        INSERT INTO job(id, app, kind, priority, platforms, state, work, planned, expires, ends, accepted, starts_at)
+                        VALUES (?, 1, 2, 1, 0, ?, '{}', ?, ?, ?, ?, ?)
+                        """,
+                    arguments: [
+                        id.blob, min(state, 1), state >= 2, end, state == 0 ? nil : end, time.wall.milliseconds,
+                        state == 0 ? time.wall.milliseconds + 60_000 : nil,
+                    ]
+                )
+            }
+            // As they change, the triggers of before count them.
+            for (sequence, state) in [(3, 2), (4, 10), (5, 12)] {
+                try database.execute(sql: "UPDATE job SET state = \(state) WHERE sequence = \(sequence)")
+            }
+            try database.execute(
+                sql: """
+                    INSERT INTO parcel(app, pns, priority, first, last, open, devices, due) VALUES (1, 1, 1, 3, 3, 1, 1, 0);
+                    INSERT INTO batch(job, pns, page, attempt, app, priority, from_id, to_id, size, open, published, parcel)
+                        VALUES (3, 1, 0, 0, 1, 1, 0, 9, 1, 1, 2, 1);
+                    INSERT INTO tally VALUES (4, 1, 0, 7), (4, 1, 1, 7);
+                    """
+            )
+        }
+        try queue.close()
+        let store = try SQLiteStore(configuration: .init(path: path), source: time)
+        #expect(try await store.undone().jobs == 2)
+        let key = BatchKey(job: ids[2], pns: .apns, page: 0, attempt: 0)
+        #expect(try await store.standing(of: [key]) == [key: .open])
+        #expect(try await store.record(BatchOutcome(key: key, accepted: 1, at: time.wall)))
+        #expect(try await store.undone().jobs == 1)
+        let tallies = try await store.read { database in
+            try database.all("SELECT job, class, count FROM tally ORDER BY job, class") {
+                "\($0[0] as Int) \($0[1] as Int) \($0[2] as Int)"
+            }
+        }
+        #expect(tallies == ["3 0 1", "3 1 1", "4 0 7", "4 1 7"])
+        #expect(try await store.read { try $0.first("SELECT scheduled FROM open_jobs") { $0[0] as Int } } == 1)
     }
 }

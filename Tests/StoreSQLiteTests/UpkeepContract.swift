@@ -118,14 +118,14 @@ struct UpkeepContract {
     }
 
     static let damages: [Damage] = [
-        Damage(sql: "UPDATE tally SET count = count + 1 WHERE class = 1", word: "6 targets, but 7 outcomes"),
+        Damage(sql: "UPDATE tallied SET count = count + 1 WHERE class = 1", word: "6 targets, but 7 outcomes"),
         Damage(sql: "UPDATE outcome SET accepted = accepted - 1 WHERE page = 1", word: "its counts are"),
         Damage(sql: "DELETE FROM outcome WHERE page = 1", word: "closed without an outcome"),
         Damage(sql: "DELETE FROM batch WHERE page = 1", word: "have no batch"),
         Damage(sql: "UPDATE batch SET open = 1 WHERE page = 1", word: "open though it is final"),
         Damage(sql: "UPDATE outcome SET carried = 2 WHERE attempt = 0 AND page = 0", word: "than were carried"),
         Damage(sql: "UPDATE outcome SET accepted = 0, failed = 1 WHERE attempt = 1", word: "its counts are"),
-        Damage(sql: "UPDATE backlog SET unfinished = unfinished + 1", word: "kept as unfinished"),
+        Damage(sql: "UPDATE open_jobs SET unfinished = unfinished + 1", word: "kept as unfinished"),
     ]
 
     @Test(arguments: damages)
