@@ -121,6 +121,9 @@ final class GroupWriter: Sendable {
         }
     }
 
+    /// Whether other changes or processes wait for the end of the transaction: who writes much then comes to an end.
+    var isAwaited: Bool { self.state.withLockedValue { !$0.waiting.isEmpty } || self.waiting.isShared }
+
     private func enqueue(_ change: Change) {
         enum Next { case schedule, wait, refuse }
         let next = self.state.withLockedValue { state -> Next in

@@ -3,8 +3,11 @@ package import PushModel
 package import Store
 
 extension SQLiteStore {
-    /// The most imported registrations in one transaction: about as many as take the time of another group of changes.
-    private static let importGroup = 8192
+    /// So many registrations are written before it is asked whether somebody waits: about as many as take the time of another
+    /// group of changes.
+    private static let importStep = 4096
+    /// The most in one transaction.
+    private static let importGroup = 65_536
     /// In KiB, negative as SQLite wants it.
     private static let importCache = -24_576
     /// An import waits while the log is longer, in bytes: it can write faster than the log is moved into the file.
@@ -33,19 +36,24 @@ extension SQLiteStore {
         var order = RegistrationImport.order(rows)[...]
         while !order.isEmpty {
             let some = order.prefix(Self.importGroup)
-            let isLast = some.count == order.count
+            let left = order.count
             try await self.waitForLog()
-            let written = try await self.writer.write(.bulk) { context in
+            let writer = self.writer
+            let written = try await writer.write(.bulk) { context in
                 // Handles, users and tags touch a page each: with less room, pages are written and read again before the commit.
                 // Not with a statement that stays prepared: SQLite does this pragma when it prepares it.
                 try context.database.execute(sql: "PRAGMA cache_size = \(Self.importCache)")
                 var importing = try RegistrationImport(context: context, app: app, sequence: sequence)
-                let results = try importing.write(some, of: rows)
-                if isLast { try context.database.execute(sql: "PRAGMA cache_size = \(Self.cacheSize)") }
+                var results: [ImportResult] = []
+                // As many as there are: each page that several of them touch is written once. But nobody is to wait for all.
+                repeat {
+                    results += try importing.write(some.dropFirst(results.count).prefix(Self.importStep), of: rows)
+                } while results.count < some.count && !writer.isAwaited
+                if results.count == left { try context.database.execute(sql: "PRAGMA cache_size = \(Self.cacheSize)") }
                 return results
             }
             for (index, result) in zip(some, written) { results[index] = result }
-            order = order.dropFirst(some.count)
+            order = order.dropFirst(written.count)
         }
         return results
     }
