@@ -164,6 +164,8 @@ private struct BundlePlanner {
             planned.append(SmallBatch(pns: pns, size: batch.devices.count, parcel: parcel))
         }
         self.plan.sends.append(PlannedSend(sequence: send.sequence, fate: .planned(planned)))
+        // The same for all: they were read together.
+        self.plan.through = send.through
         return true
     }
 

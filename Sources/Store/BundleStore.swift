@@ -145,8 +145,6 @@ package struct BundleClaim: Sendable, Equatable {
     package let epoch: Int
     /// How often it was claimed, this time included, since its planning last came anywhere.
     package let claims: Int
-    /// The highest registration row that counts: the highest there was at this claim.
-    package let through: Int64
     /// Whether the store knows of the claim; one that only looked becomes known with its first commit.
     package let isHeld: Bool
     /// The services that its next sends go through, as far as is known: their windows are looked at first.
@@ -158,18 +156,17 @@ package struct BundleClaim: Sendable, Equatable {
     /// What was read together with the claim, for its first step.
     package var glimpse: BundleGlimpse?
 
-    package init(bundle: SendBundle, epoch: Int, claims: Int, through: Int64, isHeld: Bool = true) {
+    package init(bundle: SendBundle, epoch: Int, claims: Int, isHeld: Bool = true) {
         self.bundle = bundle
         self.epoch = epoch
         self.claims = claims
-        self.through = through
         self.isHeld = isHeld
     }
 
     /// The claim as it is when something was committed for it.
     package var held: BundleClaim {
         guard !self.isHeld else { return self }
-        var claim = BundleClaim(bundle: self.bundle, epoch: self.epoch + 1, claims: 0, through: self.through)
+        var claim = BundleClaim(bundle: self.bundle, epoch: self.epoch + 1, claims: 0)
         claim.services = self.services
         return claim
     }
@@ -205,6 +202,8 @@ package struct SmallSend: Sendable, Equatable {
     package let expires: Timestamp
     package let traceparent: String?
     package let audience: Audience
+    /// The highest registration row when it was read: all that were there when the send was accepted.
+    package let through: Int64
 
     package init(
         sequence: Int64,
@@ -213,7 +212,8 @@ package struct SmallSend: Sendable, Equatable {
         accepted: Timestamp,
         expires: Timestamp,
         traceparent: String?,
-        audience: Audience
+        audience: Audience,
+        through: Int64
     ) {
         self.sequence = sequence
         self.id = id
@@ -222,6 +222,7 @@ package struct SmallSend: Sendable, Equatable {
         self.expires = expires
         self.traceparent = traceparent
         self.audience = audience
+        self.through = through
     }
 
     /// The most devices of a send that is planned together with others.
@@ -238,10 +239,13 @@ package struct BundlePlan: Sendable {
     package var sends: [PlannedSend]
     /// How many parcels the sends' batches are divided into.
     package var parcels: Int
+    /// How far the audiences of its batches go: ``SmallSend/through``.
+    package var through: Int64
 
-    package init(sends: [PlannedSend] = [], parcels: Int = 0) {
+    package init(sends: [PlannedSend] = [], parcels: Int = 0, through: Int64 = 0) {
         self.sends = sends
         self.parcels = parcels
+        self.through = through
     }
 
     /// How many devices it has of each service.

@@ -109,7 +109,7 @@ struct BundleWriter {
     private mutating func start(_ send: PlannedSend, with only: SmallBatch?) throws -> Bool {
         try self.start.bind(self.context.wall.milliseconds, at: 1)
         try self.start.bind(only.map { Int64($0.pns.number) }, at: 2)
-        try self.start.bind(only.map { _ in self.claim.through }, at: 3)
+        try self.start.bind(only.map { _ in self.plan.through }, at: 3)
         try self.start.bind(only.map { Int64($0.size) }, at: 4)
         try self.start.bind(try only.map { try self.parcel(for: $0, of: send.sequence).id }, at: 5)
         try self.start.bind(send.sequence, at: 6)
@@ -145,7 +145,7 @@ struct BundleWriter {
         try self.batch.bind(Int64(batch.pns.number), at: 2)
         try self.batch.bind(self.app, at: 3)
         try self.batch.bind(Int64(self.claim.bundle.priority.rank), at: 4)
-        try self.batch.bind(self.claim.through, at: 5)
+        try self.batch.bind(self.plan.through, at: 5)
         try self.batch.bind(Int64(batch.size), at: 6)
         try self.batch.bind(parcel.id, at: 7)
         try self.batch.run()

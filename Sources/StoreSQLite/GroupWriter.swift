@@ -32,18 +32,27 @@ final class GroupWriter: Sendable {
     private let patience: Duration
     private let logger: Logger
     private let queue = DispatchQueue(label: "pushline.store.writer", qos: .userInitiated)
-    private let shortcut = Shortcut()
+    private let shortcut: Shortcut
     private let state = NIOLockedValueBox(State())
     private let commitCount = NIOLockedValueBox(0)
     private let commitTime = Timer(label: "store.commit.duration")
     private let commitSize = Recorder(label: "store.commit.changes")
 
-    init(pool: DatabasePool, lock: FileLock, waiting: FileLock, clock: StoreClock, patience: Duration, logger: Logger) {
+    init(
+        pool: DatabasePool,
+        lock: FileLock,
+        waiting: FileLock,
+        clock: StoreClock,
+        patience: Duration,
+        shortcut: Shortcut,
+        logger: Logger
+    ) {
         self.pool = pool
         self.lock = lock
         self.waiting = waiting
         self.clock = clock
         self.patience = patience
+        self.shortcut = shortcut
         self.logger = logger
     }
 
@@ -60,11 +69,13 @@ final class GroupWriter: Sendable {
 
     /// How much a change writes.
     enum Size {
-        /// A row or some: where nothing else is going on, it is committed on its caller's thread.
+        /// ``Shortcut/rows`` at most: where nothing else is going on, it is committed on its caller's thread.
         case short
         case ordinary
         /// So much that it has a transaction of its own, for it makes others wait and a savepoint would copy every page it touches.
         case bulk
+
+        static func of(rows: Int) -> Size { rows <= Shortcut.rows ? .short : .ordinary }
     }
 
     /// A change that waits for its group.
@@ -161,8 +172,12 @@ final class GroupWriter: Sendable {
     ///
     /// - Returns: false when it could not be done at once, and nothing is done.
     private func commitAtOnce() -> Bool {
-        guard self.shortcut.isOpen, !self.waiting.isShared, self.lock.tryLock() else { return false }
-        self.shortcut.run { self.commitGroup(isAtOnce: true) }
+        let isDone = self.shortcut.run {
+            guard !self.waiting.isShared, self.lock.tryLock() else { return false }
+            self.commitGroup(isAtOnce: true)
+            return true
+        }
+        guard isDone == true else { return false }
         if self.hasMore() { self.queue.async { self.drain() } }
         return true
     }
@@ -196,7 +211,8 @@ final class GroupWriter: Sendable {
                         // Listed before it runs: whatever happens, its caller hears of it.
                         results.append((change, nil))
                         results[results.count - 1].error = try self.perform(change, in: database, counts: counts)
-                        if change.size == .bulk || ContinuousClock.now - begun > Self.maximumTime { break }
+                        let longest = isAtOnce ? Shortcut.longest : Self.maximumTime
+                        if change.size == .bulk || ContinuousClock.now - begun > longest { break }
                     }
                     try counts.write(to: database)
                     try self.noteTime(in: database)

@@ -11,7 +11,7 @@ final class ReadQueue: Sendable {
     private let pool: DatabasePool
     private let limit: Int
     private let queue = DispatchQueue(label: "pushline.store.readers", qos: .userInitiated, attributes: .concurrent)
-    private let shortcut = Shortcut()
+    private let shortcut: Shortcut
     private let state = NIOLockedValueBox(State())
 
     private struct State {
@@ -55,8 +55,9 @@ final class ReadQueue: Sendable {
         }
     }
 
-    init(pool: DatabasePool, limit: Int) {
+    init(pool: DatabasePool, limit: Int, shortcut: Shortcut) {
         self.pool = pool
+        self.shortcut = shortcut
         self.limit = limit
     }
 
@@ -102,20 +103,21 @@ final class ReadQueue: Sendable {
     ///
     /// - Returns: What came of it; nil when it could not be done at once.
     private func readAtOnce<Value>(_ body: (Database) throws -> Value) -> Result<Value, any Error>? {
-        guard self.shortcut.isOpen else { return nil }
-        let isFree = self.state.withLockedValue { state in
-            guard state.running < self.limit else { return false }
-            state.running += 1
-            return true
-        }
-        guard isFree else { return nil }
-        let result = self.shortcut.run { Result { try self.perform(body) } }
-        let hasMore = self.state.withLockedValue { state in
-            if state.waiting.isEmpty { state.running -= 1 }
-            return !state.waiting.isEmpty
-        }
-        if hasMore { self.queue.async { self.drain() } }
-        return result
+        self.shortcut.run {
+            let isFree = self.state.withLockedValue { state in
+                guard state.running < self.limit else { return false }
+                state.running += 1
+                return true
+            }
+            guard isFree else { return nil }
+            let result = Result { try self.perform(body) }
+            let hasMore = self.state.withLockedValue { state in
+                if state.waiting.isEmpty { state.running -= 1 }
+                return !state.waiting.isEmpty
+            }
+            if hasMore { self.queue.async { self.drain() } }
+            return result
+        } ?? nil
     }
 
     private func drain() {

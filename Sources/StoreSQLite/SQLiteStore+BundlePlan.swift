@@ -75,7 +75,7 @@ extension SQLiteStore {
         grace: Duration
     ) async throws -> BundleResult {
         do {
-            return try await self.write(.short) { context in
+            return try await self.write(.of(rows: plan.sends.count)) { context in
                 guard try context.hold(claim, lease: lease) else { return .lost }
                 var writer = try BundleWriter(context: context, claim: claim, plan: plan, grace: grace)
                 return try writer.write()
@@ -127,12 +127,10 @@ extension Database {
             try AppID(stored: $0[0])
         }
         guard let app else { throw StoreError(.corrupt, "a bundle of an unknown app") }
-        let through = try self.first("SELECT coalesce(max(row), 0) FROM registration") { $0[0] as Int64 } ?? 0
         return BundleClaim(
             bundle: SendBundle(id: bundle, app: app, priority: claimed.priority),
             epoch: claimed.epoch,
             claims: claimed.claims,
-            through: through,
             isHeld: isHeld
         )
     }
@@ -155,6 +153,7 @@ struct SmallSendReader {
     private let claim: BundleClaim
     /// The most devices of one send.
     private let limit: Int
+    private let through: Int64
     private let jobs: RawStatement
     private let tags: TagFinder
     private let devices: PreparedTagQuery
@@ -164,6 +163,8 @@ struct SmallSendReader {
         self.tags = try TagFinder(database, app: self.app)
         self.claim = claim
         self.limit = limit
+        // At each reading anew: a send may have joined the bundle since it was claimed, and its devices been registered.
+        self.through = try database.first("SELECT coalesce(max(row), 0) FROM registration") { $0[0] as Int64 } ?? 0
         self.jobs = try RawStatement(
             """
             SELECT sequence, id, work, accepted, expires, traceparent FROM job
@@ -209,7 +210,8 @@ struct SmallSendReader {
                     accepted: Timestamp(milliseconds: self.jobs.integer(3)),
                     expires: Timestamp(milliseconds: self.jobs.integer(4)),
                     traceparent: self.jobs.text(5),
-                    audience: audience
+                    audience: audience,
+                    through: self.through
                 )
             )
         }
@@ -219,7 +221,7 @@ struct SmallSendReader {
     private func audience(of request: SendRequest) throws -> SmallSend.Audience {
         guard let only = request.audience.onlyTag else { return .large }
         guard let tag = try self.tags.find(only) else { return .all([:]) }
-        let devices = try self.devices.start(tag, self.claim.through, Int64(self.limit + 1))
+        let devices = try self.devices.start(tag, self.through, Int64(self.limit + 1))
         defer { devices.reset() }
         var services: [PNS: DeliverBatch.Devices] = [:]
         var count = 0

@@ -7,7 +7,9 @@ extension SQLiteStore: BundleStore {
     package func accept(together jobs: [NewJob], joining mayJoin: Bool) async throws -> GroupAcceptance {
         let works = try jobs.map { try StoredJSON.text(work: $0.work) }
         let limit = self.configuration.maximumBacklog
-        return try await self.write(.short) { try $0.accept(jobs, works: works, joining: mayJoin, backlog: limit) }
+        return try await self.write(.of(rows: jobs.count)) {
+            try $0.accept(jobs, works: works, joining: mayJoin, backlog: limit)
+        }
     }
 
     package func markPublished(bundles: [SendBundle], lease: Duration) async throws {
@@ -179,14 +181,16 @@ extension WriteContext {
 
     /// Adds jobs to the latest bundle.
     ///
-    /// A planner that is at it goes on with them: whether it is at the end is asked in the transaction that ends it.
+    /// A planner that has looked at it goes on with them: whether it is at the end is asked in the transaction that ends it. One that
+    /// is claimed may wait for a window or a lease, and is left alone.
     ///
-    /// - Returns: The bundle; nil where it is another app's or priority's, or has no room, or there is none.
+    /// - Returns: The bundle; nil where it is another app's or priority's, is claimed or full, or there is none.
     private func extendBundle(by jobs: ClosedRange<Int64>, app: Int64, priority: Priority) throws -> BundleID? {
         try self.database.first(
             """
             UPDATE bundle SET last = ?1
-            WHERE id = (SELECT max(id) FROM bundle) AND app = ?2 AND priority = ?3 AND ?1 - first < ?4 RETURNING id
+            WHERE id = (SELECT max(id) FROM bundle) AND app = ?2 AND priority = ?3 AND epoch = 0 AND ?1 - first < ?4
+            RETURNING id
             """,
             [jobs.upperBound, app, priority.rank, SendBundle.maximumJobs]
         ) { BundleID(number: $0[0]) }

@@ -10,7 +10,9 @@ extension SQLiteStore: OutcomeSink {
 
     package func standing(of batches: [BatchKey], in parcel: ParcelID) async throws -> [BatchKey: BatchStanding] {
         let now = self.clock.now
-        return try await self.read(isShort: true) { try $0.standing(of: batches, in: parcel, at: now) }
+        return try await self.read(isShort: batches.count <= Shortcut.rows) {
+            try $0.standing(of: batches, in: parcel, at: now)
+        }
     }
 
     package func record(_ outcome: BatchOutcome) async throws -> Bool {

@@ -186,6 +186,7 @@ extension WriteContext {
             try self.completeIfDone(job)
             return nil
         }
+        let wasScheduled = try self.isScheduled(job)
         let waiter = try self.database.first(
             """
             UPDATE job SET state = 11, hub_state = 'Abandoned', reason = ?2, due = NULL, planned = 1, stopped = NULL,
@@ -195,7 +196,7 @@ extension WriteContext {
             [job, reason, self.wall.milliseconds]
         ) { $0[0] as String? }
         guard let waiter else { return nil }
-        self.countBacklog(unfinished: -1)
+        self.countBacklog(unfinished: wasScheduled ? 0 : -1, scheduled: wasScheduled ? -1 : 0)
         return waiter
     }
 }

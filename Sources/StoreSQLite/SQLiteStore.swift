@@ -82,15 +82,20 @@ package final class SQLiteStore: Sendable {
             let lock = try FileLock(path: configuration.path + ".writer")
             let waiting = try FileLock(path: configuration.path + ".waiting")
             self.users = try FileLock(path: configuration.path + ".users")
-            guard self.users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being put back") }
             let source = try source ?? SystemClock()
-            let (pool, clock) = try lock.withLock(within: configuration.patience + Self.openingTime, waiting: waiting) {
-                Self.createPrivately(configuration.path)
-                return try Self.openPool(configuration, source: source)
+            let users = self.users
+            let (pool, clock) = try Self.retryingWhileOutdated(within: configuration.patience + Self.openingTime) {
+                limit in
+                try lock.withLock(within: limit, waiting: waiting) {
+                    guard users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being put back") }
+                    Self.createPrivately(configuration.path)
+                    return try Self.openPool(configuration, source: source, users: users)
+                }
             }
             guard let clock else { throw StoreError(.corrupt, "the store's clock cannot be set") }
             self.pool = pool
-            self.reader = ReadQueue(pool: pool, limit: configuration.readers)
+            let shortcut = Shortcut()
+            self.reader = ReadQueue(pool: pool, limit: configuration.readers, shortcut: shortcut)
             self.clock = clock
             self.writer = GroupWriter(
                 pool: pool,
@@ -98,6 +103,7 @@ package final class SQLiteStore: Sendable {
                 waiting: waiting,
                 clock: clock,
                 patience: configuration.patience,
+                shortcut: shortcut,
                 logger: logger
             )
         } catch let error as DatabaseError {
@@ -132,7 +138,8 @@ package final class SQLiteStore: Sendable {
     /// A process that was stopped while it mended the log after a crash holds what nobody waits for within SQLite's own patience.
     private static func openPool(
         _ configuration: Configuration,
-        source: any ClockSource
+        source: any ClockSource,
+        users: FileLock
     ) throws -> (DatabasePool, StoreClock?) {
         let end = ContinuousClock.now + configuration.patience + Self.openingTime
         while true {
@@ -140,7 +147,7 @@ package final class SQLiteStore: Sendable {
                 let pool = try DatabasePool(path: configuration.path, configuration: Self.settings(configuration))
                 // The pool sets NORMAL for itself; an accepted job must outlive a power cut.
                 try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-                try Schema.migrator.migrate(pool)
+                try Self.migrate(pool, users: users)
                 let clock = try pool.writeWithoutTransaction { database in
                     var clock: StoreClock?
                     try database.inTransaction(.immediate) {
@@ -152,6 +159,43 @@ package final class SQLiteStore: Sendable {
                 return (pool, clock)
             } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY && .now < end {
                 usleep(50_000)
+            }
+        }
+    }
+
+    /// Brings the tables of an older version up to date, while nobody else has the store open: such a process would count wrong.
+    private static func migrate(_ pool: DatabasePool, users: FileLock) throws {
+        let isOutdated = try pool.read { database in
+            let migrator = Schema.migrator
+            return try !migrator.appliedIdentifiers(database).isEmpty && !migrator.hasCompletedMigrations(database)
+        }
+        // Turns the shared lock into one of its own, which a try that fails takes away.
+        guard !isOutdated || users.tryLock() else { throw Outdated() }
+        try Schema.migrator.migrate(pool)
+        guard users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being put back") }
+    }
+
+    /// The tables are an older version's, and other processes have them open.
+    private struct Outdated: Error {}
+
+    /// Tries again while processes of an older version are ending, and lets them write meanwhile.
+    private static func retryingWhileOutdated<T>(
+        within limit: Duration,
+        _ open: (Duration) throws -> T
+    ) throws -> T {
+        let end = ContinuousClock.now + limit
+        while true {
+            do {
+                return try open(limit)
+            } catch is Outdated {
+                guard ContinuousClock.now < end else {
+                    throw StoreError(
+                        .unavailable,
+                        "its tables are those of an older version, and other processes have it open: stop all processes of "
+                            + "Pushline, then start them again"
+                    )
+                }
+                usleep(100_000)
             }
         }
     }

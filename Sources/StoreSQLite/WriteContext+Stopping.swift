@@ -33,7 +33,7 @@ extension WriteContext {
             case .cancelled: .cancelling
             case .expired: .expiring
             }
-        let wasScheduled = try self.database.exists("SELECT 1 FROM job WHERE sequence = ? AND state = 0", [job])
+        let wasScheduled = try self.isScheduled(job)
         let stopped = try self.database.change(
             """
             UPDATE job SET state = ?2, planner_epoch = planner_epoch + 1, planned = 1, due = NULL, stopped = ?3
@@ -49,6 +49,11 @@ extension WriteContext {
         }
         try self.database.run("UPDATE batch SET due = NULL WHERE job = ? AND open = 1", [job])
         try self.completeIfDone(job)
+    }
+
+    /// Whether a job waits for its start: it does not count as unfinished yet.
+    func isScheduled(_ job: Int64) throws -> Bool {
+        try self.database.exists("SELECT 1 FROM job WHERE sequence = ? AND state = 0", [job])
     }
 
     /// Counts what a stopped job's workers never answered for.

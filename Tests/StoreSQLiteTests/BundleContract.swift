@@ -55,6 +55,7 @@ struct BundleContract {
         var plan = BundlePlan(parcels: PNS.allCases.count)
         var keys: [BatchKey] = []
         for send in try await self.store.smallSends(of: claim, devices: 10) {
+            plan.through = send.through
             guard case .all(let services) = send.audience else {
                 plan.sends.append(PlannedSend(sequence: send.sequence, fate: .single))
                 continue
@@ -295,7 +296,7 @@ struct BundleContract {
         #expect(try await self.store.takeApartParcels(limit: 10) == 1)
         let due = try await self.store.dueBatches(limit: 10)
         #expect(due.map(\.key) == [keys[1]])
-        #expect(due.map(\.to) == [claim.through])
+        #expect(due.map(\.to) == [plan.through])
         #expect(try await self.underWay() == 0)
         _ = try await self.store.record(BatchOutcome(key: keys[1], accepted: 1, at: self.time.wall))
         for id in jobs { #expect(try await self.scenario.job(id).state == .completed) }

@@ -41,7 +41,8 @@ struct InlineBatchContract {
                 sends: sends.map {
                     PlannedSend(sequence: $0.sequence, fate: .planned([SmallBatch(pns: .apns, size: 1, parcel: 0)]))
                 },
-                parcels: 1
+                parcels: 1,
+                through: 2
             )
             let result = try await store.commit(plan, of: claim, lease: Self.lease, grace: .seconds(10))
             guard case .written(let parcels, _, true) = result, let parcel = parcels.first ?? nil else {

@@ -41,7 +41,8 @@ struct JoinedBundleContract {
             sends: sends.map {
                 PlannedSend(sequence: $0.sequence, fate: .planned([SmallBatch(pns: .apns, size: 1, parcel: 0)]))
             },
-            parcels: 1
+            parcels: 1,
+            through: sends.first?.through ?? 0
         )
         return try await self.store.commit(plan, of: claim, lease: Self.lease, grace: .seconds(10))
     }
@@ -121,5 +122,35 @@ struct JoinedBundleContract {
             throw Unexpected("not written, or ended")
         }
         #expect(try await self.store.smallSends(of: look.held, devices: 10).map(\.id) == late.jobs)
+    }
+
+    /// A planner has looked at a bundle; a device is registered, and a send to it joins.
+    @Test func whoeverJoinsReachesTheDevicesOfItsTime() async throws {
+        let (bundle, _) = try await self.accept(joining: false)
+        let look = try #require(try await self.store.look(at: bundle.id, devices: 10))
+        try await self.scenario.register(user: "ann", handle: "aa")
+        let late = try await self.accept(joining: true)
+        #expect(late.bundle == bundle)
+        let first = try #require(look.glimpse?.sends)
+        let plan = BundlePlan(sends: first.map { PlannedSend(sequence: $0.sequence, fate: .planned([])) })
+        let result = try await self.store.commit(plan, of: look, lease: Self.lease, grace: .seconds(10))
+        guard case .written(_, _, isDone: false) = result else { throw Unexpected("not written, or ended") }
+        let send = try #require(try await self.store.smallSends(of: look.held, devices: 10).first)
+        #expect(send.id == late.jobs[0])
+        guard case .all(let services) = send.audience else { throw Unexpected("too many") }
+        #expect(services[.apns]?.rows == [1])
+        #expect(send.through == 1)
+        _ = try await self.commit([send], of: look.held)
+        let to = try await self.store.read {
+            try $0.first("SELECT inline_to FROM job WHERE state = 2") { $0[0] as Int }
+        }
+        #expect(to == 1)
+    }
+
+    /// It may wait for a window or a lease: who comes now does not wait with it.
+    @Test func aClaimedBundleIsNotJoined() async throws {
+        let (bundle, _) = try await self.accept(joining: false)
+        _ = try #require(try await self.store.claim(bundle.id, lease: Self.lease))
+        #expect(try await self.accept(joining: true).bundle != bundle)
     }
 }

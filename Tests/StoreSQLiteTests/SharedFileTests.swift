@@ -253,4 +253,31 @@ struct SharedFileTests {
         for _ in 0..<2000 where left != nil { try await Task.sleep(for: .milliseconds(5)) }
         #expect(left == nil)
     }
+
+    /// A process of an older version would count wrong on new tables: it ends first.
+    @Test func olderTablesAreLeftAloneWhileOthersHaveThem() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-old-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appending(path: "store.sqlite").path
+        let old = try DatabasePool(path: path)
+        try Schema.migrator.migrate(old, upTo: "15 released handles")
+        let users = try FileLock(path: path + ".users")
+        #expect(users.tryLockShared())
+        async let opened = SQLiteStore.open(.init(path: path))
+        try await Task.sleep(for: .milliseconds(400))
+        let applied = try await old.read { try Schema.migrator.appliedIdentifiers($0).count }
+        #expect(applied == 15)
+        // It can still write what it has to before it ends.
+        let writer = try FileLock(path: path + ".writer")
+        while !writer.tryLock() { try await Task.sleep(for: .milliseconds(1)) }
+        writer.unlock()
+        try old.close()
+        users.unlock()
+        let store = try await opened
+        #expect(try await store.undone().jobs == 0)
+        // And it is shared as ever.
+        let other = try await SQLiteStore.open(.init(path: path))
+        #expect(try await other.undone().jobs == 0)
+    }
 }

@@ -8,12 +8,11 @@ import Testing
 struct ShortcutTests {
     @Test func itClosesBehindWorkThatTookLongAndOpensAgain() async throws {
         let shortcut = Shortcut()
-        shortcut.run {}
-        #expect(shortcut.isOpen)
-        shortcut.run { usleep(5000) }
-        #expect(!shortcut.isOpen)
+        #expect(shortcut.run { 1 } == 1)
+        #expect(shortcut.run { usleep(5000) } != nil)
+        #expect(shortcut.run { 1 } == nil)
         try await Task.sleep(for: .milliseconds(1100))
-        #expect(shortcut.isOpen)
+        #expect(shortcut.run { 1 } == 1)
     }
 
     @Test func itClosesBehindWorkThatFailedAfterLong() {
@@ -25,7 +24,15 @@ struct ShortcutTests {
                 throw Late()
             }
         }
-        #expect(!shortcut.isOpen)
+        #expect(shortcut.run { 1 } == nil)
+    }
+
+    /// However long the disk takes, no more than one of the threads that all tasks share waits for it.
+    @Test func oneAtATimeTakesIt() {
+        let shortcut = Shortcut()
+        let inner = shortcut.run { shortcut.run { 1 } == nil }
+        #expect(inner == true)
+        #expect(shortcut.run { 1 } == 1)
     }
 
     /// Whoever holds the lock keeps a short change from its caller's thread, not from being done.
