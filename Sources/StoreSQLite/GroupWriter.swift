@@ -168,10 +168,12 @@ final class GroupWriter: Sendable {
         }
     }
 
-    /// Commits what waits on this thread, where no other process writes or wants to.
+    /// Commits what waits on this thread, where nothing was committed a moment ago, and no other process writes or wants to.
     ///
     /// - Returns: false when it could not be done at once, and nothing is done.
     private func commitAtOnce() -> Bool {
+        // Right behind another commit more is to be expected, and is committed together.
+        if let last = self.state.withLockedValue({ $0.lastCommit }), .now - last < Shortcut.longest { return false }
         let isDone = self.shortcut.run {
             guard !self.waiting.isShared, self.lock.tryLock() else { return false }
             self.commitGroup(isAtOnce: true)
