@@ -72,9 +72,7 @@ final class SendGroups: Sendable {
     /// - Throws: `StoreError` when it was not accepted.
     func accept(_ job: NewJob) async throws -> GroupAcceptance.Answer {
         let turn = await withCheckedContinuation { continuation in
-            let turn = self.lines.withLockedValue { lines -> Turn? in
-                var line = lines[job.app] ?? Line()
-                defer { lines[job.app] = line }
+            let turn = self.withLine(of: job.app) { line -> Turn? in
                 let now = ContinuousClock.now
                 if line.mayBegin(at: now) { return line.begin(at: now) }
                 line.waiting.append(Waiting(job: job, continuation: continuation))
@@ -99,9 +97,7 @@ final class SendGroups: Sendable {
 
     /// The sends that are written together with a group's first, and whether there is a rush.
     private func take(_ app: AppID) -> (others: [Waiting], isRush: Bool) {
-        self.lines.withLockedValue { lines in
-            var line = lines[app] ?? Line()
-            defer { lines[app] = line }
+        self.withLine(of: app) { line in
             let others = Array(line.waiting.prefix(SendBundle.maximumJobs - 1))
             line.waiting.removeFirst(others.count)
             line.isGathering = false
@@ -114,16 +110,20 @@ final class SendGroups: Sendable {
 
     /// Has the next group written, if somebody waits.
     private func passOn(_ app: AppID) {
-        let next = self.lines.withLockedValue { lines -> (first: Waiting, turn: Turn)? in
-            guard var line = lines[app] else { return nil }
-            let now = ContinuousClock.now
+        let now = ContinuousClock.now
+        let next = self.withLine(of: app) { line -> (first: Waiting, turn: Turn)? in
             line.groups -= 1
-            defer { lines[app] = line.isIdle(at: now) ? nil : line }
             guard line.mayBegin(at: now), !line.waiting.isEmpty else { return nil }
             let first = line.waiting.removeFirst()
             return (first, line.begin(at: now))
         }
-        if let next { next.first.continuation.resume(returning: next.turn) }
+        if let next { return next.first.continuation.resume(returning: next.turn) }
+        self.lines.withLockedValue { if $0[app]?.isIdle(at: now) == true { $0[app] = nil } }
+    }
+
+    /// Works on an app's line where it is: a copy of it would copy all who wait.
+    private func withLine<T>(of app: AppID, _ body: (inout Line) -> T) -> T {
+        self.lines.withLockedValue { body(&$0[app, default: Line()]) }
     }
 
     /// Accepts a group and has it published; in a rush it may join a bundle that grows for a moment.
