@@ -8,6 +8,8 @@ extension SQLiteStore {
     private static let importStep = 4096
     /// The most in one transaction.
     private static let importGroup = 65_536
+    /// No transaction goes on for longer: whoever begins to wait then waits for its commit too.
+    private static let importTime = Duration.milliseconds(250)
     /// In KiB, negative as SQLite wants it.
     private static let importCache = -24_576
     /// An import waits while the log is longer, in bytes: it can write faster than the log is moved into the file.
@@ -45,10 +47,11 @@ extension SQLiteStore {
                 try context.database.execute(sql: "PRAGMA cache_size = \(Self.importCache)")
                 var importing = try RegistrationImport(context: context, app: app, sequence: sequence)
                 var results: [ImportResult] = []
+                let begun = ContinuousClock.now
                 // As many as there are: each page that several of them touch is written once. But nobody is to wait for all.
                 repeat {
                     results += try importing.write(some.dropFirst(results.count).prefix(Self.importStep), of: rows)
-                } while results.count < some.count && !writer.isAwaited
+                } while results.count < some.count && !writer.isAwaited && .now - begun < Self.importTime
                 if results.count == left { try context.database.execute(sql: "PRAGMA cache_size = \(Self.cacheSize)") }
                 return results
             }
