@@ -28,7 +28,9 @@ struct BundleWriter {
     }
 
     /// Where a job stands that its bundle still stands for.
-    private static let isBundled = "sequence = ? AND kind = 2 AND state = 1 AND planned = 0 AND due IS NULL"
+    private static let isBundled = "sequence = ? AND \(Self.isPending)"
+    /// A send that is not planned, and that a bundle stands for.
+    static let isPending = "kind = 2 AND state = 1 AND planned = 0 AND due IS NULL"
 
     init(context: WriteContext, claim: BundleClaim, plan: BundlePlan, grace: Duration) throws {
         self.context = context
@@ -179,7 +181,7 @@ struct BundleWriter {
                 """
                 DELETE FROM bundle WHERE id = ? AND NOT EXISTS (
                     SELECT 1 FROM job WHERE sequence BETWEEN bundle.first AND bundle.last AND +app = bundle.app
-                        AND priority = bundle.priority AND kind = 2 AND state = 1 AND planned = 0 AND due IS NULL)
+                        AND priority = bundle.priority AND \(Self.isPending))
                 """,
                 [bundle]
             ) > 0

@@ -95,6 +95,10 @@ extension WriteContext {
         try self.writeOut(where: "sequence = ?1", [job])
     }
 
+    func writeOutBatch(of job: JobID) throws {
+        if let sequence = try self.database.sequence(of: job) { try self.writeOutBatch(of: sequence) }
+    }
+
     /// Has the inline batches of a parcel stand in rows of their own.
     ///
     /// - Parameters:

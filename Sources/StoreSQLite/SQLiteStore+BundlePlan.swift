@@ -168,9 +168,7 @@ struct SmallSendReader {
         self.jobs = try RawStatement(
             """
             SELECT sequence, id, work, accepted, expires, traceparent FROM job
-            WHERE sequence BETWEEN ? AND ? AND +app = ? AND priority = ? AND kind = ? AND state = 1 AND planned = 0
-                AND due IS NULL
-            ORDER BY sequence
+            WHERE sequence BETWEEN ? AND ? AND +app = ? AND priority = ? AND \(BundleWriter.isPending) ORDER BY sequence
             """,
             in: database
         )
@@ -183,7 +181,6 @@ struct SmallSendReader {
         try self.jobs.bind(last, at: 2)
         try self.jobs.bind(self.app, at: 3)
         try self.jobs.bind(Int64(self.claim.bundle.priority.rank), at: 4)
-        try self.jobs.bind(Int64(JobKind.send.number), at: 5)
         var sends: [SmallSend] = []
         var count = 0
         // A hundred large ones do not fill the memory: the rest is read next time.

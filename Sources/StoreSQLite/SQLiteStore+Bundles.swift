@@ -213,10 +213,10 @@ extension WriteContext {
         guard let range else { return }
         try self.database.run(
             """
-            UPDATE job SET due = ? WHERE sequence BETWEEN ? AND ? AND +app = ? AND priority = ? AND kind = ? AND state = 1
-                AND planned = 0 AND due IS NULL
+            UPDATE job SET due = ? WHERE sequence BETWEEN ? AND ? AND +app = ? AND priority = ?
+                AND \(BundleWriter.isPending)
             """,
-            [self.now, range.first, range.last, range.app, range.priority, JobKind.send.number]
+            [self.now, range.first, range.last, range.app, range.priority]
         )
     }
 

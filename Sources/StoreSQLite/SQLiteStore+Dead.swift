@@ -82,7 +82,7 @@ extension WriteContext {
     /// - Returns: false when it is closed already, or unknown.
     /// - Throws: What SQLite says.
     private func bury(_ key: BatchKey) throws -> Bool {
-        if let job = try self.database.sequence(of: key.job) { try self.writeOutBatch(of: job) }
+        try self.writeOutBatch(of: key.job)
         let target = try self.database.first(
             """
             SELECT job.sequence, batch.size, batch.carried, batch.parcel FROM job JOIN batch ON batch.job = job.sequence

@@ -110,7 +110,7 @@ private struct OutcomeTarget {
 
 extension WriteContext {
     fileprivate func park(_ key: BatchKey, for pause: Duration, reason: String) throws -> Bool {
-        if let job = try self.database.sequence(of: key.job) { try self.writeOutBatch(of: job) }
+        try self.writeOutBatch(of: key.job)
         guard let target = try self.target(of: key) else { return true }
         if let cause = target.state.stopCause {
             // Nobody has begun it: it is at no worker any more.
