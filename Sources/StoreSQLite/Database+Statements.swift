@@ -33,6 +33,11 @@ extension Database {
         try self.first(sql, arguments) { _ in true } ?? false
     }
 
+    /// Says how much of the file the connection may keep, in KiB, negative as SQLite wants it.
+    ///
+    /// Not with a statement that stays prepared: SQLite does this pragma when it prepares it.
+    func setCache(_ size: Int) throws { try self.execute(sql: "PRAGMA cache_size = \(size)") }
+
     /// The app's number, or nil where it was never mentioned.
     func number(of app: AppID) throws -> Int64? {
         try self.first("SELECT number FROM app WHERE name = ?", [app.name]) { $0[0] as Int64 }

@@ -21,6 +21,9 @@ final class GroupWriter: Sendable {
     static let maximumGroup = 512
     /// How long a transaction takes up further changes.
     static let maximumTime = Duration.milliseconds(50)
+    /// Pages that a bulk change may keep, in KiB, negative as SQLite wants it: with less room, pages are written and read again
+    /// before its commit.
+    static let bulkCache = -24_576
     /// The most changes that may wait.
     static let maximumWaiting = 20_000
 
@@ -29,6 +32,7 @@ final class GroupWriter: Sendable {
     /// Held by the processes that wait for ``lock``.
     private let waiting: FileLock
     private let clock: StoreClock
+    private let digest: HandleDigest
     private let patience: Duration
     private let logger: Logger
     private let queue = DispatchQueue(label: "pushline.store.writer", qos: .userInitiated)
@@ -43,6 +47,7 @@ final class GroupWriter: Sendable {
         lock: FileLock,
         waiting: FileLock,
         clock: StoreClock,
+        digest: HandleDigest,
         patience: Duration,
         shortcut: Shortcut,
         logger: Logger
@@ -51,6 +56,7 @@ final class GroupWriter: Sendable {
         self.lock = lock
         self.waiting = waiting
         self.clock = clock
+        self.digest = digest
         self.patience = patience
         self.shortcut = shortcut
         self.logger = logger
@@ -200,27 +206,16 @@ final class GroupWriter: Sendable {
             defer { self.lock.unlock() }
             try self.pool.writeWithoutTransaction { database in
                 if database.isInsideTransaction { try database.rollback() }
-                try database.inTransaction(.immediate) {
-                    let counts = Counts()
-                    // From here on: whoever waited long for the lock has as much to write as it may.
-                    let begun = ContinuousClock.now
-                    while results.count < Self.maximumGroup,
-                        let change = self.state.withLockedValue({ state in
-                            results.isEmpty || state.waiting.first?.mayJoin(isAtOnce: isAtOnce) == true
-                                ? state.waiting.popFirst() : nil
-                        })
-                    {
-                        // Listed before it runs: whatever happens, its caller hears of it.
-                        results.append((change, nil))
-                        results[results.count - 1].error = try self.perform(change, in: database, counts: counts)
-                        let longest = isAtOnce ? Shortcut.longest : Self.maximumTime
-                        if change.size == .bulk || ContinuousClock.now - begun > longest { break }
+                let end = Result {
+                    try database.inTransaction(.immediate) {
+                        try self.perform(&results, isAtOnce: isAtOnce, in: database)
+                        CrashPoint.storeCommitting.reach()
+                        return .commit
                     }
-                    try counts.write(to: database)
-                    try self.noteTime(in: database)
-                    CrashPoint.storeCommitting.reach()
-                    return .commit
                 }
+                // Whatever came of it, its memory is given back.
+                if results.first?.change.size == .bulk { try database.setCache(SQLiteStore.cacheSize) }
+                try end.get()
             }
             CrashPoint.storeCommitted.reach()
             self.tellRecovery()
@@ -235,6 +230,31 @@ final class GroupWriter: Sendable {
         }
         self.state.withLockedValue { $0.lastCommit = .now }
         for result in results { result.change.finish(result.error) }
+    }
+
+    /// Runs the changes of a group.
+    private func perform(
+        _ results: inout [(change: Change, error: (any Error)?)],
+        isAtOnce: Bool,
+        in database: Database
+    ) throws {
+        let counts = Counts()
+        // From here on: whoever waited long for the lock has as much to write as it may.
+        let begun = ContinuousClock.now
+        while results.count < Self.maximumGroup,
+            let change = self.state.withLockedValue({ state in
+                results.isEmpty || state.waiting.first?.mayJoin(isAtOnce: isAtOnce) == true
+                    ? state.waiting.popFirst() : nil
+            })
+        {
+            // Listed before it runs: whatever happens, its caller hears of it.
+            results.append((change, nil))
+            results[results.count - 1].error = try self.perform(change, in: database, counts: counts)
+            let longest = isAtOnce ? Shortcut.longest : Self.maximumTime
+            if change.size == .bulk || ContinuousClock.now - begun > longest { break }
+        }
+        try counts.write(to: database)
+        try self.noteTime(in: database)
     }
 
     /// Says once, and again each minute, that the store takes nothing: all that fails by it needs no words of its own.
@@ -268,8 +288,9 @@ final class GroupWriter: Sendable {
     /// - Returns: Its error, when it failed alone.
     /// - Throws: When the whole transaction cannot go on.
     private func perform(_ change: Change, in database: Database, counts: Counts) throws -> (any Error)? {
-        let context = WriteContext(database: database, clock: self.clock, counts: counts)
+        let context = WriteContext(database: database, clock: self.clock, digest: self.digest, counts: counts)
         if change.size == .bulk {
+            try database.setCache(Self.bulkCache)
             try change.perform(context)
             return nil
         }

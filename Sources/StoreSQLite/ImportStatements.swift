@@ -11,8 +11,8 @@ struct ImportStatements {
     static let rowsAtOnce = 64
     /// Values that are a new registration's own.
     private static let values = 6
-    /// Tags of registrations in one statement.
-    private static let tagsAtOnce = 64
+    /// Entries of handles, and tags of registrations, in one statement.
+    private static let entriesAtOnce = 64
     /// New tags in one statement.
     private static let namesAtOnce = 20
 
@@ -30,13 +30,16 @@ struct ImportStatements {
         var isLive: Bool { self.state == Registration.State.live.number }
     }
 
-    private static let known = "SELECT row, id, state, version, pns, handle, user, tags FROM registration "
-    static let byID = known + "WHERE app = ?1 AND id = ?2"
-    static let byHandle = known + "WHERE app = ?1 AND handle = ?2 AND pns = ?3 AND state = 1"
+    private static let known = "r.row, r.id, r.state, r.version, r.pns, r.handle, r.user, r.tags"
+    private static let byID = "SELECT \(known) FROM registration AS r WHERE r.app = ?1 AND r.id = ?2"
+    static let holds = "SELECT 1 FROM held WHERE digest = ?1 LIMIT 1"
 
     private let database: Database
     private let byID: RawStatement
     private let byHandle: RawStatement
+    private let holds: RawStatement
+    private let hold: RawStatement
+    private let holdMany: RawStatement
     private let insert: RawStatement
     private let insertMany: RawStatement
     private let renew: RawStatement
@@ -51,7 +54,14 @@ struct ImportStatements {
     init(_ database: Database) throws {
         self.database = database
         self.byID = try RawStatement(Self.byID, in: database)
-        self.byHandle = try RawStatement(Self.byHandle, in: database)
+        self.byHandle = try RawStatement(HeldHandle.find(Self.known), in: database)
+        self.holds = try RawStatement(Self.holds, in: database)
+        let hold = "INSERT INTO held(digest, place, row) VALUES (?, 0, ?)"
+        self.hold = try RawStatement(hold, in: database)
+        self.holdMany = try RawStatement(
+            hold + String(repeating: ", (?, 0, ?)", count: Self.entriesAtOnce - 1),
+            in: database
+        )
         let insert = """
             INSERT INTO registration(app, version, updated, state, id, handle, pns, user, expires, tags) VALUES\u{20}
             """
@@ -59,10 +69,7 @@ struct ImportStatements {
             let own = (0..<Self.values).map { "?\(Self.values * row + $0 + 4)" }
             return "(?1, ?2, ?3, 1, \(own.joined(separator: ", ")))"
         }
-        self.insert = try RawStatement(
-            insert + values(0) + " ON CONFLICT (app, handle, pns) WHERE state = 1 DO NOTHING",
-            in: database
-        )
+        self.insert = try RawStatement(insert + values(0), in: database)
         self.insertMany = try RawStatement(
             insert + (0..<Self.rowsAtOnce).map(values).joined(separator: ", "),
             in: database
@@ -76,7 +83,7 @@ struct ImportStatements {
         let addTag = "INSERT INTO tagged(tag, pns, row) VALUES (?, ?, ?)"
         self.addTag = try RawStatement(addTag, in: database)
         self.addTags = try RawStatement(
-            addTag + String(repeating: ", (?, ?, ?)", count: Self.tagsAtOnce - 1),
+            addTag + String(repeating: ", (?, ?, ?)", count: Self.entriesAtOnce - 1),
             in: database
         )
         self.dropTag = try RawStatement(
@@ -98,10 +105,11 @@ struct ImportStatements {
     /// Binds what is the same for all rows.
     func bind(app: Int64, sequence: Int64, wall: Int64) throws {
         for statement in [
-            self.byID, self.byHandle, self.insert, self.insertMany, self.makeTag, self.makeTags, self.findTag,
+            self.byID, self.insert, self.insertMany, self.makeTag, self.makeTags, self.findTag,
         ] {
             try statement.bind(app, at: 1)
         }
+        try self.byHandle.bind(app, at: 4)
         for statement in [self.insert, self.insertMany] {
             try statement.bind(sequence, at: 2)
             try statement.bind(wall, at: 3)
@@ -115,11 +123,40 @@ struct ImportStatements {
         return try self.first(self.byID)
     }
 
-    /// The live registration with the row's handle.
-    func holder(of row: ImportedRegistration) throws -> Known? {
+    /// The live registration that has the row's handle, whose number is given.
+    func holder(of row: ImportedRegistration, _ digest: Int64) throws -> Known? {
+        try self.byHandle.bind(digest, at: 1)
         try self.byHandle.bind(row.handle.text, at: 2)
         try self.byHandle.bind(Int64(row.pns.number), at: 3)
         return try self.first(self.byHandle)
+    }
+
+    /// Whether a live registration has a handle of that number: this one or another.
+    func holds(_ digest: Int64) throws -> Bool {
+        try self.holds.bind(digest, at: 1)
+        defer { self.holds.reset() }
+        return try self.holds.step()
+    }
+
+    /// Adds entries of handles whose numbers nobody has.
+    func hold(_ entries: [HeldHandle.Entry]) throws {
+        var start = 0
+        while entries.count - start >= Self.entriesAtOnce {
+            for index in 0..<Self.entriesAtOnce {
+                try self.bind(entries[start + index], to: self.holdMany, at: Int32(2 * index + 1))
+            }
+            try self.holdMany.run()
+            start += Self.entriesAtOnce
+        }
+        for entry in entries[start...] {
+            try self.bind(entry, to: self.hold, at: 1)
+            try self.hold.run()
+        }
+    }
+
+    private func bind(_ entry: HeldHandle.Entry, to statement: RawStatement, at index: Int32) throws {
+        try statement.bind(entry.digest, at: index)
+        try statement.bind(entry.row, at: index + 1)
     }
 
     private func first(_ statement: RawStatement) throws -> Known? {
@@ -137,11 +174,11 @@ struct ImportStatements {
         )
     }
 
-    /// - Returns: The new row's number; nil where another registration has the handle.
-    func insert(_ row: ImportedRegistration, id: RegistrationID, tags: NumberedTags) throws -> Int64? {
+    /// - Returns: The new row's number.
+    func insert(_ row: ImportedRegistration, id: RegistrationID, tags: NumberedTags) throws -> Int64 {
         try self.bind(row, id, tags, to: self.insert, at: 4)
         try self.insert.run()
-        return self.database.changesCount == 0 ? nil : self.database.lastInsertedRowID
+        return self.database.lastInsertedRowID
     }
 
     /// Makes a row one of those that ``insertPrepared()`` inserts.
@@ -149,11 +186,11 @@ struct ImportStatements {
         try self.bind(row, id, tags, to: self.insertMany, at: Int32(Self.values * place + 4))
     }
 
-    /// Inserts ``rowsAtOnce`` rows, all or none.
+    /// Inserts ``rowsAtOnce`` rows.
     ///
-    /// - Returns: The number of the first, the others follow; nil where an id or handle is there already.
-    func insertPrepared() throws -> Int64? {
-        guard try self.insertMany.runUnlessConflicting() else { return nil }
+    /// - Returns: The number of the first, the others follow.
+    func insertPrepared() throws -> Int64 {
+        try self.insertMany.run()
         return self.database.lastInsertedRowID - Int64(Self.rowsAtOnce) + 1
     }
 
@@ -191,12 +228,12 @@ struct ImportStatements {
     /// Adds tags to registrations that do not have them.
     func addTags(_ tags: [TagOfRow]) throws {
         var start = 0
-        while tags.count - start >= Self.tagsAtOnce {
-            for index in 0..<Self.tagsAtOnce {
+        while tags.count - start >= Self.entriesAtOnce {
+            for index in 0..<Self.entriesAtOnce {
                 try self.bind(tags[start + index], to: self.addTags, at: Int32(3 * index + 1))
             }
             try self.addTags.run()
-            start += Self.tagsAtOnce
+            start += Self.entriesAtOnce
         }
         for tag in tags[start...] {
             try self.bind(tag, to: self.addTag, at: 1)

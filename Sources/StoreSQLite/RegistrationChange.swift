@@ -23,12 +23,7 @@ struct RegistrationChange {
         // The candidate belongs to this change alone: where it stands, the change was done before.
         if try self.row(candidate) != nil { return .issued(candidate) }
         let holders = try handles.flatMap { handle in
-            try self.database.all(
-                "SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source) "
-                    + "WHERE registration.app = ? AND registration.handle = ? AND registration.state = 1",
-                [self.app, handle.text],
-                read: RegistrationRow.init
-            )
+            try PNS.allCases.compactMap { try self.holder(of: handle, $0) }
         }.sorted { $0.row < $1.row }
         guard let kept = holders.first else {
             try self.database.run(
@@ -59,14 +54,17 @@ struct RegistrationChange {
         guard isOwners || hasSameHandle else { return .notFound }
         if !hasSameHandle { try self.release(row) }
         try self.removeFromAudiences(row)
-        let holders = try self.holders(of: upsert, but: row)
+        let isHolder = hasSameHandle && row.state == .live
+        let holder = isHolder ? nil : try self.holder(of: upsert.handle, upsert.pns)
         // A later change gave the handle away before this one came: it is as if it had come first.
-        if let later = holders.first(where: { $0.version > self.sequence }) {
-            try self.write(upsert, to: row.row, endedBy: Self.replaced(by: later.id))
+        if let holder, holder.version > self.sequence {
+            try self.write(upsert, to: row.row, endedBy: Self.replaced(by: holder.id))
         } else if try self.context.isClaimed(upsert.handle, upsert.pns, app: self.app, after: self.sequence) {
+            if isHolder { try self.context.letGo(of: upsert.handle, upsert.pns, app: self.app, by: row.row) }
             try self.write(upsert, to: row.row, endedBy: "its handle went to a later registration, which has ended")
         } else {
-            for holder in holders { try self.replace(holder, by: id) }
+            if let holder { try self.replace(holder, by: id) }
+            if !isHolder { try self.context.hold(upsert.handle, upsert.pns, app: self.app, by: row.row) }
             try self.write(upsert, to: row.row, endedBy: nil)
         }
         return .done
@@ -75,17 +73,20 @@ struct RegistrationChange {
     /// Takes a handle from those that had it before a change that comes too late for its own registration.
     private func passOver(_ upsert: RegisterRequest.Upsert, of row: RegistrationRow) throws {
         guard row.user == nil || row.user == self.user || self.ignoresOwner else { return }
-        for holder in try self.holders(of: upsert, but: row) where holder.version < self.sequence {
+        if let holder = try self.holder(of: upsert.handle, upsert.pns), holder.row != row.row,
+            holder.version < self.sequence
+        {
             try self.replace(holder, by: row.id)
         }
         try self.context.release(upsert.handle, upsert.pns, app: self.app, version: self.sequence)
     }
 
-    private func holders(of upsert: RegisterRequest.Upsert, but row: RegistrationRow) throws -> [RegistrationRow] {
-        try self.database.all(
-            "SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source) WHERE registration.app = ? "
-                + "AND registration.handle = ? AND registration.pns = ? AND registration.state = 1 AND registration.row <> ?",
-            [self.app, upsert.handle.text, upsert.pns.number, row.row],
+    /// The live registration that has a handle.
+    private func holder(of handle: Handle, _ pns: PNS) throws -> RegistrationRow? {
+        guard let row = try self.context.holder(of: handle, pns, app: self.app) else { return nil }
+        return try self.database.first(
+            "SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source) WHERE registration.row = ?",
+            [row],
             read: RegistrationRow.init
         )
     }
@@ -99,6 +100,7 @@ struct RegistrationChange {
     /// Notes that a live registration loses its handle.
     private func release(_ row: RegistrationRow) throws {
         guard row.state == .live, let handle = row.handle, let pns = row.pns else { return }
+        try self.context.letGo(of: handle, pns, app: self.app, by: row.row)
         try self.context.release(handle, pns, app: self.app, version: row.version)
     }
 

@@ -4,22 +4,43 @@ import Store
 
 /// Writes imported registrations within a write transaction: as ``RegistrationChange`` does, but for a few microseconds each.
 ///
-/// New rows are written many to a statement, for beginning one costs as much as a row. What is there already is looked at one by
-/// one; what needs more than the same handle again is left to ``RegistrationChange``.
+/// What has neither an id nor a handle of a known registration is written many rows to a statement, for beginning one costs as much
+/// as a row, and into each table and index in its order, so that each page is gone to once. The others are looked at one by one;
+/// what needs more than the same handle again is left to ``RegistrationChange``.
 struct RegistrationImport {
+    /// So many new rows are written before it is asked whether to go on.
+    ///
+    /// That is about as many as take the time of another group of changes. Their handles and tags, a quarter of the work, come behind all of them.
+    private static let step = 4096
+    /// As many known ones.
+    private static let knownStep = 1024
+
+    /// What was written, by the rows' indices.
+    typealias Written = [(index: Int, result: ImportResult)]
+
+    /// A row, and the number that stands for its handle.
+    private struct Numbered {
+        let digest: Int64
+        let index: Int
+    }
+
     private let context: WriteContext
     private let app: Int64
     private let sequence: Int64
+    private let rows: [ImportedRegistration]
     private let statements: ImportStatements
-    /// Tags of new rows that are still to be written.
-    private var newTags: [ImportStatements.TagOfRow] = []
-    /// Whether the rows before were new: then the next are taken for new.
-    private var expectsNew = true
     /// Whether changes that came after this import have claimed handles that nobody has any more: hardly ever.
     private let mayBeLate: Bool
     private var random = SystemRandom()
+    /// By index, whether a row's id and handle are new.
+    private var isNew: [Bool]
+    /// By index, which row of the table a new one is; 0 where it is not written.
+    private var numbers: [Int64]
 
-    init(context: WriteContext, app: AppID, sequence: Int64) throws {
+    init(_ rows: [ImportedRegistration], context: WriteContext, app: AppID, sequence: Int64) throws {
+        self.rows = rows
+        self.isNew = Array(repeating: false, count: rows.count)
+        self.numbers = Array(repeating: 0, count: rows.count)
         self.context = context
         self.app = try context.database.ensureNumber(of: app)
         self.sequence = sequence
@@ -28,107 +49,132 @@ struct RegistrationImport {
         self.mayBeLate = try context.isAnyClaimed(after: sequence)
     }
 
-    /// The order in which rows are best written: by handle, so that the pages of its index are taken one after the other and
-    /// each is written by few transactions.
-    ///
-    /// Rows of the same handle stay in their order. Where an id comes twice a new stretch begins, for its last row counts.
-    static func order(_ rows: [ImportedRegistration]) -> [Int] {
-        var order: [Int] = []
-        order.reserveCapacity(rows.count)
-        // With the beginning of each handle, which is nearly always enough to compare them.
-        var stretch: [(beginning: UInt64, index: Int)] = []
+    /// The rows in stretches, each of which may be written in any order: where an id comes twice a new one begins, for its last
+    /// row counts.
+    static func stretches(of rows: [ImportedRegistration]) -> [[Int]] {
+        var stretches: [[Int]] = []
         var ids: Set<RegistrationID> = []
-        func end() {
-            stretch.sort { one, other in
-                if one.beginning != other.beginning { return one.beginning < other.beginning }
-                return (rows[one.index].handle.text, one.index) < (rows[other.index].handle.text, other.index)
-            }
-            order += stretch.lazy.map(\.index)
-            stretch.removeAll(keepingCapacity: true)
-            ids = []
+        var start = 0
+        for (index, row) in rows.enumerated() {
+            guard let id = row.id, !ids.insert(id).inserted else { continue }
+            stretches.append(Array(start..<index))
+            start = index
+            ids = [id]
         }
-        for index in rows.indices {
-            if let id = rows[index].id, !ids.insert(id).inserted {
-                end()
-                ids.insert(id)
-            }
-            stretch.append((Self.beginning(of: rows[index].handle.text), index))
-        }
-        end()
-        return order
+        if start < rows.count { stretches.append(Array(start..<rows.count)) }
+        return stretches
     }
 
-    /// The first eight bytes of a text, as a number in their order.
-    private static func beginning(of text: String) -> UInt64 {
-        var number: UInt64 = 0
-        var count: UInt64 = 0
-        for byte in text.utf8.prefix(8) {
-            number = number << 8 | UInt64(byte)
-            count += 1
-        }
-        return count == 0 ? 0 : number << (8 * (8 - count))
-    }
-
-    /// Writes some of the rows, in that order.
+    /// Writes rows of a stretch; those of the same handle in their order.
     ///
-    /// - Returns: What came of each.
-    mutating func write(_ order: ArraySlice<Int>, of rows: [ImportedRegistration]) throws -> [ImportResult] {
-        let order = Array(order)
-        let tags = try Self.numberedTags(of: rows, order, self.statements)
-        var results: [ImportResult] = []
-        results.reserveCapacity(order.count)
-        for start in stride(from: 0, to: order.count, by: ImportStatements.rowsAtOnce) {
-            let range = start..<min(start + ImportStatements.rowsAtOnce, order.count)
-            if self.expectsNew, !self.mayBeLate, range.count == ImportStatements.rowsAtOnce {
-                for place in range {
-                    let index = order[place]
-                    let id = self.id(of: rows[index])
-                    try self.statements.prepare(rows[index], id: id, tags: tags[place], at: place - start)
-                }
-                if let first = try self.statements.insertPrepared() {
-                    for (number, place) in zip(first..., range) {
-                        let pns = Int64(rows[order[place]].pns.number)
-                        for tag in tags[place].numbers { self.newTags.append((tag, pns, number)) }
-                    }
-                    results += repeatElement(.created, count: range.count)
-                    continue
-                }
+    /// - Parameters:
+    ///   - stretch: The rows' indices, ascending.
+    ///   - goesOn: Asked now and then whether to go on.
+    /// - Returns: What came of those that were written.
+    /// - Throws: ``StoreError``, or what SQLite says.
+    mutating func write(_ stretch: [Int], while goesOn: () -> Bool) throws -> Written {
+        // In the order of the table of held handles, and where they are the same in their own.
+        let numbered = stretch.map { index in
+            let row = self.rows[index]
+            return Numbered(
+                digest: self.context.digest.number(of: row.handle, row.pns.number, app: self.app),
+                index: index
+            )
+        }.sorted { ($0.digest, $0.index) < ($1.digest, $1.index) }
+        if !self.mayBeLate {
+            var last: Int64?
+            for row in numbered {
+                if row.digest != last { self.isNew[row.index] = try self.isNew(row) }
+                last = row.digest
             }
-            // Any of these may be one of the new rows.
-            try self.writeNewTags()
-            var areNew = true
-            for place in range {
-                let result = try self.write(rows[order[place]], tags: tags[place])
-                areNew = areNew && result == .created
-                results.append(result)
-            }
-            self.expectsNew = areNew
         }
-        try self.writeNewTags()
-        return results
+        let new = stretch.filter { self.isNew[$0] }
+        var written = try self.writeNew(new, numbered, while: goesOn)
+        guard written.count == new.count, written.isEmpty || goesOn() else { return written }
+        let known = numbered.filter { !self.isNew[$0.index] }
+        for start in stride(from: 0, to: known.count, by: Self.knownStep) {
+            let some = known[start..<min(start + Self.knownStep, known.count)]
+            let tags = try Self.numberedTags(of: self.rows, some.map(\.index), self.statements)
+            for (row, tags) in zip(some, tags) { written.append((row.index, try self.write(row, tags: tags))) }
+            guard goesOn() else { break }
+        }
+        return written
+    }
+
+    /// Whether no registration has the row's id, and none a handle of the same number.
+    private func isNew(_ row: Numbered) throws -> Bool {
+        guard try !self.statements.holds(row.digest) else { return false }
+        return try self.rows[row.index].id.map { try self.statements.find($0) == nil } ?? true
+    }
+
+    /// Writes new rows: in the order of their users, for the index of those, and then their handles and tags, each in the order of
+    /// their table.
+    private mutating func writeNew(
+        _ new: [Int],
+        _ numbered: [Numbered],
+        while goesOn: () -> Bool
+    ) throws -> Written {
+        // Whoever exports has them in this order already, which the sort sees.
+        let new = new.map { (user: self.rows[$0].user?.name ?? "", index: $0) }.sorted { $0.user < $1.user }
+            .map(\.index)
+        var written: Written = []
+        var newTags: [ImportStatements.TagOfRow] = []
+        for start in stride(from: 0, to: new.count, by: Self.step) {
+            let some = Array(new[start..<min(start + Self.step, new.count)])
+            let tags = try Self.numberedTags(of: self.rows, some, self.statements)
+            try self.insert(some, tags)
+            for (index, tags) in zip(some, tags) {
+                let pns = Int64(self.rows[index].pns.number)
+                for tag in tags.numbers { newTags.append((tag, pns, self.numbers[index])) }
+                written.append((index, .created))
+            }
+            guard goesOn() else { break }
+        }
+        try self.statements.hold(
+            numbered.compactMap {
+                let row = self.numbers[$0.index]
+                return row == 0 ? nil : HeldHandle.Entry(digest: $0.digest, row: row)
+            }
+        )
+        try self.statements.addTags(newTags.sorted { ($0.tag, $0.pns, $0.row) < ($1.tag, $1.pns, $1.row) })
+        return written
+    }
+
+    /// Inserts new registrations without their handles and tags.
+    private mutating func insert(_ new: [Int], _ tags: [NumberedTags]) throws {
+        var place = 0
+        while new.count - place >= ImportStatements.rowsAtOnce {
+            for offset in 0..<ImportStatements.rowsAtOnce {
+                let row = self.rows[new[place + offset]]
+                try self.statements.prepare(row, id: self.id(of: row), tags: tags[place + offset], at: offset)
+            }
+            let first = try self.statements.insertPrepared()
+            for offset in 0..<ImportStatements.rowsAtOnce { self.numbers[new[place + offset]] = first + Int64(offset) }
+            place += ImportStatements.rowsAtOnce
+        }
+        while place < new.count {
+            let row = self.rows[new[place]]
+            self.numbers[new[place]] = try self.statements.insert(row, id: self.id(of: row), tags: tags[place])
+            place += 1
+        }
     }
 
     /// The row's own id, or a new one.
     private mutating func id(of row: ImportedRegistration) -> RegistrationID { row.id ?? .random(using: &self.random) }
 
-    private mutating func writeNewTags() throws {
-        try self.statements.addTags(self.newTags.sorted { ($0.tag, $0.pns, $0.row) < ($1.tag, $1.pns, $1.row) })
-        self.newTags.removeAll(keepingCapacity: true)
-    }
-
-    private mutating func write(_ row: ImportedRegistration, tags: NumberedTags) throws -> ImportResult {
+    private mutating func write(_ numbered: Numbered, tags: NumberedTags) throws -> ImportResult {
+        let row = self.rows[numbered.index]
         if let id = row.id, let known = try self.statements.find(id) {
-            return try self.update(known, to: row, tags: tags)
+            return try self.update(known, to: row, numbered.digest, tags: tags)
         }
         if try self.isLate(row) { return .superseded }
-        if let number = try self.statements.insert(row, id: self.id(of: row), tags: tags) {
+        guard let holder = try self.statements.holder(of: row, numbered.digest) else {
+            let number = try self.statements.insert(row, id: self.id(of: row), tags: tags)
+            try self.context.hold(row.handle, row.pns, app: self.app, by: number)
             try self.statements.addTags(tags.numbers.map { ($0, Int64(row.pns.number), number) })
             return .created
         }
-        guard let holder = try self.statements.holder(of: row) else {
-            throw StoreError(.corrupt, "a handle is taken by nobody")
-        }
-        guard let id = row.id else { return try self.update(holder, to: row, tags: tags) }
+        guard let id = row.id else { return try self.update(holder, to: row, numbered.digest, tags: tags) }
         if holder.version > self.sequence { return .superseded }
         // The id is new, and its handle is another's: it is handed out, and then takes the handle as any other would.
         try self.context.database.run(
@@ -144,12 +190,13 @@ struct RegistrationImport {
     private func update(
         _ known: ImportStatements.Known,
         to row: ImportedRegistration,
+        _ digest: Int64,
         tags: NumberedTags
     ) throws -> ImportResult {
         if known.state == Registration.State.deleted.number { return .gone }
         if known.version > self.sequence { return .superseded }
         guard known.isLive, known.pns == row.pns.number, known.handle == row.handle.text else {
-            let holder = try self.statements.holder(of: row)
+            let holder = try self.statements.holder(of: row, digest)
             let isLate = try (holder?.version ?? 0) > self.sequence || self.isLate(row)
             try self.change(RegistrationID(stored: known.id), to: row)
             return isLate ? .superseded : .updated

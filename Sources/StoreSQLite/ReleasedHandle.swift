@@ -40,7 +40,7 @@ extension WriteContext {
     func release(_ handle: Handle, _ pns: PNS, app: Int64, version: Int64) throws {
         try self.database.run(
             """
-            INSERT INTO released(app, pns, handle, version, at) VALUES (?, ?, ?, ?, ?)
+            INSERT INTO released_handle(app, pns, handle, version, at) VALUES (?, ?, ?, ?, ?)
             ON CONFLICT (app, pns, handle) DO UPDATE SET version = max(version, excluded.version), at = excluded.at
             """,
             [app, pns.number, ReleasedHandle.digest(handle), version, self.now]
@@ -50,21 +50,21 @@ extension WriteContext {
     /// Whether a later change claimed a handle that was released since.
     func isClaimed(_ handle: Handle, _ pns: PNS, app: Int64, after sequence: Int64) throws -> Bool {
         try self.database.exists(
-            "SELECT 1 FROM released WHERE app = ? AND pns = ? AND handle = ? AND version > ?",
+            "SELECT 1 FROM released_handle WHERE app = ? AND pns = ? AND handle = ? AND version > ?",
             [app, pns.number, ReleasedHandle.digest(handle), sequence]
         )
     }
 
     /// Whether a later change claimed any handle that was released since.
     func isAnyClaimed(after sequence: Int64) throws -> Bool {
-        try self.database.exists("SELECT 1 FROM released WHERE version > ? LIMIT 1", [sequence])
+        try self.database.exists("SELECT 1 FROM released_handle WHERE version > ? LIMIT 1", [sequence])
     }
 
     func forgetReleased(before time: Int64, limit: Int) throws {
         try self.database.run(
             """
-            DELETE FROM released WHERE (app, pns, handle) IN (
-                SELECT app, pns, handle FROM released WHERE at <= ? ORDER BY at LIMIT ?)
+            DELETE FROM released_handle WHERE (app, pns, handle) IN (
+                SELECT app, pns, handle FROM released_handle WHERE at <= ? ORDER BY at LIMIT ?)
             """,
             [time, limit]
         )

@@ -3,15 +3,8 @@ package import PushModel
 package import Store
 
 extension SQLiteStore {
-    /// So many registrations are written before it is asked whether somebody waits: about as many as take the time of another
-    /// group of changes.
-    private static let importStep = 4096
-    /// The most in one transaction.
-    private static let importGroup = 65_536
     /// No transaction goes on for longer: whoever begins to wait then waits for its commit too.
     private static let importTime = Duration.milliseconds(250)
-    /// In KiB, negative as SQLite wants it.
-    private static let importCache = -24_576
     /// An import waits while the log is longer, in bytes: it can write faster than the log is moved into the file.
     private static let longestLog = 128 << 20
 
@@ -35,28 +28,29 @@ extension SQLiteStore {
         sequence: Int64
     ) async throws -> [ImportResult] {
         var results = [ImportResult](repeating: .superseded, count: rows.count)
-        var order = RegistrationImport.order(rows)[...]
-        while !order.isEmpty {
-            let some = order.prefix(Self.importGroup)
-            let left = order.count
+        var rest = RegistrationImport.stretches(of: rows)[...]
+        while !rest.isEmpty {
+            let stretches = rest
             try await self.waitForLog()
             let writer = self.writer
             let written = try await writer.write(.bulk) { context in
-                // Handles, users and tags touch a page each: with less room, pages are written and read again before the commit.
-                // Not with a statement that stays prepared: SQLite does this pragma when it prepares it.
-                try context.database.execute(sql: "PRAGMA cache_size = \(Self.importCache)")
-                var importing = try RegistrationImport(context: context, app: app, sequence: sequence)
-                var results: [ImportResult] = []
+                var importing = try RegistrationImport(rows, context: context, app: app, sequence: sequence)
                 let begun = ContinuousClock.now
                 // As many as there are: each page that several of them touch is written once. But nobody is to wait for all.
-                repeat {
-                    results += try importing.write(some.dropFirst(results.count).prefix(Self.importStep), of: rows)
-                } while results.count < some.count && !writer.isAwaited && .now - begun < Self.importTime
-                if results.count == left { try context.database.execute(sql: "PRAGMA cache_size = \(Self.cacheSize)") }
-                return results
+                let goesOn = { !writer.isAwaited && .now - begun < Self.importTime }
+                var written: [RegistrationImport.Written] = []
+                for stretch in stretches {
+                    written.append(try importing.write(stretch, while: goesOn))
+                    guard written.last?.count == stretch.count, goesOn() else { break }
+                }
+                return written
             }
-            for (index, result) in zip(some, written) { results[index] = result }
-            order = order.dropFirst(written.count)
+            for some in written {
+                for (index, result) in some { results[index] = result }
+                guard let stretch = rest.popFirst(), some.count < stretch.count else { continue }
+                let done = Set(some.lazy.map(\.index))
+                rest = [stretch.filter { !done.contains($0) }] + rest
+            }
         }
         return results
     }

@@ -100,7 +100,7 @@ extension SQLiteStore: RegistrationStore {
         let isTime = try await self.read { database in
             try (
                 registrations: database.exists(sql, [time, 1]),
-                handles: database.exists("SELECT 1 FROM released WHERE at <= ? LIMIT 1", [released])
+                handles: database.exists("SELECT 1 FROM released_handle WHERE at <= ? LIMIT 1", [released])
             )
         }
         if isTime.handles { try await self.write { try $0.forgetReleased(before: released, limit: limit) } }
@@ -144,7 +144,10 @@ extension WriteContext {
             )
         }
         guard let ended, let pns = ended.pns else { return }
-        if let handle = ended.handle { try self.release(handle, pns, app: ended.app, version: ended.version) }
+        if let handle = ended.handle {
+            try self.letGo(of: handle, pns, app: ended.app, by: row)
+            try self.release(handle, pns, app: ended.app, version: ended.version)
+        }
         guard ended.tags != TagList([]) else { return }
         try self.database.removeFromAudiences(row, pns, ended.tags)
         try self.database.run("UPDATE registration SET tags = NULL WHERE row = ?", [row])

@@ -35,7 +35,7 @@ extension SQLiteStore: StoreUpkeep {
     }
 
     package func checkFile() async throws -> [String] {
-        let source = self.configuration.path
+        let (source, mask) = (self.configuration.path, self.configuration.digestMask)
         return try await Self.blocking {
             try Self.connection(source).inDatabase { database in
                 var faults = try String.fetchAll(database, sql: "PRAGMA integrity_check").filter { $0 != "ok" }
@@ -43,13 +43,14 @@ extension SQLiteStore: StoreUpkeep {
                 while faults.count < Self.mostFaults, let row = try rows.next() {
                     faults.append("a row of \(row[0] as String) names one of \(row[2] as String) that is not there")
                 }
-                return try faults + TagList.faults(in: database)
+                let digest = try database.handleDigest(mask: mask)
+                return try faults + TagList.faults(in: database) + HeldHandle.faults(in: database, digest)
             }
         }
     }
 
     /// So many lines tell enough; SQLite's own check ends there too.
-    private static let mostFaults = 100
+    static let mostFaults = 100
 
     /// Puts a backup where there is no store; blocks the thread.
     ///

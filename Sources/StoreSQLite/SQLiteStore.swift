@@ -39,6 +39,8 @@ package final class SQLiteStore: Sendable {
         /// How often the log is moved into the file.
         package var checkpointInterval: Duration
         package var audiencePace = AudiencePace()
+        /// Bits of the numbers that stand for handles; a test leaves few, so that handles share numbers.
+        var digestMask = UInt64.max
 
         package init(
             path: String,
@@ -84,7 +86,9 @@ package final class SQLiteStore: Sendable {
             self.users = try FileLock(path: configuration.path + ".users")
             let source = try source ?? SystemClock()
             let users = self.users
-            let (pool, clock) = try Self.retryingWhileOutdated(within: configuration.patience + Self.openingTime) {
+            let (pool, clock, digest) = try Self.retryingWhileOutdated(
+                within: configuration.patience + Self.openingTime
+            ) {
                 limit in
                 try lock.withLock(within: limit, waiting: waiting) {
                     guard users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being put back") }
@@ -102,6 +106,7 @@ package final class SQLiteStore: Sendable {
                 lock: lock,
                 waiting: waiting,
                 clock: clock,
+                digest: digest,
                 patience: configuration.patience,
                 shortcut: shortcut,
                 logger: logger
@@ -140,7 +145,7 @@ package final class SQLiteStore: Sendable {
         _ configuration: Configuration,
         source: any ClockSource,
         users: FileLock
-    ) throws -> (DatabasePool, StoreClock?) {
+    ) throws -> (DatabasePool, StoreClock?, HandleDigest) {
         let end = ContinuousClock.now + configuration.patience + Self.openingTime
         while true {
             do {
@@ -156,7 +161,7 @@ package final class SQLiteStore: Sendable {
                     }
                     return clock
                 }
-                return (pool, clock)
+                return (pool, clock, try pool.read { try $0.handleDigest(mask: configuration.digestMask) })
             } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY && .now < end {
                 usleep(50_000)
             }

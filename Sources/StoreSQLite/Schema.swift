@@ -2,7 +2,7 @@ import GRDB
 
 /// The tables, as migrations: named, in order, and never edited once they are released.
 ///
-/// Moments named `due`, `stopped`, `ends`, and `at` of `released`, are milliseconds of the store's own clock (``StoreClock``), all
+/// Moments named `due`, `stopped`, `ends`, and `at` of `released_handle`, are milliseconds of the store's own clock (``StoreClock``), all
 /// others of the wall clock.
 enum Schema {
     static var migrator: DatabaseMigrator {
@@ -24,6 +24,7 @@ enum Schema {
         migrator.registerMigration("15 released handles") { try $0.execute(sql: ReleasedHandle.table) }
         migrator.registerMigration("16 inline batches") { try $0.execute(sql: InlineBatch.tables) }
         migrator.registerMigration("17 tags of rows") { try $0.execute(sql: TagList.tables) }
+        migrator.registerMigration("18 held handles") { try HeldHandle.migrate($0) }
         return migrator
     }
 

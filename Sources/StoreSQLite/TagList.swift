@@ -102,7 +102,8 @@ extension TagList {
                     count(r.state = 1 OR NULL) AS live,
                     count(EXISTS (SELECT 1 FROM tag_name AS n WHERE n.number = l.value AND n.app = r.app) OR NULL) AS named,
                     (SELECT count(*) FROM tagged) AS tagged
-                FROM registration AS r CROSS JOIN json_each(r.tags) AS l WHERE r.tags IS NOT NULL
+                FROM registration AS r CROSS JOIN json_each(CASE WHEN json_valid(r.tags) THEN r.tags END) AS l
+                WHERE r.tags IS NOT NULL
                 """
         )
         guard let counts else { return [] }
@@ -114,7 +115,23 @@ extension TagList {
             (listed - counts["live"], "tags are of registrations that are not live"),
             (listed - counts["named"], "tags of registrations have no name in their app"),
         ]
-        return faults.filter { $0.count != 0 }.map { "\($0.count) \($0.text)" }
+        return try faults.filter { $0.count != 0 }.map { "\($0.count) \($0.text)" } + self.unreadable(in: database)
+    }
+
+    /// Registrations whose tags are no list: nothing can be done with those.
+    private static func unreadable(in database: Database) throws -> [String] {
+        let rows = try RawStatement(
+            "SELECT id, tags, json_valid(tags) FROM registration WHERE tags IS NOT NULL",
+            in: database
+        )
+        defer { rows.reset() }
+        var faults: [String] = []
+        while faults.count < SQLiteStore.mostFaults, try rows.step() {
+            let isList = Result { () throws(StoreError) in try TagList(stored: rows.text(1)) }
+            if rows.integer(2) == 1, case .success = isList { continue }
+            faults.append("registration \(rows.text(0) ?? ""): its tags are no list of numbers")
+        }
+        return faults
     }
 }
 

@@ -11,16 +11,18 @@ final class WriteContext {
     /// The store's clock, in milliseconds.
     let now: Int64
     let wall: Timestamp
+    let digest: HandleDigest
     /// Counts of this group that are not yet in the table.
     private let counts: Counts
     /// What this change adds to them, if it succeeds.
     let added = Counts()
 
-    init(database: Database, clock: StoreClock, counts: Counts) {
+    init(database: Database, clock: StoreClock, digest: HandleDigest, counts: Counts) {
         self.database = database
         self.clock = clock
         self.now = clock.now
         self.wall = clock.wall
+        self.digest = digest
         self.counts = counts
     }
 

@@ -1,3 +1,4 @@
+import GRDB
 import NIOConcurrencyHelpers
 import PushModel
 import Store
@@ -287,6 +288,30 @@ struct ImportContract {
             #expect(try await self.store.importRegistrations([row], app: app, sequence: sequence) == [.created])
         }
         #expect(try await self.store.registrations(RegistrationQuery(app: other)).items.map(\.row) == [2])
+    }
+
+    /// The memory that an import may use is given back, also where it fails.
+    @Test(arguments: [false, true])
+    func theCacheIsSmallAgain(fails: Bool) async throws {
+        let cache = {
+            try await self.keep.store.pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA cache_size") }
+        }
+        let before = try await cache()
+        if fails {
+            try await self.keep.store.pool.writeWithoutTransaction { database in
+                let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+                try database.execute(sql: "PRAGMA max_page_count = \(pages)")
+            }
+        }
+        let sequence = try await self.store.beginImport()
+        let rows = try (0..<2000).map { try self.row("handle-\($0)", user: "u\($0)", tags: ["t"]) }
+        if fails {
+            await #expect(throws: StoreError.self) { try await self.bring(rows, sequence: sequence) }
+        } else {
+            #expect(try await self.bring(rows, sequence: sequence).count == 2000)
+        }
+        #expect(try await cache() == before)
+        #expect(before == SQLiteStore.cacheSize)
     }
 
     @Test func manyRowsAreSeveralTransactionsAndHoldNobodyUp() async throws {

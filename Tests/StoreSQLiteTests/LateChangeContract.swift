@@ -140,7 +140,9 @@ struct LateChangeContract {
 
     @Test func releasedHandlesAreForgottenWhenNoOlderJobIsLeft() async throws {
         func count() async throws -> Int {
-            try await self.keep.store.pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM released") ?? 0 }
+            try await self.keep.store.pool.read {
+                try Int.fetchOne($0, sql: "SELECT count(*) FROM released_handle") ?? 0
+            }
         }
         for number in 0..<5 {
             let id = try await self.scenario.register(user: "ann", handle: "aa\(number)")

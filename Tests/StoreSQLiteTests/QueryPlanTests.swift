@@ -29,6 +29,11 @@ struct QueryPlanTests {
 
     static let pinned: [Pinned] = [
         Pinned(
+            sql: HeldHandle.find("r.row"),
+            plan: ["SEARCH h USING PRIMARY KEY (digest=?)", "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"]
+        ),
+        Pinned(sql: ImportStatements.holds, plan: ["SEARCH held USING PRIMARY KEY (digest=?)"]),
+        Pinned(
             sql: SingleTagReader.query.ofNumber,
             plan: [
                 "SEARCH t USING PRIMARY KEY (tag=? AND pns=? AND row>? AND row<?)",

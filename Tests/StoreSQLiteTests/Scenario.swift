@@ -17,6 +17,7 @@ final class TemporaryStore: Sendable {
         patience: Duration = .seconds(5),
         window: FeedWindow = FeedWindow(),
         pace: SQLiteStore.AudiencePace = SQLiteStore.AudiencePace(),
+        digestMask: UInt64 = .max,
         time: TestTime = TestTime()
     ) throws {
         self.folder = FileManager.default.temporaryDirectory.appendingPathComponent("pushline-\(UUID().uuidString)")
@@ -29,6 +30,7 @@ final class TemporaryStore: Sendable {
         )
         configuration.window = window
         configuration.audiencePace = pace
+        configuration.digestMask = digestMask
         self.store = try SQLiteStore(configuration: configuration, source: time)
     }
 

@@ -50,10 +50,11 @@ import Testing
         #expect(try await store.checkFile() == [])
     }
 
-    @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func whateverIsDoneTheyAgree(seed: UInt64) async throws {
+    /// Also where handles share numbers.
+    @Test(arguments: [1, 2, 3, 4] as [UInt64], [.max, 3, 0] as [UInt64])
+    func whateverIsDoneTheyAgree(seed: UInt64, digestMask: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
-        let keep = try TemporaryStore()
+        let keep = try TemporaryStore(digestMask: digestMask)
         let scenario = Scenario(store: keep.store, time: keep.time)
         for _ in 0..<60 {
             let handle = "h\(Int.random(in: 0..<12, using: &random))"
@@ -113,6 +114,19 @@ import Testing
         #expect(try await keep.store.checkFile() == [])
         try await keep.store.pool.writeWithoutTransaction { try $0.execute(sql: damage) }
         #expect(try await !keep.store.checkFile().isEmpty)
+    }
+
+    @Test(arguments: ["[1", "1]", "{}", "[\"a\"]", "[1.5]", "x"])
+    func theCheckNamesWhatIsNoList(text: String) async throws {
+        let keep = try TemporaryStore()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        let id = try await scenario.register(user: "u1", handle: "aa", tags: ["t1"])
+        try await scenario.register(user: "u2", handle: "bb", tags: ["t1"])
+        try await keep.store.pool.writeWithoutTransaction { database in
+            try database.execute(sql: "UPDATE registration SET tags = ? WHERE id = ?", arguments: [text, id.text])
+        }
+        let faults = try await keep.store.checkFile()
+        #expect(faults.contains("registration \(id): its tags are no list of numbers"), "\(faults)")
     }
 
     // MARK: Stores of before
