@@ -32,7 +32,7 @@ def traced_user(number):
 
 
 def _devices(scale):
-    """(pns, handle, user, tags) of each; in the order of their handles, in which an import is fastest."""
+    """(pns, handle, user, tags) of each; in the order of their handles, so that users come in none."""
     apns = sorted((apns_token(number), user(number)) for number in range(int(APNS_DEVICES * scale)))
     for place, (handle, owner) in enumerate(apns):
         tags = [EVERYONE, SMALL] if place < int(SMALL_DEVICES * scale) else [EVERYONE]

@@ -42,8 +42,8 @@ package protocol RegistrationStore: Sendable {
     /// but when the registrations were updated.
     ///
     /// - Parameters:
-    ///   - rows: The registrations. They are written in the order of handles, in transactions that end when somebody else waits
-    ///     to write: many at once are cheaper than the same in several calls.
+    ///   - rows: The registrations. They are written in an order that suits the store, in transactions that end when somebody else
+    ///     waits to write: many at once are cheaper than the same in several calls.
     ///   - app: The app.
     ///   - sequence: What ``beginImport()`` gave.
     /// - Returns: What came of each, in the order of `rows`.

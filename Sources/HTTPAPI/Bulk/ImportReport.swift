@@ -80,7 +80,7 @@ struct ImportGroup: Sendable {
     /// - Parameter start: The last line before the group.
     init(after start: Int) { self.end = start }
 
-    /// Large enough that writing it in the order of handles pays, and small enough to hold a few of them in memory.
+    /// Large enough that writing it in the order of users and handles pays, and small enough to hold a few of them in memory.
     var isFull: Bool { self.rows.count + self.faults.count >= 32_768 || self.size >= 8 << 20 }
 
     mutating func add(_ line: LineSplitter.Line, limit: Int, reader: ImportLine) {

@@ -10,7 +10,7 @@ extension RegistrationsCommand {
             discussion: """
                 A line is an object with pns and handle and, where wanted, id, user, tags and expires: what export writes. A bad line \
                 is reported by its number and stops nothing. Repeating an import does no harm. It is fastest where many lines \
-                without an id come in the order of their handles.
+                without an id come in the order of their users.
                 """
         )
 
