@@ -69,10 +69,11 @@ struct RegistrationImport {
     ///
     /// - Parameters:
     ///   - stretch: The rows' indices, ascending.
+    ///   - limit: So many are looked at; the numbers of their handles are next to each other.
     ///   - goesOn: Asked now and then whether to go on.
     /// - Returns: What came of those that were written.
     /// - Throws: ``StoreError``, or what SQLite says.
-    mutating func write(_ stretch: [Int], while goesOn: () -> Bool) throws -> Written {
+    mutating func write(_ stretch: [Int], atMost limit: Int, while goesOn: () -> Bool) throws -> Written {
         // In the order of the table of held handles, and where they are the same in their own.
         let numbered = stretch.map { index in
             let row = self.rows[index]
@@ -80,7 +81,7 @@ struct RegistrationImport {
                 digest: self.context.digest.number(of: row.handle, row.pns.number, app: self.app),
                 index: index
             )
-        }.sorted { ($0.digest, $0.index) < ($1.digest, $1.index) }
+        }.sorted { ($0.digest, $0.index) < ($1.digest, $1.index) }.prefix(limit)
         if !self.mayBeLate {
             var last: Int64?
             for row in numbered {
@@ -111,7 +112,7 @@ struct RegistrationImport {
     /// their table.
     private mutating func writeNew(
         _ new: [Int],
-        _ numbered: [Numbered],
+        _ numbered: ArraySlice<Numbered>,
         while goesOn: () -> Bool
     ) throws -> Written {
         // Whoever exports has them in this order already, which the sort sees.

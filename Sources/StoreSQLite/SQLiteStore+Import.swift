@@ -29,8 +29,10 @@ extension SQLiteStore {
     ) async throws -> [ImportResult] {
         var results = [ImportResult](repeating: .superseded, count: rows.count)
         var rest = RegistrationImport.stretches(of: rows)[...]
+        // No more are looked at in one transaction: where others wait, few rows of a large group would be written.
+        var most = rows.count
         while !rest.isEmpty {
-            let stretches = rest
+            let (stretches, limit) = (rest, most)
             try await self.waitForLog()
             let writer = self.writer
             let written = try await writer.write(.bulk) { context in
@@ -39,12 +41,16 @@ extension SQLiteStore {
                 // As many as there are: each page that several of them touch is written once. But nobody is to wait for all.
                 let goesOn = { !writer.isAwaited && .now - begun < Self.importTime }
                 var written: [RegistrationImport.Written] = []
+                var room = limit
                 for stretch in stretches {
-                    written.append(try importing.write(stretch, while: goesOn))
-                    guard written.last?.count == stretch.count, goesOn() else { break }
+                    written.append(try importing.write(stretch, atMost: room, while: goesOn))
+                    room -= stretch.count
+                    guard room > 0, written.last?.count == stretch.count, goesOn() else { break }
                 }
                 return written
             }
+            let count = written.reduce(0) { $0 + $1.count }
+            most = count < most ? max(count, 1) : 2 * most
             for some in written {
                 for (index, result) in some { results[index] = result }
                 guard let stretch = rest.popFirst(), some.count < stretch.count else { continue }
