@@ -8,10 +8,12 @@ import Store
 
 /// Moves the log into the file, on a connection and a queue of its own, where no other process does (rule 8).
 final class Checkpointer: Sendable {
-    /// The log's length from which on it is moved at once, in bytes.
+    /// A log whose file has grown by this since the last turn has its turn at once, in bytes.
     private static let growingLog = 16 << 20
-    /// The log's length from which on it is emptied, in bytes.
-    private static let longLog = 64 << 20
+    /// The log's length from which on it is begun anew, in pages: 64 MB.
+    private static let longLog = 16 * 1024
+    /// The size of its file from which on that is cut to nothing, in bytes.
+    private static let largeFile = 96 << 20
     /// So few pages of the log are moved while others wait to write.
     private static let fewPages = 1024
 
@@ -30,6 +32,17 @@ final class Checkpointer: Sendable {
         var connection: DatabaseQueue?
         var lastChange: Date?
         var lastTurn: ContinuousClock.Instant?
+        /// The size of the log's file, and how many of its pages are moved.
+        var size = 0
+        var moved = 0
+        /// Whether the last turn had much to move: then the next has too, though the file does not grow.
+        var isBusy = false
+
+        func isDue(_ log: LogFile, after interval: Duration, at now: ContinuousClock.Instant) -> Bool {
+            guard log.changed != self.lastChange else { return false }
+            return self.isBusy || log.size - self.size >= Checkpointer.growingLog
+                || self.lastTurn.map { now - $0 >= interval } ?? true
+        }
     }
 
     /// - Parameters:
@@ -74,32 +87,40 @@ final class Checkpointer: Sendable {
 
     private func checkpointIfChanged() throws {
         let start = ContinuousClock.now
-        let last = self.state.withLockedValue { state -> (change: Date?, isDue: Bool)? in
+        let isHolding = self.state.withLockedValue { state in
             state.isHolding = state.isHolding || self.lock.tryLock()
-            guard state.isHolding else { return nil }
-            return (state.lastChange, state.lastTurn.map { start - $0 >= self.interval } ?? true)
+            return state.isHolding
         }
-        guard let last else { return }
+        guard isHolding else { return }
         let log = try LogFile(of: self.path)
-        guard log.changed != last.change, last.isDue || log.size >= Self.growingLog else { return }
-        try self.connected().inDatabase { database in
-            _ = try database.checkpoint(.passive)
-            if log.size > Self.longLog { try self.empty(database) }
+        guard self.state.withLockedValue({ $0.isDue(log, after: self.interval, at: start) }) else { return }
+        let (pages, moved) = try self.connected().inDatabase { database in
+            let found = try database.checkpoint(.passive)
+            if found.walFrameCount > Self.longLog { try self.empty(database, isLarge: log.size > Self.largeFile) }
+            return found
         }
-        self.state.withLockedValue {
-            $0.lastChange = log.changed
-            $0.lastTurn = start
+        let size = try LogFile(of: self.path).size
+        self.state.withLockedValue { state in
+            state.lastChange = log.changed
+            state.size = size
+            state.lastTurn = start
+            // A log that was begun anew is shorter than what was moved of the one before.
+            state.isBusy = pages - (pages < state.moved ? 0 : state.moved) >= Self.fewPages
+            state.moved = moved
         }
     }
 
-    /// Moves what was written meanwhile, until little is left, and cuts the log to nothing while nobody writes.
-    private func empty(_ database: Database) throws {
+    /// Moves what was written meanwhile, until little is left, and all of it while nobody writes.
+    ///
+    /// The file stays as it is, and is written from its beginning: what makes a file longer takes its file system half as long again
+    /// to make durable.
+    private func empty(_ database: Database, isLarge: Bool) throws {
         for _ in 0..<4 {
             let (pages, moved) = try database.checkpoint(.passive)
             if pages - moved < Self.fewPages { break }
         }
         try self.writer.withLock(within: .seconds(1), waiting: self.waiting) {
-            _ = try database.checkpoint(.truncate)
+            _ = try database.checkpoint(isLarge ? .truncate : .restart)
         }
     }
 
@@ -118,8 +139,11 @@ final class Checkpointer: Sendable {
 }
 
 /// The log beside a store's file.
+///
+/// How much of the file is in use stands in its index, `-shm`, which is not opened here: closing it again would let go of the locks that
+/// SQLite holds on it in this process.
 struct LogFile {
-    /// In bytes.
+    /// In bytes; the log is begun anew in it, so not all of it may be in use.
     let size: Int
     let changed: Date?
 
