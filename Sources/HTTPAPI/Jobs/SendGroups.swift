@@ -11,9 +11,8 @@ import Store
 final class SendGroups: Sendable {
     /// So many in a group are a rush.
     private static let many = 8
-    /// For so long after one, each group waits for more to come: it costs all processes much the same, however large it is.
+    /// For so long after one, what is accepted joins a bundle that grows: it costs the workers much the same, however large it is.
     private static let rush = Duration.milliseconds(50)
-    private static let gathering = Duration.milliseconds(1)
 
     private let store: any BundleStore
     private let publisher: JobPublisher
@@ -24,28 +23,15 @@ final class SendGroups: Sendable {
     private struct Line {
         /// Those of the next group.
         var waiting: [Waiting] = []
-        /// Whether the first of the next group waits for more.
-        var isGathering = false
-        /// Groups that are being written.
-        var groups = 0
+        /// Whether a group is being written, or about to be.
+        var isWriting = false
         var rushEnd: ContinuousClock.Instant?
 
         func isRush(at now: ContinuousClock.Instant) -> Bool { self.rushEnd.map { now < $0 } ?? false }
 
-        /// Whether a group may be begun: in a rush one is made ready while another is written.
-        func mayBegin(at now: ContinuousClock.Instant) -> Bool {
-            !self.isGathering && self.groups < (self.isRush(at: now) ? 2 : 1)
-        }
-
         /// Whether nothing needs to be remembered of it.
         func isIdle(at now: ContinuousClock.Instant) -> Bool {
-            self.groups == 0 && !self.isGathering && self.waiting.isEmpty && !self.isRush(at: now)
-        }
-
-        /// Begins a group.
-        mutating func begin(at now: ContinuousClock.Instant) -> Turn {
-            self.isGathering = true
-            return .write(afterGathering: self.isRush(at: now))
+            !self.isWriting && self.waiting.isEmpty && !self.isRush(at: now)
         }
     }
 
@@ -56,8 +42,8 @@ final class SendGroups: Sendable {
 
     /// How a send goes on.
     private enum Turn {
-        /// It writes a group: itself, and those that wait, after gathering more of them or at once.
-        case write(afterGathering: Bool)
+        /// It writes a group: itself, and those that wait.
+        case write
         /// Another send's request has written it.
         case written(Result<GroupAcceptance.Answer, any Error>)
     }
@@ -72,19 +58,19 @@ final class SendGroups: Sendable {
     /// - Throws: `StoreError` when it was not accepted.
     func accept(_ job: NewJob) async throws -> GroupAcceptance.Answer {
         let turn = await withCheckedContinuation { continuation in
-            let turn = self.withLine(of: job.app) { line -> Turn? in
-                let now = ContinuousClock.now
-                if line.mayBegin(at: now) { return line.begin(at: now) }
-                line.waiting.append(Waiting(job: job, continuation: continuation))
-                return nil
+            let isFirst = self.withLine(of: job.app) { line in
+                if line.isWriting {
+                    line.waiting.append(Waiting(job: job, continuation: continuation))
+                    return false
+                }
+                line.isWriting = true
+                return true
             }
-            if let turn { continuation.resume(returning: turn) }
+            if isFirst { continuation.resume(returning: .write) }
         }
         switch turn {
         case .written(let answer): return try answer.get()
-        case .write(let isGathering):
-            // Cancelled = at once.
-            if isGathering { try? await Task.sleep(for: Self.gathering) }
+        case .write:
             let (others, isRush) = self.take(job.app)
             defer { self.passOn(job.app) }
             let answers = await self.write([job] + others.map(\.job), inRush: isRush)
@@ -100,8 +86,6 @@ final class SendGroups: Sendable {
         self.withLine(of: app) { line in
             let others = Array(line.waiting.prefix(SendBundle.maximumJobs - 1))
             line.waiting.removeFirst(others.count)
-            line.isGathering = false
-            line.groups += 1
             let now = ContinuousClock.now
             if others.count + 1 >= Self.many { line.rushEnd = now + Self.rush }
             return (others, line.isRush(at: now))
@@ -110,15 +94,13 @@ final class SendGroups: Sendable {
 
     /// Has the next group written, if somebody waits.
     private func passOn(_ app: AppID) {
-        let now = ContinuousClock.now
-        let next = self.withLine(of: app) { line -> (first: Waiting, turn: Turn)? in
-            line.groups -= 1
-            guard line.mayBegin(at: now), !line.waiting.isEmpty else { return nil }
-            let first = line.waiting.removeFirst()
-            return (first, line.begin(at: now))
+        let next = self.withLine(of: app) { line -> Waiting? in
+            guard line.waiting.isEmpty else { return line.waiting.removeFirst() }
+            line.isWriting = false
+            return nil
         }
-        if let next { return next.first.continuation.resume(returning: next.turn) }
-        self.lines.withLockedValue { if $0[app]?.isIdle(at: now) == true { $0[app] = nil } }
+        if let next { return next.continuation.resume(returning: .write) }
+        self.lines.withLockedValue { if $0[app]?.isIdle(at: .now) == true { $0[app] = nil } }
     }
 
     /// Works on an app's line where it is: a copy of it would copy all who wait.
