@@ -64,7 +64,7 @@ extension DeliveryWorker {
         do {
             let areFirst = try await patience.run { try await self.store.record(together: outcomes) }
             CrashPoint.deliverRecorded.reach()
-            for (outcome, isFirst) in zip(outcomes, areFirst) where isFirst { self.count(outcome) }
+            for (outcome, isFirst) in zip(outcomes, areFirst) where isFirst { self.metrics.record(outcome) }
         } catch let error as StoreError {
             logger.warning("Outcomes cannot be recorded together", metadata: ["error": "\(error)"])
             for outcome in outcomes { try await self.record(outcome, patience: patience, logger: logger) }
@@ -74,7 +74,7 @@ extension DeliveryWorker {
     /// Records one outcome of several; where the store can make no sense of it, its batch stays open and comes again.
     private func record(_ outcome: BatchOutcome, patience: StorePatience, logger: Logger) async throws {
         do {
-            if try await patience.run({ try await self.store.record(outcome) }) { self.count(outcome) }
+            if try await patience.run({ try await self.store.record(outcome) }) { self.metrics.record(outcome) }
         } catch let error as StoreError {
             logger.error(
                 "An outcome cannot be recorded",

@@ -1,7 +1,6 @@
 package import Broker
 import FaultInjection
 package import Logging
-import Metrics
 import PushModel
 package import PushServices
 import ServiceLifecycle
@@ -39,6 +38,7 @@ package struct DeliveryWorker: Service {
     let inWork = BatchesInWork()
     let breakers: Breakers
     let pauses: PauseWatch
+    let metrics = DeliveryMetrics()
 
     /// - Parameters:
     ///   - senders: The push services.
@@ -229,7 +229,7 @@ package struct DeliveryWorker: Service {
             CrashPoint.deliverSent.reach()
             let isFirst = try await patience.run { try await self.store.record(outcome) }
             CrashPoint.deliverRecorded.reach()
-            if isFirst { self.count(outcome) }
+            if isFirst { self.metrics.record(outcome) }
             return nil
         } catch let error as StoreError {
             return "the store cannot make sense of it: \(error.message)"
@@ -307,16 +307,5 @@ package struct DeliveryWorker: Service {
     ) async throws {
         try await Undertaker(broker: self.broker).bury(delivery, from: queue, reason: reason)
         await subscription.acknowledge([delivery])
-    }
-
-    func count(_ outcome: BatchOutcome) {
-        let counts: [(String, Int)] = [
-            ("accepted", outcome.accepted), ("failed", outcome.failures.count), ("expired", outcome.expired),
-            ("cancelled", outcome.cancelled), ("carried", outcome.carried.count),
-        ]
-        for (name, count) in counts where count > 0 {
-            let dimensions = [("service", outcome.key.pns.rawValue), ("outcome", name)]
-            Counter(label: "pushline.deliveries", dimensions: dimensions).increment(by: count)
-        }
     }
 }

@@ -6,6 +6,14 @@ extension [UInt8] {
     /// RFC 8259, section 7: quote, backslash and U+0000 to U+001F must be escaped, all else may stand as it is.
     package mutating func appendJSONString(_ text: String) {
         self.append(UInt8(ascii: "\""))
+        defer { self.append(UInt8(ascii: "\"")) }
+        // Nearly all texts need no escape, and are appended in one piece.
+        let isPlain = unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
+            guard unsafe !bytes.contains(where: Self.needsEscape) else { return false }
+            unsafe self.append(contentsOf: bytes)
+            return true
+        }
+        if isPlain == true { return }
         for byte in text.utf8 {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
@@ -23,6 +31,9 @@ extension [UInt8] {
             default: self.append(byte)
             }
         }
-        self.append(UInt8(ascii: "\""))
+    }
+
+    private static func needsEscape(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
     }
 }

@@ -53,10 +53,13 @@ package struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
     }
 
     /// Reads 16 bytes in network order.
+    @inlinable
     package init?(bytes: some Collection<UInt8>) {
         guard bytes.count == 16 else { return nil }
-        let high = bytes.prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        let low = bytes.suffix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        var (high, low): (UInt64, UInt64) = (0, 0)
+        for (index, byte) in bytes.enumerated() {
+            if index < 8 { high = high << 8 | UInt64(byte) } else { low = low << 8 | UInt64(byte) }
+        }
         self.init(high: high, low: low)
     }
 
@@ -75,15 +78,20 @@ package struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
 
     /// The canonical lower-case form.
     package var description: String {
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        text.reserveCapacity(36)
-        for (index, byte) in self.bytes.enumerated() {
-            if index == 4 || index == 6 || index == 8 || index == 10 { text.append(UInt8(ascii: "-")) }
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
+        unsafe String(unsafeUninitializedCapacity: 36) { buffer in
+            var position = 0
+            for index in 0..<32 {
+                if index == 8 || index == 12 || index == 16 || index == 20 {
+                    unsafe buffer[position] = UInt8(ascii: "-")
+                    position += 1
+                }
+                let word = index < 16 ? self.high : self.low
+                let digit = UInt8(truncatingIfNeeded: word >> UInt64(60 - (index & 15) * 4)) & 15
+                unsafe buffer[position] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+                position += 1
+            }
+            return position
         }
-        return String(decoding: text, as: UTF8.self)
     }
 
     /// The id that a device's notification carries (`apns-id`): the same for every repeat of this job to that row, another

@@ -40,13 +40,20 @@ package struct Timestamp: Codable, Hashable, Sendable, Comparable {
     package var iso8601: String {
         let (days, rest) = Self.divide(self.milliseconds, by: 86_400_000)
         let (year, month, day) = Self.civil(day: days)
-        func padded(_ number: Int64, _ width: Int) -> String {
-            let digits = String(number)
-            return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        var text: [UInt8] = []
+        text.reserveCapacity(24)
+        func append(_ number: Int64, _ width: Int, _ end: Unicode.Scalar) {
+            text.appendPadded(number, to: width)
+            text.append(UInt8(ascii: end))
         }
-        let date = "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
-        let time = "\(padded(rest / 3_600_000, 2)):\(padded(rest / 60_000 % 60, 2)):\(padded(rest / 1000 % 60, 2))"
-        return "\(date)T\(time).\(padded(rest % 1000, 3))Z"
+        append(year, 4, "-")
+        append(month, 2, "-")
+        append(day, 2, "T")
+        append(rest / 3_600_000, 2, ":")
+        append(rest / 60_000 % 60, 2, ":")
+        append(rest / 1000 % 60, 2, ".")
+        append(rest % 1000, 3, "Z")
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// Reads what RFC 3339 calls a date-time, such as `2026-11-21T09:30:00.25+01:00`; digits below milliseconds are dropped.
@@ -108,5 +115,22 @@ extension Duration {
     package var inSeconds: Double {
         let (seconds, attoseconds) = self.components
         return Double(seconds) + Double(attoseconds) / 1e18
+    }
+}
+
+extension [UInt8] {
+    /// Appends a number in decimal digits, with zeros before it up to that width.
+    fileprivate mutating func appendPadded(_ number: Int64, to width: Int) {
+        var unit: Int64 = 1
+        for _ in 1..<width { unit *= 10 }
+        guard (0..<unit * 10).contains(number) else {
+            // Years beyond four digits.
+            self.append(contentsOf: String(number).utf8)
+            return
+        }
+        while unit > 0 {
+            self.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / unit % 10))
+            unit /= 10
+        }
     }
 }

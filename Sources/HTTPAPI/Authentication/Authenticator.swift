@@ -24,7 +24,7 @@ struct Authenticator: Sendable {
     }
 
     private func account(headers: HTTPFields, app: AppID) async throws -> Caller {
-        switch Authorization(headers[.authorization]) {
+        switch Authorization(headers.text(of: .authorization)) {
         case nil:
             throw Self.unauthorized("say who you are: Basic with an account's name and password, or Bearer with a key")
         case .basic(let name, let password):
@@ -63,7 +63,7 @@ struct Authenticator: Sendable {
         guard self.isLoopback else {
             throw Problem.forbidden("the demonstration scheme works on a loopback address only")
         }
-        switch Authorization(headers[.authorization]) {
+        switch Authorization(headers.text(of: .authorization)) {
         case nil:
             throw Problem.forbidden("the header Authorization with the scheme Basic is needed")
         case .bearer(let token):
@@ -102,10 +102,10 @@ enum Authorization: Equatable {
     /// - Returns: nil when the header is missing, of another scheme or malformed.
     init?(_ header: String?) {
         guard let header, header.utf8.count <= 8192 else { return nil }
-        let parts = header.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
-        guard parts.count == 2 else { return nil }
-        let rest = parts[1].trimming()
-        switch parts[0].lowercased() {
+        let text = header[...].trimming()
+        guard let blank = text.utf8.firstIndex(of: UInt8(ascii: " ")) else { return nil }
+        let rest = text[blank...].trimming()
+        switch text[..<blank].lowercased() {
         case "basic":
             guard let bytes = Data(base64Encoded: String(rest)), let text = String(validating: bytes, as: UTF8.self),
                 let colon = text.utf8.firstIndex(of: UInt8(ascii: ":"))

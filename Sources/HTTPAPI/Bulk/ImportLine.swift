@@ -3,7 +3,7 @@ import Store
 
 /// A registration as a line of NDJSON has it, for import and export alike.
 struct ImportLine {
-    static let members: Set<String> = ["id", "pns", "handle", "user", "tags", "expires"]
+    static let members = ["id", "pns", "handle", "user", "tags", "expires"]
 
     let spec: AppSpec
     let now: Timestamp

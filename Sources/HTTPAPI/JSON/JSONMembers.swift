@@ -2,41 +2,41 @@ import PushModel
 
 /// The members of a JSON object on a route of ours: each known by name, each of its kind, none twice.
 struct StrictMembers {
-    private let values: [String: JSONValue]
+    /// Few, for their names are known ones: looked through faster than hashed.
+    private let values: [JSONValue.Member]
     /// The path of the object in the body, such as `to`; empty for the body itself.
     private let path: String
 
     /// - Throws: ``Problem`` that names every unknown or repeated member.
-    init(_ value: JSONValue, path: String = "", known: Set<String>) throws {
+    init(_ value: JSONValue, path: String = "", known: [String]) throws {
         guard case .object(let members) = value else {
             throw Problem.invalid([InvalidValue(member: path, "must be an object, not \(value.kind)")])
         }
-        var values: [String: JSONValue] = [:]
         var faults: [InvalidValue] = []
-        for member in members {
-            let name = Self.join(path, member.name)
+        for (index, member) in members.enumerated() {
             if !known.contains(member.name) {
                 faults.append(
                     InvalidValue(
-                        member: Self.shorten(name),
+                        member: Self.shorten(Self.join(path, member.name)),
                         known.isEmpty
                             ? "no such member; there are none here"
                             : "no such member; known are \(known.sorted().joined(separator: ", "))"
                     )
                 )
-            } else if values.updateValue(member.value, forKey: member.name) != nil {
-                faults.append(InvalidValue(member: name, "is there twice"))
+            } else if members[..<index].contains(where: { $0.name == member.name }) {
+                faults.append(InvalidValue(member: Self.join(path, member.name), "is there twice"))
             }
             if faults.count >= 10 { break }
         }
         guard faults.isEmpty else { throw Problem.invalid(faults) }
-        self.values = values
+        self.values = members
         self.path = path
     }
 
     subscript(name: String) -> JSONValue? {
-        guard let value = self.values[name], value != .null else { return nil }
-        return value
+        guard let member = self.values.first(where: { $0.name == name }) else { return nil }
+        if case .null = member.value { return nil }
+        return member.value
     }
 
     func name(of member: String) -> String { Self.join(self.path, member) }

@@ -133,8 +133,9 @@ struct JSONReader {
 
     private mutating func string() throws(JSONSyntaxError) -> String {
         self.position += 1
-        var text: [UInt8] = []
         let start = self.position
+        if let text = self.plainText() { return text }
+        var text: [UInt8] = []
         while let byte = self.current {
             self.position += 1
             switch byte {
@@ -152,6 +153,21 @@ struct JSONReader {
             }
         }
         throw self.fault("the string has no end")
+    }
+
+    /// The rest of a string of ASCII without escapes, as nearly all are; nil where it is another, which nothing is read of.
+    private mutating func plainText() -> String? {
+        var end = self.position
+        while end < self.bytes.count {
+            switch self.bytes[end] {
+            case UInt8(ascii: "\""):
+                defer { self.position = end + 1 }
+                return String(decoding: self.bytes[self.position..<end], as: UTF8.self)
+            case UInt8(ascii: "\\"), 0..<0x20, 0x80...: return nil
+            default: end += 1
+            }
+        }
+        return nil
     }
 
     private mutating func escape(into text: inout [UInt8]) throws(JSONSyntaxError) {

@@ -3,7 +3,7 @@ import PushModel
 /// A JSON value that remembers the order of its members, and duplicates.
 ///
 /// It is read by ``JSONReader``, which bounds depth, and written without spaces. Numbers stay texts: nothing is lost or rounded.
-indirect enum JSONValue: Sendable, Equatable {
+enum JSONValue: Sendable, Equatable {
     case null
     case bool(Bool)
     case number(String)
@@ -40,6 +40,7 @@ indirect enum JSONValue: Sendable, Equatable {
     /// The JSON text in UTF-8.
     var bytes: [UInt8] {
         var output: [UInt8] = []
+        output.reserveCapacity(1024)
         self.write(to: &output)
         return output
     }

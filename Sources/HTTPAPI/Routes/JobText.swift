@@ -20,44 +20,54 @@ struct JobText {
         return response
     }
 
+    /// Members in order.
+    private struct Members {
+        private(set) var list: [JSONValue.Member] = []
+
+        init() { self.list.reserveCapacity(24) }
+
+        /// Adds a member that is there: nil is left out.
+        mutating func add(_ name: String, _ value: JSONValue?) {
+            if let value { self.list.append(JSONValue.Member(name: name, value: value)) }
+        }
+    }
+
     var value: JSONValue {
         let job = self.job
-        var members: [JSONValue.Member] = []
-        func add(_ name: String, _ value: JSONValue?) {
-            if let value { members.append(JSONValue.Member(name: name, value: value)) }
-        }
-        add("id", .string(job.id.description))
-        add("href", .string("\(self.prefix)jobs/\(job.id)"))
-        add("app", .string(job.app.name))
-        add("kind", .string(job.work.kind.rawValue))
-        add("state", .string(job.state.rawValue))
-        add("isFinal", .bool(job.state.isFinal))
-        add("hubState", job.hubState.map { .string($0.rawValue) })
-        add("reason", (job.reason ?? self.obstacle).map(JSONValue.string))
-        add("user", job.user.map { .string($0.name) })
-        add("key", job.key.map(JSONValue.string))
-        add("priority", .string(job.priority.rawValue))
-        add("accepted", .string(job.accepted.iso8601))
-        add("started", job.started.map { .string($0.iso8601) })
-        add("finished", job.finished.map { .string($0.iso8601) })
-        add("at", job.startsAt.map { .string($0.iso8601) })
-        add("expires", .string(job.expires.iso8601))
-        add("due", job.due.map { .string($0.iso8601) })
+        let id = job.id.description
+        var members = Members()
+        members.add("id", .string(id))
+        members.add("href", .string(self.prefix + "jobs/" + id))
+        members.add("app", .string(job.app.name))
+        members.add("kind", .string(job.work.kind.rawValue))
+        members.add("state", .string(job.state.rawValue))
+        members.add("isFinal", .bool(job.state.isFinal))
+        members.add("hubState", job.hubState.map { .string($0.rawValue) })
+        members.add("reason", (job.reason ?? self.obstacle).map(JSONValue.string))
+        members.add("user", job.user.map { .string($0.name) })
+        members.add("key", job.key.map(JSONValue.string))
+        members.add("priority", .string(job.priority.rawValue))
+        members.add("accepted", .string(job.accepted.iso8601))
+        members.add("started", job.started.map { .string($0.iso8601) })
+        members.add("finished", job.finished.map { .string($0.iso8601) })
+        members.add("at", job.startsAt.map { .string($0.iso8601) })
+        members.add("expires", .string(job.expires.iso8601))
+        members.add("due", job.due.map { .string($0.iso8601) })
         switch job.work {
-        case .register: add("result", job.result.map(Self.result))
+        case .register: members.add("result", job.result.map(Self.result))
         case .send(let send):
             if let tags = send.audience.alternatives {
                 let told = tags.prefix(SendRequest.toldTags)
-                add("to", .strings(told.map(\.name)))
+                members.add("to", .strings(told.map(\.name)))
                 let count = tags.count + send.omitted
-                add("toCount", count > told.count ? .integer(count) : nil)
+                members.add("toCount", count > told.count ? .integer(count) : nil)
             } else {
-                add("expression", .string(Self.expression(send.audience)))
+                members.add("expression", .string(Self.expression(send.audience)))
             }
-            if !send.platforms.isEmpty { add("platforms", .strings(send.platforms.map(\.rawValue))) }
-            self.addCounts(add)
+            if !send.platforms.isEmpty { members.add("platforms", .strings(send.platforms.map(\.rawValue))) }
+            self.addCounts(to: &members)
         }
-        return .object(members)
+        return .object(members.list)
     }
 
     /// So much of an expression is shown.
@@ -69,29 +79,30 @@ struct JobText {
         return shown.endIndex == text.endIndex ? text : shown + "…"
     }
 
-    private func addCounts(_ add: (String, JSONValue?) -> Void) {
+    private func addCounts(to members: inout Members) {
         var total = Tally()
         let services = self.job.tallies.sorted { $0.key < $1.key }
         for (_, tally) in services { total += tally }
-        add("counts", .object(services.map { JSONValue.Member(name: $0.key.rawValue, value: Self.counts($0.value)) }))
-        add("totals", Self.counts(total))
-        self.addProgress(add, total: total)
+        let counts = services.map { JSONValue.Member(name: $0.key.rawValue, value: Self.counts($0.value)) }
+        members.add("counts", .object(counts))
+        members.add("totals", Self.counts(total))
+        self.addProgress(to: &members, total: total)
     }
 
     /// Targets are counted as outcomes come in; how many there will be is known from the plan, or guessed.
-    private func addProgress(_ add: (String, JSONValue?) -> Void, total: Tally) {
+    private func addProgress(to members: inout Members, total: Tally) {
         let plan = self.job.plan
         let whole =
             self.job.state.isFinal || plan == nil ? total.targets : plan?.estimate.map { max($0, total.targets) }
         let done = Double(total.accounted)
         let share = (whole ?? 0) == 0 ? (self.job.state.isFinal ? 1 : 0) : done / Double(whole ?? 1)
-        add("progress", .number(String((min(1, share) * 1000).rounded(.down) / 1000)))
-        add("planned", plan.map { .integer($0.devices) })
-        add("estimate", plan == nil ? nil : whole.map(JSONValue.integer))
+        members.add("progress", .number(String((min(1, share) * 1000).rounded(.down) / 1000)))
+        members.add("planned", plan.map { .integer($0.devices) })
+        members.add("estimate", plan == nil ? nil : whole.map(JSONValue.integer))
         guard let rate = self.rate else { return }
-        add("rate", .number(String((rate * 10).rounded() / 10)))
+        members.add("rate", .number(String((rate * 10).rounded() / 10)))
         guard let whole, rate > 0 else { return }
-        add("secondsLeft", .integer(Int(max(0, (Double(whole) - done) / rate).rounded(.up))))
+        members.add("secondsLeft", .integer(Int(max(0, (Double(whole) - done) / rate).rounded(.up))))
     }
 
     private static func counts(_ tally: Tally) -> JSONValue {

@@ -48,8 +48,9 @@ struct SendRoutes: Sendable {
         )
         let waited = preference.wait != nil && answer.isAnswered
         var response = JobText(job: answer.job, prefix: request.prefix).response(status: waited ? .ok : .accepted)
-        response.headers[.job] = answer.job.id.description
-        response.headers[.location] = "\(request.prefix)jobs/\(answer.job.id)"
+        let id = answer.job.id.description
+        response.headers[.job] = id
+        response.headers[.location] = request.prefix + "jobs/" + id
         response.headers[.preferenceApplied] = preference.applied(answered: waited, most: most)
         return response
     }
@@ -100,6 +101,9 @@ struct SendTarget {
     let isToUser: Bool
     let platforms: [PNS]
 
+    /// The ways to say whom a send is for.
+    private static let audiences = ["user", "users", "tag", "tags"]
+
     init(_ body: StrictMembers) throws {
         guard let to = body["to"] else {
             throw body.fault("to", "is needed: {\"user\": …}, {\"users\": …}, {\"tag\": …} or {\"tags\": …}")
@@ -109,9 +113,8 @@ struct SendTarget {
     }
 
     private static func audience(_ value: JSONValue) throws -> (TagExpression, isToUser: Bool) {
-        let to = try StrictMembers(value, path: "to", known: ["user", "users", "tag", "tags"])
-        let named = ["user", "users", "tag", "tags"].filter { to[$0] != nil }
-        guard named.count == 1 else {
+        let to = try StrictMembers(value, path: "to", known: Self.audiences)
+        guard (Self.audiences.count { to[$0] != nil }) == 1 else {
             throw Problem.invalid("to", "must have exactly one of user, users, tag and tags")
         }
         if let user = try to.string("user") {
@@ -182,7 +185,7 @@ struct SendTarget {
 
 /// The body of `POST /api/sends`.
 struct SendWish {
-    static let members: Set<String> = [
+    static let members = [
         "to", "title", "body", "data", "platforms", "priority", "ttl", "collapse", "at",
     ]
 

@@ -40,7 +40,7 @@ struct APIRequest: Sendable {
 
     /// W3C trace context of the caller, where it makes sense.
     var traceparent: String? {
-        guard let text = self.head.headerFields[HTTPField.Name.traceparent], text.utf8.count == 55 else { return nil }
+        guard let text = self.head.headerFields.text(of: .traceparent), text.utf8.count == 55 else { return nil }
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         let isHexadecimal = text.utf8.allSatisfy { byte in
             (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte) || byte == UInt8(ascii: "-")
@@ -53,7 +53,7 @@ struct APIRequest: Sendable {
     /// - Throws: ``Problem``: 415 for another media type, 400 for what is no JSON.
     func json() throws -> JSONValue {
         if let essence = self.mediaType {
-            guard essence == "application/json" || (essence.hasPrefix("application/") && essence.hasSuffix("+json"))
+            guard essence == Self.json || (essence.hasPrefix("application/") && essence.hasSuffix("+json"))
             else {
                 throw Problem(
                     .unsupportedMediaType,
@@ -65,9 +65,14 @@ struct APIRequest: Sendable {
         return try self.anyJSON()
     }
 
+    private static let json = "application/json"
+
     /// The body's media type without parameters, in lower case.
     private var mediaType: String? {
-        self.head.headerFields[.contentType].map { $0.prefix { $0 != ";" }.trimming().lowercased() }
+        guard let text = self.head.headerFields.text(of: .contentType) else { return nil }
+        // As nearly all say it.
+        if text == Self.json { return text }
+        return text.prefix { $0 != ";" }.trimming().lowercased()
     }
 
     /// The body as JSON, whatever its media type is said to be: existing apps are not asked to be exact.
@@ -97,7 +102,7 @@ struct APIRequest: Sendable {
     /// The key under which the caller may repeat the request, if there is one.
     var idempotencyKey: String? {
         get throws {
-            guard let key = self.head.headerFields[HTTPField.Name.idempotencyKey] else { return nil }
+            guard let key = self.head.headerFields.text(of: .idempotencyKey) else { return nil }
             guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
                 throw Problem.invalid("Idempotency-Key", "must have 1 to 255 visible ASCII characters")
             }
@@ -113,6 +118,18 @@ struct APIRequest: Sendable {
             hash.update(data: part)
         }
         return Array(hash.finalize())
+    }
+}
+
+extension HTTPFields {
+    /// What the subscript gives; where there is one such field, as nearly always, without putting several together.
+    func text(of name: HTTPField.Name) -> String? {
+        var found: String?
+        for field in self where field.name == name {
+            if found != nil { return self[name] }
+            found = field.value
+        }
+        return found
     }
 }
 

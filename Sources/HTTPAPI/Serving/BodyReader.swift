@@ -33,7 +33,9 @@ struct BodyReader: Sendable {
         case .send: limit = self.configuration.maximumSendSize
         case .upload: limit = self.configuration.maximumContentSize
         }
-        if let length = request.headers[.contentLength].flatMap(Int.init), length > limit { throw Self.tooLarge(limit) }
+        if let length = request.headers.text(of: .contentLength).flatMap(Int.init), length > limit {
+            throw Self.tooLarge(limit)
+        }
         let stream = request.body
         do {
             return try await self.deadlines.run {

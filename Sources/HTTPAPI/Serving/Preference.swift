@@ -7,6 +7,7 @@ struct Preference: Sendable, Equatable {
 
     /// Reads the values of `Prefer`; what is not known or makes no sense is ignored, as the RFC demands.
     init(_ values: [String]) {
+        if values.isEmpty { return }
         for value in values.joined(separator: ",").split(separator: ",") {
             let parts = value.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1).map {
                 $0.trimming().lowercased()
@@ -51,8 +52,10 @@ struct Preference: Sendable, Equatable {
 extension Substring {
     /// Without blanks at both ends.
     func trimming() -> Substring {
-        let start = self.drop { $0 == " " || $0 == "\t" }
-        let kept = start.reversed().drop { $0 == " " || $0 == "\t" }.count
-        return start.prefix(kept)
+        let isBlank = { (byte: UInt8) in byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        guard let first = self.utf8.firstIndex(where: { !isBlank($0) }),
+            let last = self.utf8.lastIndex(where: { !isBlank($0) })
+        else { return self.prefix(0) }
+        return self[first...last]
     }
 }
