@@ -22,5 +22,15 @@ package enum PNS: String, CaseIterable, Codable, Hashable, Sendable, Comparable 
     /// Whether the service still takes notifications.
     package var isInService: Bool { self != .mpns }
 
+    /// By its case: Swift's own way for a raw value hashes the text.
+    package func hash(into hasher: inout Hasher) {
+        switch self {
+        case .apns: hasher.combine(0)
+        case .fcm: hasher.combine(1)
+        case .wns: hasher.combine(2)
+        case .mpns: hasher.combine(3)
+        }
+    }
+
     package static func < (lhs: PNS, rhs: PNS) -> Bool { lhs.rawValue < rhs.rawValue }
 }
