@@ -96,7 +96,8 @@ final class Checkpointer: Sendable {
         guard self.state.withLockedValue({ $0.isDue(log, after: self.interval, at: start) }) else { return }
         let (pages, moved) = try self.connected().inDatabase { database in
             let found = try database.checkpoint(.passive)
-            if found.walFrameCount > Self.longLog { try self.empty(database, isLarge: log.size > Self.largeFile) }
+            let isLarge = log.size > Self.largeFile
+            if isLarge || found.walFrameCount > Self.longLog { try self.empty(database, isLarge: isLarge) }
             return found
         }
         let size = try LogFile(of: self.path).size

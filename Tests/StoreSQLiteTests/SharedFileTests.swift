@@ -244,6 +244,26 @@ struct SharedFileTests {
         _ = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
     }
 
+    /// A log whose file is very large is cut, however little of it is in use: an import waits for that.
+    @Test func aLargeFileOfALogIsCut() async throws {
+        let keep = try TemporaryStore()
+        let path = keep.store.configuration.path
+        let bytes = [UInt8](repeating: 7, count: 1 << 20)
+        func put() async throws {
+            _ = try await keep.store.put(StoredContent(owner: nil, mediaType: "a/b", bytes: bytes), app: .default)
+        }
+        for _ in 0..<100 { try await put() }
+        // Somebody else moves it, and whoever writes next begins it anew.
+        let foreign = try DatabaseQueue(path: path)
+        try await foreign.writeWithoutTransaction { _ = try $0.checkpoint(.restart) }
+        try await put()
+        #expect(try LogFile(of: path).size > 96 << 20)
+        let checkpointer = try Checkpointer(path: path, interval: .zero, logger: keep.store.logger)
+        await checkpointer.turn()
+        #expect(try LogFile(of: path).size < 16 << 20)
+        checkpointer.stop()
+    }
+
     /// What a change holds goes with it, also where no other follows: an import's rows are many.
     @Test func aChangeThatIsDoneIsLetGo() async throws {
         final class Load: Sendable {}
