@@ -214,7 +214,7 @@ final class GroupWriter: Sendable {
                     }
                 }
                 // Whatever came of it, its memory is given back.
-                if results.first?.change.size == .bulk { try database.setCache(SQLiteStore.cacheSize) }
+                if results.first?.change.size == .bulk { self.shrinkCache(of: database) }
                 try end.get()
             }
             CrashPoint.storeCommitted.reach()
@@ -230,6 +230,15 @@ final class GroupWriter: Sendable {
         }
         self.state.withLockedValue { $0.lastCommit = .now }
         for result in results { result.change.finish(result.error) }
+    }
+
+    /// Takes back what a bulk change may keep; that this fails says nothing about its commit.
+    private func shrinkCache(of database: Database) {
+        do {
+            try database.setCache(SQLiteStore.cacheSize)
+        } catch {
+            self.logger.debug("The store's cache stays large", metadata: ["store.error": "\(self.fault(error))"])
+        }
     }
 
     /// Runs the changes of a group.

@@ -85,7 +85,10 @@ extension HeldHandle {
             faults += missing
             let others = try database.first("SELECT count(*) FROM held") { $0[0] as Int - found } ?? 0
             if others != 0 { faults.append("\(others) entries of handles are no live registration's") }
-            let gaps = "SELECT count(*) FROM (SELECT 1 FROM held GROUP BY digest HAVING max(place) >= count(*))"
+            let gaps = """
+                SELECT count(*) FROM
+                    (SELECT 1 FROM held GROUP BY digest HAVING min(place) < 0 OR max(place) >= count(*))
+                """
             let broken = try database.first(gaps) { $0[0] as Int } ?? 0
             if broken != 0 { faults.append("\(broken) numbers of handles have places without an entry") }
             faults += try self.twins(in: database)
@@ -119,10 +122,10 @@ extension HeldHandle {
         try database.all(
             """
             SELECT one.id, other.id FROM held AS a
-            CROSS JOIN held AS b ON b.digest = a.digest AND b.place < a.place
+            CROSS JOIN held AS b ON b.digest = a.digest AND (b.place = 0 OR b.place < a.place)
             CROSS JOIN registration AS one ON one.row = a.row
             CROSS JOIN registration AS other ON other.row = b.row
-            WHERE a.place > 0 AND one.handle = other.handle AND one.pns = other.pns AND one.app = other.app LIMIT ?
+            WHERE a.place <> 0 AND one.handle = other.handle AND one.pns = other.pns AND one.app = other.app LIMIT ?
             """,
             [SQLiteStore.mostFaults]
         ) { "registration \($0[0] as String): it has the same handle as \($0[1] as String)" }

@@ -8,21 +8,14 @@ import Store
 /// as a row, and into each table and index in its order, so that each page is gone to once. The others are looked at one by one;
 /// what needs more than the same handle again is left to ``RegistrationChange``.
 struct RegistrationImport {
+    typealias Numbered = ImportProgress.Numbered
+
     /// So many new rows are written before it is asked whether to go on.
     ///
-    /// That is about as many as take the time of another group of changes. Their handles and tags, a quarter of the work, come behind all of them.
-    private static let step = 4096
+    /// Their handles and tags, a quarter of the work, come behind all of them.
+    private static let step = ImportTurn.least
     /// As many known ones.
-    private static let knownStep = 1024
-
-    /// What was written, by the rows' indices.
-    typealias Written = [(index: Int, result: ImportResult)]
-
-    /// A row, and the number that stands for its handle.
-    private struct Numbered {
-        let digest: Int64
-        let index: Int
-    }
+    private static let knownStep = ImportTurn.least / ImportTurn.known
 
     private let context: WriteContext
     private let app: Int64
@@ -49,57 +42,80 @@ struct RegistrationImport {
         self.mayBeLate = try context.isAnyClaimed(after: sequence)
     }
 
-    /// The rows in stretches, each of which may be written in any order: where an id comes twice a new one begins, for its last
-    /// row counts.
-    static func stretches(of rows: [ImportedRegistration]) -> [[Int]] {
-        var stretches: [[Int]] = []
-        var ids: Set<RegistrationID> = []
-        var start = 0
-        for (index, row) in rows.enumerated() {
-            guard let id = row.id, !ids.insert(id).inserted else { continue }
-            stretches.append(Array(start..<index))
-            start = index
-            ids = [id]
-        }
-        if start < rows.count { stretches.append(Array(start..<rows.count)) }
-        return stretches
+    /// What there is to do, before anything is done.
+    func start() -> ImportProgress {
+        ImportProgress(self.rows) { self.context.digest.number(of: $0.handle, $0.pns.number, app: self.app) }
     }
 
-    /// Writes rows of a stretch; those of the same handle in their order.
+    /// Writes what is left, until the turn is over or as many rows were looked at as may be.
     ///
     /// - Parameters:
-    ///   - stretch: The rows' indices, ascending.
-    ///   - limit: So many are looked at; the numbers of their handles are next to each other.
-    ///   - goesOn: Asked now and then whether to go on.
-    /// - Returns: What came of those that were written.
+    ///   - progress: What was done before, and then what is done now.
+    ///   - turn: How long to go on.
     /// - Throws: ``StoreError``, or what SQLite says.
-    mutating func write(_ stretch: [Int], atMost limit: Int, while goesOn: () -> Bool) throws -> Written {
-        // In the order of the table of held handles, and where they are the same in their own.
-        let numbered = stretch.map { index in
-            let row = self.rows[index]
-            return Numbered(
-                digest: self.context.digest.number(of: row.handle, row.pns.number, app: self.app),
-                index: index
-            )
-        }.sorted { ($0.digest, $0.index) < ($1.digest, $1.index) }.prefix(limit)
-        if !self.mayBeLate {
-            var last: Int64?
-            for row in numbered {
-                if row.digest != last { self.isNew[row.index] = try self.isNew(row) }
-                last = row.digest
+    mutating func write(_ progress: inout ImportProgress, _ turn: inout ImportTurn) throws {
+        var seen = 0
+        while var stretch = progress.stretches.first, seen < progress.most, !turn.isOver {
+            if !stretch.unseen.isEmpty {
+                seen += try self.writeNew(of: &stretch, atMost: progress.most - seen, &progress.results, &turn)
+                if stretch.unseen.isEmpty { stretch.known.sort { $0.index < $1.index } }
+            }
+            if stretch.unseen.isEmpty { try self.writeKnown(of: &stretch, &progress.results, &turn) }
+            if stretch.isDone {
+                progress.stretches.removeFirst()
+            } else {
+                progress.stretches[progress.stretches.startIndex] = stretch
             }
         }
-        let new = stretch.filter { self.isNew[$0] }
-        var written = try self.writeNew(new, numbered, while: goesOn)
-        guard written.count == new.count, written.isEmpty || goesOn() else { return written }
-        let known = numbered.filter { !self.isNew[$0.index] }
-        for start in stride(from: 0, to: known.count, by: Self.knownStep) {
-            let some = known[start..<min(start + Self.knownStep, known.count)]
-            let tags = try Self.numberedTags(of: self.rows, some.map(\.index), self.statements)
-            for (row, tags) in zip(some, tags) { written.append((row.index, try self.write(row, tags: tags))) }
-            guard goesOn() else { break }
+        progress.most = turn.isOver ? max(seen, ImportTurn.step) : min(2 * progress.most, self.rows.count)
+    }
+
+    /// Looks at rows, and writes those that are new.
+    ///
+    /// - Returns: How many are looked at no more.
+    private mutating func writeNew(
+        of stretch: inout ImportProgress.Stretch,
+        atMost limit: Int,
+        _ results: inout [ImportResult],
+        _ turn: inout ImportTurn
+    ) throws -> Int {
+        let before = stretch.unseen.count
+        var count = 0
+        if self.mayBeLate {
+            count = min(before, limit)
+        } else {
+            var last: Int64?
+            for row in stretch.unseen.prefix(limit) {
+                if row.digest != last { self.isNew[row.index] = try self.isNew(row) }
+                last = row.digest
+                count += 1
+                guard turn.goesOn(after: 1) else { break }
+            }
         }
-        return written
+        let seen = stretch.unseen.prefix(count)
+        let new = seen.map(\.index).filter { self.isNew[$0] }.sorted()
+        try self.insert(new, seen, &turn)
+        for index in new where self.numbers[index] != 0 { results[index] = .created }
+        stretch.known += seen.filter { !self.isNew[$0.index] }
+        let left = seen.filter { self.isNew[$0.index] && self.numbers[$0.index] == 0 }
+        stretch.unseen.removeFirst(count)
+        if !left.isEmpty { stretch.unseen = left + stretch.unseen }
+        return before - stretch.unseen.count
+    }
+
+    /// Writes rows that are not new, one by one.
+    private mutating func writeKnown(
+        of stretch: inout ImportProgress.Stretch,
+        _ results: inout [ImportResult],
+        _ turn: inout ImportTurn
+    ) throws {
+        while !stretch.known.isEmpty, !turn.isOver {
+            let some = stretch.known.prefix(Self.knownStep)
+            let tags = try Self.numberedTags(of: self.rows, some.map(\.index), self.statements)
+            for (row, tags) in zip(some, tags) { results[row.index] = try self.write(row, tags: tags) }
+            stretch.known.removeFirst(some.count)
+            _ = turn.goesOn(after: ImportTurn.known * some.count)
+        }
     }
 
     /// Whether no registration has the row's id, and none a handle of the same number.
@@ -108,17 +124,13 @@ struct RegistrationImport {
         return try self.rows[row.index].id.map { try self.statements.find($0) == nil } ?? true
     }
 
-    /// Writes new rows: in the order of their users, for the index of those, and then their handles and tags, each in the order of
+    /// Inserts new rows: in the order of their users, for the index of those, and then their handles and tags, each in the order of
     /// their table.
-    private mutating func writeNew(
-        _ new: [Int],
-        _ numbered: ArraySlice<Numbered>,
-        while goesOn: () -> Bool
-    ) throws -> Written {
+    private mutating func insert(_ new: [Int], _ numbered: ArraySlice<Numbered>, _ turn: inout ImportTurn) throws {
+        guard !new.isEmpty else { return }
         // Whoever exports has them in this order already, which the sort sees.
         let new = new.map { (user: self.rows[$0].user?.name ?? "", index: $0) }.sorted { $0.user < $1.user }
             .map(\.index)
-        var written: Written = []
         var newTags: [ImportStatements.TagOfRow] = []
         for start in stride(from: 0, to: new.count, by: Self.step) {
             let some = Array(new[start..<min(start + Self.step, new.count)])
@@ -127,9 +139,8 @@ struct RegistrationImport {
             for (index, tags) in zip(some, tags) {
                 let pns = Int64(self.rows[index].pns.number)
                 for tag in tags.numbers { newTags.append((tag, pns, self.numbers[index])) }
-                written.append((index, .created))
             }
-            guard goesOn() else { break }
+            guard turn.goesOn(after: some.count) else { break }
         }
         try self.statements.hold(
             numbered.compactMap {
@@ -138,7 +149,6 @@ struct RegistrationImport {
             }
         )
         try self.statements.addTags(newTags.sorted { ($0.tag, $0.pns, $0.row) < ($1.tag, $1.pns, $1.row) })
-        return written
     }
 
     /// Inserts new registrations without their handles and tags.

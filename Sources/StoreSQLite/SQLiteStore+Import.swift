@@ -27,38 +27,23 @@ extension SQLiteStore {
         app: AppID,
         sequence: Int64
     ) async throws -> [ImportResult] {
-        var results = [ImportResult](repeating: .superseded, count: rows.count)
-        var rest = RegistrationImport.stretches(of: rows)[...]
-        // No more are looked at in one transaction: where others wait, few rows of a large group would be written.
-        var most = rows.count
-        while !rest.isEmpty {
-            let (stretches, limit) = (rest, most)
+        guard !rows.isEmpty else { return [] }
+        var progress: ImportProgress?
+        while true {
+            let before = progress
             try await self.waitForLog()
             let writer = self.writer
-            let written = try await writer.write(.bulk) { context in
+            let now = try await writer.write(.bulk) { context in
                 var importing = try RegistrationImport(rows, context: context, app: app, sequence: sequence)
-                let begun = ContinuousClock.now
+                var now = before ?? importing.start()
                 // As many as there are: each page that several of them touch is written once. But nobody is to wait for all.
-                let goesOn = { !writer.isAwaited && .now - begun < Self.importTime }
-                var written: [RegistrationImport.Written] = []
-                var room = limit
-                for stretch in stretches {
-                    written.append(try importing.write(stretch, atMost: room, while: goesOn))
-                    room -= stretch.count
-                    guard room > 0, written.last?.count == stretch.count, goesOn() else { break }
-                }
-                return written
+                var turn = ImportTurn(longest: Self.importTime) { writer.isAwaited }
+                try importing.write(&now, &turn)
+                return now
             }
-            let count = written.reduce(0) { $0 + $1.count }
-            most = count < most ? max(count, 1) : 2 * most
-            for some in written {
-                for (index, result) in some { results[index] = result }
-                guard let stretch = rest.popFirst(), some.count < stretch.count else { continue }
-                let done = Set(some.lazy.map(\.index))
-                rest = [stretch.filter { !done.contains($0) }] + rest
-            }
+            if now.isDone { return now.results }
+            progress = now
         }
-        return results
     }
 
     /// Gives whoever moves the log into the file time to do so; where nobody does, the log grows slowly.

@@ -181,6 +181,15 @@ struct HeldHandleTests {
         Damage(sql: "INSERT INTO held VALUES (5, 0, 77)", word: "1 entries of handles are no live registration's"),
         Damage(sql: "UPDATE registration SET state = 2 WHERE row = 1", word: "1 entries of handles are no live"),
         Damage(sql: "UPDATE held SET place = 1 WHERE row = 1", word: "1 numbers of handles have places without"),
+        Damage(sql: "UPDATE held SET place = -1 WHERE row = 1", word: "1 numbers of handles have places without"),
+        Damage(
+            sql: """
+                INSERT INTO registration(row, app, id, pns, handle, state, version, updated)
+                    SELECT 3, app, 'id-3', pns, handle, state, 1, 1 FROM registration WHERE row = 1;
+                INSERT INTO held SELECT digest, -1, 3 FROM held WHERE row = 1;
+                """,
+            word: "registration id-3: it has the same handle as id-1"
+        ),
         Damage(
             sql: """
                 INSERT INTO registration(row, app, id, pns, handle, state, version, updated)
