@@ -85,21 +85,38 @@ package struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
 
     /// The canonical lower-case form.
     package var description: String {
-        unsafe String(unsafeUninitializedCapacity: 36) { buffer in
-            var position = 0
-            for index in 0..<32 {
-                if index == 8 || index == 12 || index == 16 || index == 20 {
-                    unsafe buffer[position] = UInt8(ascii: "-")
-                    position += 1
-                }
-                let word = index < 16 ? self.high : self.low
-                let digit = UInt8(truncatingIfNeeded: word >> UInt64(60 - (index & 15) * 4)) & 15
-                unsafe buffer[position] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
-                position += 1
-            }
-            return position
+        unsafe String(unsafeUninitializedCapacity: Self.textLength) { buffer in
+            unsafe self.write(to: buffer)
+            return Self.textLength
         }
     }
+
+    /// Appends the canonical form without making a string.
+    package func appendText(to bytes: inout [UInt8]) {
+        unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.textLength) { text in
+            unsafe self.write(to: text)
+            unsafe bytes.append(contentsOf: text)
+        }
+    }
+
+    private static let textLength = 36
+
+    private func write(to text: UnsafeMutableBufferPointer<UInt8>) {
+        var position = 0
+        for index in 0..<16 {
+            if index == 4 || index == 6 || index == 8 || index == 10 {
+                unsafe text.initializeElement(at: position, to: UInt8(ascii: "-"))
+                position += 1
+            }
+            let word = index < 8 ? self.high : self.low
+            let byte = UInt8(truncatingIfNeeded: word >> (56 - 8 * UInt64(index % 8)))
+            unsafe text.initializeElement(at: position, to: Self.digit(byte >> 4))
+            unsafe text.initializeElement(at: position + 1, to: Self.digit(byte & 15))
+            position += 2
+        }
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 { value + (value < 10 ? 0x30 : 0x57) }
 
     /// The id that a device's notification carries (`apns-id`): the same for every repeat of this job to that row, another
     /// for every other row or job (rule 10).

@@ -110,26 +110,3 @@ extension HTTP2RequestHead {
         self.addField("apns-id") { job.notificationID(row: devices.rows[index]).appendText(to: &$0) }
     }
 }
-
-extension JobID {
-    /// Appends the canonical form without making a string.
-    func appendText(to bytes: inout [UInt8]) {
-        unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 36) { text in
-            var position = 0
-            for index in 0..<16 {
-                if index == 4 || index == 6 || index == 8 || index == 10 {
-                    unsafe text.initializeElement(at: position, to: UInt8(ascii: "-"))
-                    position += 1
-                }
-                let word = index < 8 ? self.high : self.low
-                let byte = UInt8(truncatingIfNeeded: word >> (56 - 8 * UInt64(index % 8)))
-                unsafe text.initializeElement(at: position, to: JobID.digit(byte >> 4))
-                unsafe text.initializeElement(at: position + 1, to: JobID.digit(byte & 15))
-                position += 2
-            }
-            unsafe bytes.append(contentsOf: text)
-        }
-    }
-
-    private static func digit(_ value: UInt8) -> UInt8 { value + (value < 10 ? 0x30 : 0x57) }
-}
