@@ -42,6 +42,7 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let nioConcurrency = Target.Dependency.product(name: "NIOConcurrencyHelpers", package: "swift-nio")
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
 let nioFoundation = Target.Dependency.product(name: "NIOFoundationCompat", package: "swift-nio")
 let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
 let nioHTTPTypes = Target.Dependency.product(name: "NIOHTTPTypes", package: "swift-nio-extras")
@@ -93,6 +94,7 @@ let package = Package(
         // C libraries: one Swift target imports each.
         .systemLibrary(name: "CRabbitMQ", pkgConfig: "librabbitmq", providers: [.apt(["librabbitmq-dev"])]),
         .systemLibrary(name: "CMalloc"),
+        .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
         // Crashes and jumping clocks for tests, in debug builds alone.
@@ -135,7 +137,8 @@ let package = Package(
         .target(
             name: "StoreSQLite",
             dependencies: [
-                "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, collections, crypto, lifecycle, logging,
+                "CSQLite", "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, collections, crypto, lifecycle,
+                logging,
                 metrics,
                 nioConcurrency,
             ]
@@ -241,7 +244,7 @@ let package = Package(
             name: "HTTPAPITests",
             dependencies: [
                 "HTTPAPI", "Store", "StoreSQLite", "Broker", "PushModel", httpTypes, hummingbird, hummingbirdCore,
-                hummingbirdTesting, logging, nioConcurrency, nioCore, nioPosix, yams,
+                hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,
             ]
         ),
         .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient"]),

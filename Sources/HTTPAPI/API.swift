@@ -60,7 +60,6 @@ package struct API: Sendable {
             intake: JobIntake(
                 store: store,
                 publisher: publisher,
-                groups: SendGroups(store: store, publisher: publisher),
                 waiter: waiter,
                 drainWait: configuration.drainWait
             ),
@@ -114,8 +113,8 @@ package struct API: Sendable {
     }
 }
 
-/// What the routes work with.
-struct RouteContext: Sendable {
+/// What the routes work with: one for all of them, for a copy of it costs each request a dozen counts of references.
+final class RouteContext: Sendable {
     let configuration: APIConfiguration
     let store: any ResultStore
     let broker: any MessageBroker
@@ -124,4 +123,22 @@ struct RouteContext: Sendable {
     let metricsText: @Sendable () -> String
     /// For what an operator changes.
     let logger: Logger
+
+    init(
+        configuration: APIConfiguration,
+        store: any ResultStore,
+        broker: any MessageBroker,
+        intake: JobIntake,
+        monitor: JobMonitor,
+        metricsText: @escaping @Sendable () -> String,
+        logger: Logger
+    ) {
+        self.configuration = configuration
+        self.store = store
+        self.broker = broker
+        self.intake = intake
+        self.monitor = monitor
+        self.metricsText = metricsText
+        self.logger = logger
+    }
 }

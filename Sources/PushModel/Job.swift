@@ -95,7 +95,7 @@ package struct Job: Sendable, Equatable {
     }
 
     /// What is to be done.
-    package enum Work: Codable, Sendable, Equatable {
+    package indirect enum Work: Codable, Sendable, Equatable {
         case register(RegisterRequest)
         case send(SendRequest)
 
@@ -139,6 +139,14 @@ package struct Job: Sendable, Equatable {
             switch self {
             case .completed, .abandoned, .cancelled, .expired: true
             case .scheduled, .queued, .running, .retrying, .cancelling, .expiring: false
+            }
+        }
+
+        /// Somebody stopped it, or its time: devices may be left that were never laid out in batches.
+        package var isStopped: Bool {
+            switch self {
+            case .cancelling, .expiring, .cancelled, .expired: true
+            case .scheduled, .queued, .running, .retrying, .completed, .abandoned: false
             }
         }
     }

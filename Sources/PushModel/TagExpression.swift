@@ -26,9 +26,10 @@ package struct TagExpression: Hashable, Sendable {
 
     /// The registrations that have this tag.
     package static func tag(_ tag: Tag) -> TagExpression {
-        var builder = Builder()
-        builder.append(tag)
-        return builder.expression
+        var expression = TagExpression()
+        expression.tags = [tag]
+        expression.steps = [.tag(0)]
+        return expression
     }
 
     /// The registrations for which one of these holds; one at least must be given.

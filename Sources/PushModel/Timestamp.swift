@@ -38,10 +38,16 @@ package struct Timestamp: Codable, Hashable, Sendable, Comparable {
     ///
     /// In whole numbers: `Date` keeps seconds as a floating-point number and prints every second millisecond one too low.
     package var iso8601: String {
-        let (days, rest) = Self.divide(self.milliseconds, by: 86_400_000)
-        let (year, month, day) = Self.civil(day: days)
         var text: [UInt8] = []
         text.reserveCapacity(24)
+        self.appendText(to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Appends ``iso8601`` without making a string.
+    package func appendText(to text: inout [UInt8]) {
+        let (days, rest) = Self.divide(self.milliseconds, by: 86_400_000)
+        let (year, month, day) = Self.civil(day: days)
         func append(_ number: Int64, _ width: Int, _ end: Unicode.Scalar) {
             text.appendPadded(number, to: width)
             text.append(UInt8(ascii: end))
@@ -53,7 +59,6 @@ package struct Timestamp: Codable, Hashable, Sendable, Comparable {
         append(rest / 60_000 % 60, 2, ":")
         append(rest / 1000 % 60, 2, ".")
         append(rest % 1000, 3, "Z")
-        return String(decoding: text, as: UTF8.self)
     }
 
     /// Reads what RFC 3339 calls a date-time, such as `2026-11-21T09:30:00.25+01:00`; digits below milliseconds are dropped.

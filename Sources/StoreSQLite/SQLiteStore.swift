@@ -1,3 +1,4 @@
+import CSQLite
 import Dispatch
 import Foundation
 import GRDB
@@ -66,6 +67,12 @@ package final class SQLiteStore: Sendable {
     let clock: StoreClock
     let logger: Logger
 
+    /// Has SQLite not count its memory.
+    ///
+    /// It would do so for nobody here, under a lock that all threads share, twice for each of some thirty pieces that a row of a job
+    /// takes. Where somebody has used SQLite before, it goes on counting.
+    private static let isConfigured: Void = { _ = pushline_sqlite_count_no_memory() }()
+
     /// Opens the store and brings its tables up to date; blocks the thread.
     ///
     /// - Parameters:
@@ -78,6 +85,7 @@ package final class SQLiteStore: Sendable {
         source: (any ClockSource)? = nil,
         logger: Logger = Logger(label: "pushline.store")
     ) throws {
+        _ = Self.isConfigured
         do {
             self.configuration = configuration
             self.logger = logger

@@ -72,7 +72,7 @@ import Testing
         configuration.requestTime = .seconds(600)
         let reader = BodyReader(configuration: configuration)
         let problem = await #expect(throws: Problem.self) {
-            try await reader.read(request, kind: .limited)
+            try await reader.read(request, kind: .limited) {}
         }
         #expect(problem?.status == .badRequest)
     }

@@ -117,7 +117,7 @@ import Testing
             tallies: [.apns: tally, .fcm: tally],
             traceparent: nil
         )
-        let text = JobText(job: job, prefix: "/api/").value
+        let text = try JSONReader.read(JobText(job: job, prefix: "/api/").bytes)
         #expect(text["totals"]?["targets"]?.number == 20)
         #expect(text["totals"]?["open"]?.number == 2)
         #expect(text["counts"]?["apns"]?["failed"]?["unregistered"]?.number == 2)
@@ -126,7 +126,12 @@ import Testing
         #expect(text["state"]?.text == "retrying")
     }
 
-    private static func running(_ done: Int, plan: Job.Plan?, startedAgo: Duration = .seconds(10)) throws -> Job {
+    private static func running(
+        _ done: Int,
+        plan: Job.Plan?,
+        startedAgo: Duration = .seconds(10),
+        state: Job.State = .running
+    ) throws -> Job {
         var tally = Tally()
         (tally.targets, tally.accepted) = (done, done)
         return Job(
@@ -137,7 +142,7 @@ import Testing
             key: "shop",
             priority: .normal,
             work: .send(SendRequest(audience: .tag(try Tag("a")), content: .message(.init(body: "x")))),
-            state: .running,
+            state: state,
             hubState: .enqueued,
             result: nil,
             reason: nil,
@@ -154,7 +159,7 @@ import Testing
 
     @Test func aRunningJobSaysHowFastAndHowLongStill() throws {
         let plan = Job.Plan(devices: 400, estimate: 1000)
-        let text = JobText(job: try Self.running(250, plan: plan), prefix: "/api/", rate: 50).value
+        let text = try JSONReader.read(JobText(job: try Self.running(250, plan: plan), prefix: "/api/", rate: 50).bytes)
         #expect(text["progress"]?.number == 0.25)
         #expect(text["planned"]?.number == 400)
         #expect(text["estimate"]?.number == 1000)
@@ -162,10 +167,34 @@ import Testing
         #expect(text["secondsLeft"]?.number == 15)
         // Too early to tell how many there will be: then nothing is said of it.
         let early = Job.Plan(devices: 400, estimate: nil)
-        let unknown = JobText(job: try Self.running(250, plan: early), prefix: "/api/", rate: 50).value
+        let planning = JobText(job: try Self.running(250, plan: early), prefix: "/api/", rate: 50)
+        let unknown = try JSONReader.read(planning.bytes)
         #expect(unknown["progress"]?.number == 0)
         #expect(unknown["estimate"] == nil)
         #expect(unknown["secondsLeft"] == nil)
+    }
+
+    /// One that is over is whole; one that was stopped says how much of it was reached, as far as anybody knows.
+    @Test(
+        arguments: [
+            (Job.State.running, 0.999, nil), (.completed, 1, nil), (.cancelled, 1, nil),
+            (.running, 0.25, 1000), (.cancelling, 0.25, 1000), (.cancelled, 0.25, 1000), (.expired, 0.25, 1000),
+        ] as [(Job.State, Double, Int?)]
+    )
+    func progressIsOneAtTheEndAlone(state: Job.State, progress: Double, estimate: Int?) throws {
+        let plan = estimate.map { Job.Plan(devices: 300, estimate: $0) }
+        let job = try Self.running(250, plan: plan, state: state)
+        let text = try JSONReader.read(JobText(job: job, prefix: "/api/").bytes)
+        #expect(text["progress"]?.number == progress)
+        #expect(text["estimate"]?.number == estimate.map(Double.init))
+        #expect(text["planned"]?.number == plan.map { Double($0.devices) })
+    }
+
+    @Test func aJobThatWasStoppedBeforeItBeganReachedNobody() throws {
+        let text = try JSONReader.read(
+            JobText(job: try Self.running(0, plan: nil, state: .cancelled), prefix: "/api/").bytes
+        )
+        #expect(text["progress"]?.number == 0)
     }
 
     @Test func aRunningJobIsReadAFewTimesASecondHoweverOftenItIsLookedAt() async throws {

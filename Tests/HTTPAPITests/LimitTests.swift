@@ -39,7 +39,9 @@ import Testing
         let head = HTTPRequest(method: .post, scheme: "http", authority: "localhost", path: "/api/sends")
         let request = Request(head: head, body: RequestBody(asyncSequence: body))
         let reader = BodyReader(configuration: configuration)
-        let problem = await #expect(throws: Problem.self) { try await reader.read(request, kind: .limited) }
+        let problem = await #expect(throws: Problem.self) {
+            try await reader.read(request, kind: .limited) { source.finish() }
+        }
         #expect(problem?.status == .requestTimeout)
     }
 

@@ -163,7 +163,7 @@ import Testing
         func read(_ size: Int) async throws -> BodyReader.Body {
             let head = HTTPRequest(method: .post, scheme: "http", authority: "localhost", path: "/api/sends")
             let body = RequestBody(buffer: ByteBuffer(repeating: 0x20, count: size))
-            return try await reader.read(Request(head: head, body: body), kind: .send)
+            return try await reader.read(Request(head: head, body: body), kind: .send) {}
         }
         var held: [BodyReader.Body] = []
         for _ in 0..<16 { held.append(try await read(101)) }

@@ -16,6 +16,16 @@ import Testing
         #expect(ids.count == 1000)
     }
 
+    /// More of them than the digits that count can tell apart, on several threads.
+    @Test func thoseOfOneMomentDiffer() async {
+        let time = Timestamp(milliseconds: 1)
+        let ids = await withTaskGroup(of: Set<JobID>.self) { group in
+            for _ in 0..<4 { group.addTask { Set((0..<5000).map { _ in JobID.make(at: time) }) } }
+            return await group.reduce(into: Set<JobID>()) { $0.formUnion($1) }
+        }
+        #expect(ids.count == 20_000)
+    }
+
     @Test func printedFormIsAUUID() throws {
         let id = JobID(high: 0x0190_0000_0001_7ABC, low: 0x8000_0000_0000_00FF)
         #expect(id.description == "01900000-0001-7abc-8000-0000000000ff")

@@ -27,7 +27,10 @@ package struct APIKeySecret: Sendable {
     /// SHA-256 of the text: what the store keeps.
     ///
     /// 256 random bits need no slow hash.
-    package var hash: [UInt8] { Array(SHA256.hash(data: Array(self.text.utf8))) }
+    package var hash: [UInt8] {
+        // In one piece: as a sequence of bytes a digest makes three arrays.
+        unsafe SHA256.hash(data: Array(self.text.utf8)).withUnsafeBytes { unsafe Array($0) }
+    }
 
     private init(text: String) { self.text = text }
 

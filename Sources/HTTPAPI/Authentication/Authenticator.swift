@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import PushModel
+import Store
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -50,8 +51,8 @@ struct Authenticator: Sendable {
     }
 
     private func key(_ token: String, app: AppID) async throws -> Caller? {
-        guard let secret = APIKeySecret(token), let key = try await self.directory.key(secret), key.app == app,
-            key.revoked == nil
+        guard let secret = APIKeySecret(token), let key = try await self.directory.key(hash: secret.hash),
+            key.app == app, key.revoked == nil
         else { return nil }
         return Caller(app: app, identity: .key(key.name), role: key.role)
     }

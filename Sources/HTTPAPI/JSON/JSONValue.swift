@@ -10,6 +10,8 @@ enum JSONValue: Sendable, Equatable {
     case string(String)
     case array([JSONValue])
     case object([Member])
+    /// What was written already, by ``JSONWriter``.
+    case written([UInt8])
 
     struct Member: Sendable, Equatable {
         let name: String
@@ -24,7 +26,7 @@ enum JSONValue: Sendable, Equatable {
         case .number: "a number"
         case .string: "a string"
         case .array: "an array"
-        case .object: "an object"
+        case .object, .written: "an object"
         }
     }
 
@@ -45,12 +47,13 @@ enum JSONValue: Sendable, Equatable {
         return output
     }
 
-    private func write(to output: inout [UInt8]) {
+    func write(to output: inout [UInt8]) {
         switch self {
         case .null: output.append(contentsOf: "null".utf8)
         case .bool(let value): output.append(contentsOf: (value ? "true" : "false").utf8)
         case .number(let text): output.append(contentsOf: text.utf8)
         case .string(let text): output.appendJSONString(text)
+        case .written(let text): output.append(contentsOf: text)
         case .array(let values):
             output.append(UInt8(ascii: "["))
             for (index, value) in values.enumerated() {

@@ -5,13 +5,25 @@ import ServiceLifecycle
 import Store
 
 /// Accepts jobs, has them published, and waits for the hub's answer where somebody wants it.
-struct JobIntake: Sendable {
-    let store: any ResultStore
+final class JobIntake: Sendable {
     let publisher: JobPublisher
-    let groups: SendGroups
-    let waiter: OutcomeWaiter
-    /// How long a wait may go on once the process drains.
-    let drainWait: Duration
+    private let store: any ResultStore
+    private let groups: SendGroups
+    private let waiter: OutcomeWaiter
+    private let drainWait: Duration
+
+    /// - Parameters:
+    ///   - store: Where jobs are accepted.
+    ///   - publisher: Has them published.
+    ///   - waiter: Hears of answers.
+    ///   - drainWait: How long a wait may go on once the process drains.
+    init(store: any ResultStore, publisher: JobPublisher, waiter: OutcomeWaiter, drainWait: Duration) {
+        self.store = store
+        self.publisher = publisher
+        self.groups = SendGroups(store: store, publisher: publisher)
+        self.waiter = waiter
+        self.drainWait = drainWait
+    }
 
     /// What came of a job within the time.
     struct Answer: Sendable {

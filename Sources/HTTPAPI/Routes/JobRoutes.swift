@@ -38,7 +38,7 @@ struct JobRoutes: Sendable {
             query.key = caller.key
         }
         let page = try await self.context.store.jobs(query)
-        return .page(page.items.map { JobText(job: $0, prefix: request.prefix).value }, cursor: page.cursor)
+        return .page(page.items.map { .written(JobText(job: $0, prefix: request.prefix).bytes) }, cursor: page.cursor)
     }
 
     private func job(_ request: APIRequest) async throws -> Response {

@@ -14,45 +14,36 @@ struct JobText {
     var obstacle: String?
 
     func response(status: HTTPResponse.Status) -> Response {
-        let value = self.value
-        var response = Response.json(value, status: status)
-        response.headers[.cacheControl] = "no-store"
-        return response
+        Response(
+            status: status,
+            headers: [.contentType: "application/json", .cacheControl: "no-store"],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: self.bytes))
+        )
     }
 
-    /// Members in order.
-    private struct Members {
-        private(set) var list: [JSONValue.Member] = []
+    /// The JSON text in UTF-8.
+    var bytes: [UInt8] { JSONWriter.object(self.write) }
 
-        init() { self.list.reserveCapacity(24) }
-
-        /// Adds a member that is there: nil is left out.
-        mutating func add(_ name: String, _ value: JSONValue?) {
-            if let value { self.list.append(JSONValue.Member(name: name, value: value)) }
-        }
-    }
-
-    var value: JSONValue {
+    private func write(to members: inout JSONWriter) {
         let job = self.job
         let id = job.id.description
-        var members = Members()
-        members.add("id", .string(id))
-        members.add("href", .string(self.prefix + "jobs/" + id))
-        members.add("app", .string(job.app.name))
-        members.add("kind", .string(job.work.kind.rawValue))
-        members.add("state", .string(job.state.rawValue))
-        members.add("isFinal", .bool(job.state.isFinal))
-        members.add("hubState", job.hubState.map { .string($0.rawValue) })
-        members.add("reason", (job.reason ?? self.obstacle).map(JSONValue.string))
-        members.add("user", job.user.map { .string($0.name) })
-        members.add("key", job.key.map(JSONValue.string))
-        members.add("priority", .string(job.priority.rawValue))
-        members.add("accepted", .string(job.accepted.iso8601))
-        members.add("started", job.started.map { .string($0.iso8601) })
-        members.add("finished", job.finished.map { .string($0.iso8601) })
-        members.add("at", job.startsAt.map { .string($0.iso8601) })
-        members.add("expires", .string(job.expires.iso8601))
-        members.add("due", job.due.map { .string($0.iso8601) })
+        members.add("id", id)
+        members.add("href", self.prefix + "jobs/" + id)
+        members.add("app", job.app.name)
+        members.add("kind", job.work.kind.rawValue)
+        members.add("state", job.state.rawValue)
+        members.add("isFinal", job.state.isFinal)
+        members.add("hubState", job.hubState?.rawValue)
+        members.add("reason", job.reason ?? self.obstacle)
+        members.add("user", job.user?.name)
+        members.add("key", job.key)
+        members.add("priority", job.priority.rawValue)
+        members.add("accepted", job.accepted)
+        members.add("started", job.started)
+        members.add("finished", job.finished)
+        members.add("at", job.startsAt)
+        members.add("expires", job.expires)
+        members.add("due", job.due)
         switch job.work {
         case .register: members.add("result", job.result.map(Self.result))
         case .send(let send):
@@ -60,14 +51,13 @@ struct JobText {
                 let told = tags.prefix(SendRequest.toldTags)
                 members.add("to", .strings(told.map(\.name)))
                 let count = tags.count + send.omitted
-                members.add("toCount", count > told.count ? .integer(count) : nil)
+                members.add("toCount", count > told.count ? count : nil)
             } else {
-                members.add("expression", .string(Self.expression(send.audience)))
+                members.add("expression", Self.expression(send.audience))
             }
             if !send.platforms.isEmpty { members.add("platforms", .strings(send.platforms.map(\.rawValue))) }
-            self.addCounts(to: &members)
+            self.writeCounts(to: &members)
         }
-        return .object(members.list)
     }
 
     /// So much of an expression is shown.
@@ -79,42 +69,45 @@ struct JobText {
         return shown.endIndex == text.endIndex ? text : shown + "…"
     }
 
-    private func addCounts(to members: inout Members) {
+    private func writeCounts(to members: inout JSONWriter) {
         var total = Tally()
         let services = self.job.tallies.sorted { $0.key < $1.key }
         for (_, tally) in services { total += tally }
-        let counts = services.map { JSONValue.Member(name: $0.key.rawValue, value: Self.counts($0.value)) }
-        members.add("counts", .object(counts))
-        members.add("totals", Self.counts(total))
-        self.addProgress(to: &members, total: total)
+        members.add("counts") { counts in
+            for (pns, tally) in services { counts.add(pns.rawValue) { Self.write(tally, to: &$0) } }
+        }
+        members.add("totals") { Self.write(total, to: &$0) }
+        self.writeProgress(to: &members, total: total)
     }
 
     /// Targets are counted as outcomes come in; how many there will be is known from the plan, or guessed.
-    private func addProgress(to members: inout Members, total: Tally) {
-        let plan = self.job.plan
-        let whole =
-            self.job.state.isFinal || plan == nil ? total.targets : plan?.estimate.map { max($0, total.targets) }
+    private func writeProgress(to members: inout JSONWriter, total: Tally) {
+        let (plan, state) = (self.job.plan, self.job.state)
+        let whole = plan == nil ? total.targets : plan?.estimate.map { max($0, total.targets) }
         let done = Double(total.accounted)
-        let share = (whole ?? 0) == 0 ? (self.job.state.isFinal ? 1 : 0) : done / Double(whole ?? 1)
-        members.add("progress", .number(String((min(1, share) * 1000).rounded(.down) / 1000)))
-        members.add("planned", plan.map { .integer($0.devices) })
-        members.add("estimate", plan == nil ? nil : whole.map(JSONValue.integer))
+        let isWhole = state.isFinal && !state.isStopped
+        // What is left of a job that goes on may not be known; one that was stopped may have reached nobody.
+        let share = isWhole ? 1 : (whole ?? 0) == 0 ? 0 : min(done / Double(whole ?? 1), state.isFinal ? 1 : 0.999)
+        members.add("progress", .number(String((share * 1000).rounded(.down) / 1000)))
+        members.add("planned", plan?.devices)
+        members.add("estimate", plan == nil ? nil : whole)
         guard let rate = self.rate else { return }
         members.add("rate", .number(String((rate * 10).rounded() / 10)))
         guard let whole, rate > 0 else { return }
-        members.add("secondsLeft", .integer(Int(max(0, (Double(whole) - done) / rate).rounded(.up))))
+        members.add("secondsLeft", Int(max(0, (Double(whole) - done) / rate).rounded(.up)))
     }
 
-    private static func counts(_ tally: Tally) -> JSONValue {
-        let failed = tally.failed.filter { $0.value != 0 }.sorted { $0.key.rawValue < $1.key.rawValue }
-        return .members([
-            "targets": .integer(tally.targets),
-            "accepted": .integer(tally.accepted),
-            "failed": .object(failed.map { JSONValue.Member(name: $0.key.rawValue, value: .integer($0.value)) }),
-            "expired": .integer(tally.expired),
-            "cancelled": .integer(tally.cancelled),
-            "open": .integer(max(0, tally.targets - tally.accounted)),
-        ])
+    private static func write(_ tally: Tally, to members: inout JSONWriter) {
+        members.add("targets", tally.targets)
+        members.add("accepted", tally.accepted)
+        members.add("failed") { failed in
+            for (reason, count) in tally.failed.sorted(by: { $0.key.rawValue < $1.key.rawValue }) where count != 0 {
+                failed.add(reason.rawValue, count)
+            }
+        }
+        members.add("expired", tally.expired)
+        members.add("cancelled", tally.cancelled)
+        members.add("open", max(0, tally.targets - tally.accounted))
     }
 
     private static func result(_ result: RegisterResult) -> JSONValue {

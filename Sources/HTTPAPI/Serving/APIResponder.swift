@@ -3,12 +3,13 @@ package import Hummingbird
 import Logging
 import Metrics
 import NIOConcurrencyHelpers
+import NIOCore
 import PushModel
 import Store
 
 /// Answers requests: finds the route, lets the caller in, reads the body within its limits, and words every refusal.
 package struct APIResponder: HTTPResponder {
-    package typealias Context = BasicRequestContext
+    package typealias Context = APIContext
 
     let table: RouteTable
     private let configuration: APIConfiguration
@@ -47,8 +48,8 @@ package struct APIResponder: HTTPResponder {
             // Whoever asks for the process's health wants to know it under load too.
             response =
                 match.route.access == .open
-                ? try await self.answer(request, match: match, trace: trace)
-                : try await self.admit { try await self.answer(request, match: match, trace: trace) }
+                ? try await self.answer(request, match: match, trace: trace, context: context)
+                : try await self.admit { try await self.answer(request, match: match, trace: trace, context: context) }
         } catch {
             response = self.problem(of: error, trace: trace).response()
         }
@@ -68,7 +69,12 @@ package struct APIResponder: HTTPResponder {
         return try await body()
     }
 
-    private func answer(_ request: Request, match: RouteTable.Match, trace: RequestTrace) async throws -> Response {
+    private func answer(
+        _ request: Request,
+        match: RouteTable.Match,
+        trace: RequestTrace,
+        context: Context
+    ) async throws -> Response {
         let (app, spec) = try await self.app(of: match)
         var caller: Caller?
         if match.route.access == .caller {
@@ -84,7 +90,7 @@ package struct APIResponder: HTTPResponder {
                 )
             }
         }
-        let body = try await self.body.read(request, kind: match.route.body)
+        let body = try await self.body.read(request, kind: match.route.body, end: context.endBody)
         defer { withExtendedLifetime(body.place) {} }
         let parsed = APIRequest(
             head: request.head,
@@ -177,6 +183,23 @@ package struct APIResponder: HTTPResponder {
         if let caller = trace.caller { metadata["caller"] = "\(caller.app)/\(caller.description)" }
         self.logger.debug("Request", metadata: metadata)
         return response
+    }
+}
+
+/// What a request comes with, and the connection or stream it came on.
+package struct APIContext: RequestContext {
+    package var coreContext: CoreRequestContextStorage
+    private let channel: any Channel
+
+    package init(source: ApplicationRequestContextSource) {
+        self.coreContext = CoreRequestContextStorage(source: source)
+        self.channel = source.channel
+    }
+
+    /// Has the request's body end with an error, where it has not come to its end.
+    var endBody: @Sendable () -> Void {
+        let channel = self.channel
+        return { channel.triggerUserOutboundEvent(LastAnswers.BodyOverdue(), promise: nil) }
     }
 }
 

@@ -23,9 +23,14 @@ struct BodyReader: Sendable {
         self.deadlines = Deadlines(limit: configuration.requestTime)
     }
 
+    /// - Parameters:
+    ///   - request: Whose body it is.
+    ///   - kind: What is taken.
+    ///   - end: Makes the body end, in any way, when it has not come in time.
+    /// - Returns: The body.
     /// - Throws: ``Problem``: 413 for a body that is too large, 408 for one that does not come in time, 400 for one that breaks
     ///   off, 503 while too many large ones are read; `CancellationError` when the server goes down.
-    func read(_ request: Request, kind: Route.Body) async throws -> Body {
+    func read(_ request: Request, kind: Route.Body, end: @escaping @Sendable () -> Void) async throws -> Body {
         let limit: Int
         switch kind {
         case .none, .stream: return Body()
@@ -38,12 +43,15 @@ struct BodyReader: Sendable {
         }
         let stream = request.body
         do {
-            return try await self.deadlines.run {
-                guard kind == .send else {
-                    return Body(bytes: Array(buffer: try await stream.collect(upTo: limit)))
-                }
-                return try await self.collect(stream, upTo: limit)
-            }
+            return try await self.deadlines.run(
+                {
+                    guard kind == .send else {
+                        return Body(bytes: Array(buffer: try await stream.collect(upTo: limit)))
+                    }
+                    return try await self.collect(stream, upTo: limit)
+                },
+                end: end
+            )
         } catch is Deadlines.Overdue {
             let time = self.configuration.requestTime
             throw Problem(.requestTimeout, "the body did not come within \(time.inSeconds) s")

@@ -2,9 +2,9 @@ import Dispatch
 import NIOConcurrencyHelpers
 import PushModel
 
-/// Ends work that takes too long, with one timer for all: a sleeping task beside each small request costs as much as the request.
+/// Ends work that takes too long, with one timer for all: a task or two of its own cost each small request as much as its answer.
 final class Deadlines: Sendable {
-    /// The work was cancelled at its deadline.
+    /// The work was ended at its deadline.
     struct Overdue: Error {}
 
     private struct State {
@@ -15,8 +15,8 @@ final class Deadlines: Sendable {
 
     /// Work under way.
     private struct Work {
-        let end: ContinuousClock.Instant
-        let cancel: @Sendable () -> Void
+        let deadline: ContinuousClock.Instant
+        let end: @Sendable () -> Void
     }
 
     private let limit: Duration
@@ -26,25 +26,25 @@ final class Deadlines: Sendable {
     /// - Parameter limit: How long work may take; it is ended by an eighth of that later.
     init(limit: Duration) { self.limit = limit }
 
-    /// Does the work, and cancels it when its time is over.
+    /// Does the work, and has it ended when its time is over.
     ///
+    /// - Parameters:
+    ///   - work: What is done.
+    ///   - end: Makes the work come to an end soon, in any way; called on another thread, once at most.
+    /// - Returns: What the work gave in time.
     /// - Throws: What the work throws, or ``Overdue``; in any case after the work has ended.
-    func run<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        let task = Task { try await work() }
+    func run<Value>(_ work: () async throws -> Value, end: @escaping @Sendable () -> Void) async throws -> Value {
         let (id, mustTick) = self.state.withLockedValue { state in
             state.next += 1
-            state.running[state.next] = Work(end: .now + self.limit) { task.cancel() }
+            state.running[state.next] = Work(deadline: .now + self.limit, end: end)
             defer { state.isTicking = true }
             return (state.next, !state.isTicking)
         }
         if mustTick { self.tick() }
-        let result = await withTaskCancellationHandler {
-            await task.result
-        } onCancel: {
-            task.cancel()
-        }
+        let result: Result<Value, any Error>
+        do { result = .success(try await work()) } catch { result = .failure(error) }
         let isInTime = self.state.withLockedValue { $0.running.removeValue(forKey: id) != nil }
-        // A stream that is cancelled may just end: half a body is none.
+        // A stream that is ended may look as if that was all: half a body is none.
         guard isInTime else { throw Overdue() }
         try Task.checkCancellation()
         return try result.get()
@@ -56,14 +56,14 @@ final class Deadlines: Sendable {
             let now = ContinuousClock.now
             let (overdue, isOver) = self.state.withLockedValue { state in
                 var overdue: [@Sendable () -> Void] = []
-                for (id, work) in state.running where work.end <= now {
-                    overdue.append(work.cancel)
+                for (id, work) in state.running where work.deadline <= now {
+                    overdue.append(work.end)
                     state.running[id] = nil
                 }
                 state.isTicking = !state.running.isEmpty
                 return (overdue, !state.isTicking)
             }
-            for cancel in overdue { cancel() }
+            for end in overdue { end() }
             if !isOver { self.tick() }
         }
     }

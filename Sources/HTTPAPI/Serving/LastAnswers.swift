@@ -15,6 +15,9 @@ package final class LastAnswers: ChannelDuplexHandler, RemovableChannelHandler {
     package typealias OutboundIn = HTTPResponsePart
     package typealias OutboundOut = HTTPResponsePart
 
+    /// An event on its way out, and the error that a body ends with which did not come in time.
+    struct BodyOverdue: Error {}
+
     private let patience: TimeAmount
     /// Requests that began to come in, and answers that are out: requests may come before the one before is answered.
     private var requests = 0
@@ -50,6 +53,17 @@ package final class LastAnswers: ChannelDuplexHandler, RemovableChannelHandler {
         guard !self.isDraining else { return }
         self.isDraining = true
         self.closeWhenIdle(context)
+    }
+
+    package func triggerUserOutboundEvent(
+        context: ChannelHandlerContext,
+        event: Any,
+        promise: EventLoopPromise<Void>?
+    ) {
+        guard event is BodyOverdue else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        // A body that has come whole meanwhile is left alone, and so is the request after it.
+        if self.isReading { context.fireErrorCaught(BodyOverdue()) }
+        promise?.succeed()
     }
 
     package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {

@@ -6,6 +6,17 @@ final class RateLimiter: Sendable {
     private struct Bucket {
         var tokens: Double
         var filled: ContinuousClock.Instant
+
+        /// - Returns: nil when there was a token, else the seconds until there is one.
+        mutating func take(most: Double, now: ContinuousClock.Instant) -> Int? {
+            self.tokens = min(most, self.tokens + (now - self.filled).inSeconds * most)
+            self.filled = now
+            guard self.tokens < 1 else {
+                self.tokens -= 1
+                return nil
+            }
+            return max(1, Int(((1 - self.tokens) / most).rounded(.up)))
+        }
     }
 
     private let buckets = NIOLockedValueBox<[Caller: Bucket]>([:])
@@ -25,17 +36,12 @@ final class RateLimiter: Sendable {
         guard let rate, rate > 0 else { return nil }
         let most = Double(rate)
         return self.buckets.withLockedValue { buckets in
-            var bucket = buckets[caller] ?? Bucket(tokens: most, filled: now)
-            bucket.tokens = min(most, bucket.tokens + (now - bucket.filled).inSeconds * most)
-            bucket.filled = now
-            let isFree = bucket.tokens >= 1
-            if isFree { bucket.tokens -= 1 }
-            buckets[caller] = bucket
+            let seconds = buckets[caller, default: Bucket(tokens: most, filled: now)].take(most: most, now: now)
             if buckets.count > self.capacity {
                 // Idle for a second = full.
                 buckets = buckets.filter { now - $0.value.filled < .seconds(1) }
             }
-            return isFree ? nil : max(1, Int(((1 - bucket.tokens) / most).rounded(.up)))
+            return seconds
         }
     }
 }

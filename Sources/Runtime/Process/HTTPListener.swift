@@ -107,13 +107,14 @@ extension HTTPListener {
     static func answer<Responder: HTTPResponder>(
         with responder: Responder,
         logger: Logger
-    ) -> HTTPChannelHandler.Responder where Responder.Context == BasicRequestContext {
+    ) -> HTTPChannelHandler.Responder
+    where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
         let dates = HTTPDates()
         return { request, writer, channel in
             var logger = logger
             logger[metadataKey: "hb.request.id"] = .stringConvertible(RequestID())
-            let context = BasicRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
-            var response = try await responder.respond(to: request, context: context)
+            let source = ApplicationRequestContextSource(channel: channel, logger: logger)
+            var response = try await responder.respond(to: request, context: Responder.Context(source: source))
             response.headers[.date] = dates.now
             try await writer.write(response: response.head, body: response.body)
         }

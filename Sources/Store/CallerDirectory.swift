@@ -1,11 +1,11 @@
-import PushModel
-import Store
+package import PushModel
 
 /// Accounts and keys as the store has them, remembered for a moment so that a request costs no read.
-final class CallerDirectory: Sendable {
-    struct Credential: Sendable {
-        let account: Account
-        let passwordHash: String
+package final class CallerDirectory: Sendable {
+    /// An account, and what its password is checked with.
+    package struct Credential: Sendable {
+        package let account: Account
+        package let passwordHash: String
     }
 
     private struct AccountKey: Hashable, Sendable {
@@ -20,13 +20,15 @@ final class CallerDirectory: Sendable {
     /// - Parameters:
     ///   - store: The truth.
     ///   - lifetime: For how long a change may go unseen by this process.
-    init(store: any AccountStore, lifetime: Duration) {
+    package init(store: any AccountStore, lifetime: Duration) {
         self.store = store
         self.accounts = ExpiringCache(lifetime: lifetime, capacity: 10_000)
         self.keys = ExpiringCache(lifetime: lifetime, capacity: 10_000)
     }
 
-    func account(_ name: UserName, app: AppID) async throws -> Credential? {
+    /// - Returns: The account and its password's hash; nil when there is none.
+    /// - Throws: ``StoreError``.
+    package func account(_ name: UserName, app: AppID) async throws -> Credential? {
         let key = AccountKey(app: app, name: name)
         if let known = self.accounts[key] { return known }
         let found = try await self.store.account(name, app: app).map {
@@ -36,8 +38,10 @@ final class CallerDirectory: Sendable {
         return found
     }
 
-    func key(_ secret: APIKeySecret) async throws -> APIKey? {
-        let hash = secret.hash
+    /// - Parameter hash: SHA-256 of the key's secret.
+    /// - Returns: The key; nil when there is none.
+    /// - Throws: ``StoreError``.
+    package func key(hash: [UInt8]) async throws -> APIKey? {
         if let known = self.keys[hash] { return known }
         let found = try await self.store.key(hash: hash)
         self.keys.store(found, for: hash)

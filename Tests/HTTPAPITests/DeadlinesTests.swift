@@ -1,0 +1,69 @@
+import HTTPTypes
+import NIOCore
+import NIOEmbedded
+import NIOHTTPTypes
+import Synchronization
+import Testing
+
+@testable import HTTPAPI
+
+/// What is not done in time is ended, and nothing else is.
+@Suite struct DeadlinesTests {
+    @Test func workThatIsLateIsEndedOnce() async throws {
+        let deadlines = Deadlines(limit: .milliseconds(40))
+        let (stream, source) = AsyncStream<Int>.makeStream()
+        let ends = Atomic(0)
+        await #expect(throws: Deadlines.Overdue.self) {
+            try await deadlines.run({ for await _ in stream {} }) {
+                ends.wrappingAdd(1, ordering: .relaxed)
+                source.finish()
+            }
+        }
+        try await Task.sleep(for: .milliseconds(100))
+        #expect(ends.load(ordering: .relaxed) == 1)
+    }
+
+    @Test func workInTimeIsLeftAlone() async throws {
+        struct Fault: Error {}
+        let deadlines = Deadlines(limit: .milliseconds(40))
+        let ends = Atomic(0)
+        for _ in 0..<10 {
+            let value = try await deadlines.run({ 7 }) { ends.wrappingAdd(1, ordering: .relaxed) }
+            #expect(value == 7)
+            await #expect(throws: Fault.self) {
+                try await deadlines.run({ throw Fault() }) { ends.wrappingAdd(1, ordering: .relaxed) }
+            }
+        }
+        try await Task.sleep(for: .milliseconds(100))
+        #expect(ends.load(ordering: .relaxed) == 0)
+    }
+
+    /// One that is late is ended while others come and go.
+    @Test func theTimerGoesOnWhileWorkIsUnderWay() async throws {
+        let deadlines = Deadlines(limit: .seconds(1))
+        let (stream, source) = AsyncStream<Int>.makeStream()
+        let late = Task { try await deadlines.run({ for await _ in stream {} }) { source.finish() } }
+        for _ in 0..<20 {
+            try await deadlines.run({}) {}
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        await #expect(throws: Deadlines.Overdue.self) { try await late.value }
+    }
+
+    /// Whoever is late by a moment only does not spoil the connection's next request.
+    @Test(arguments: [true, false])
+    func aBodyEndsOnlyWhileItIsRead(isWhole: Bool) throws {
+        let channel = EmbeddedChannel(handler: LastAnswers())
+        let head = HTTPRequest(method: .post, scheme: "http", authority: "a", path: "/api/sends")
+        try channel.writeInbound(HTTPRequestPart.head(head))
+        try channel.writeInbound(HTTPRequestPart.body(ByteBuffer(string: "{")))
+        if isWhole { try channel.writeInbound(HTTPRequestPart.end(nil)) }
+        try channel.triggerUserOutboundEvent(LastAnswers.BodyOverdue()).wait()
+        if isWhole {
+            try channel.throwIfErrorCaught()
+        } else {
+            #expect(throws: LastAnswers.BodyOverdue.self) { try channel.throwIfErrorCaught() }
+        }
+        _ = try channel.finish(acceptAlreadyClosed: true)
+    }
+}
