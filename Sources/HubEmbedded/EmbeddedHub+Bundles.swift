@@ -100,7 +100,7 @@ extension EmbeddedHub {
 extension BundleClaim {
     /// Notes which windows are full, and says whether that is to be waited for.
     ///
-    /// A rate limit is not: its sends go the ordinary way, and those to other services are not held up by them.
+    /// A rate limit and a pause are not: their sends go the ordinary way, and those to other services are not held up by them.
     fileprivate mutating func mustWait(for rooms: [PNS: FeedRoom]) -> Bool {
         self.blocked = Set(rooms.filter(\.value.isFull).keys)
         return !self.blocked.isSubset(of: self.stuck)

@@ -31,12 +31,15 @@ package struct FeedRoom: Sendable, Equatable {
     package let devices: Int
     /// When there is room again, where a rate limit alone is in the way.
     package let wait: Duration?
+    /// Whether an operator has paused the queue: nobody knows when there is room again.
+    package let isPaused: Bool
 
     /// Whether the window is full: there is room again when something of it is done.
-    package var isFull: Bool { self.devices <= 0 && self.wait == nil }
+    package var isFull: Bool { self.devices <= 0 && self.wait == nil && !self.isPaused }
 
-    package init(devices: Int, wait: Duration? = nil) {
+    package init(devices: Int, wait: Duration? = nil, isPaused: Bool = false) {
         self.devices = devices
         self.wait = wait
+        self.isPaused = isPaused
     }
 }

@@ -102,14 +102,15 @@ struct JobRow {
 
     /// How far it is laid out: what is left of a lane holds as many devices as what is done, row for row.
     private func plan(in database: Database) throws -> Job.Plan? {
-        guard self.state == .running, self.work.kind == .send else { return nil }
+        guard self.state == .running || self.state.isStopped, self.work.kind == .send else { return nil }
         let lanes = try database.all(
             "SELECT after, through, done, devices FROM lane WHERE job = ?",
             [self.sequence]
         ) { (after: $0[0] as Int64, through: $0[1] as Int64, isDone: $0[2] as Bool, devices: $0[3] as Int) }
         guard !lanes.isEmpty else { return nil }
         let estimates = lanes.map { lane -> Int? in
-            if self.isPlanned || lane.isDone { return lane.devices }
+            // Who stops a job ends its planning too.
+            if lane.isDone || (self.isPlanned && !self.state.isStopped) { return lane.devices }
             guard lane.after > 0 else { return nil }
             return Int((Double(lane.devices) * Double(lane.through) / Double(lane.after)).rounded())
         }

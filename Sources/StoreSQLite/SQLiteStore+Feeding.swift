@@ -101,7 +101,7 @@ struct Feeding: Sendable {
     // MARK: Room
 
     func room(for kind: FeedKind, app: Int64, pns: PNS, priority: Priority, in database: Database) throws -> FeedRoom {
-        guard try !database.isPaused(.deliver(pns), app: app) else { return FeedRoom(devices: 0) }
+        guard try !database.isPaused(.deliver(pns), app: app) else { return FeedRoom(devices: 0, isPaused: true) }
         let open = try database.first(
             """
             SELECT count(*), coalesce(sum(size), 0) FROM batch

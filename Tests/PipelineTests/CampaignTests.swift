@@ -28,6 +28,10 @@ extension PlantTests {
                 let out = plant.simulator.received().count
                 #expect(tally.accepted == out)
                 #expect(tally.targets < 4000 || tally.cancelled > 0)
+                // And how many it would have been can still be seen.
+                let plan = try #require(job.plan)
+                #expect(plan.devices >= tally.targets)
+                #expect((3500...4500).contains(try #require(plan.estimate)), "\(plan)")
                 try await Task.sleep(for: .seconds(1))
                 #expect(plant.simulator.received().count == out)
             }

@@ -40,7 +40,7 @@ struct JobText {
     /// A bar for a terminal, while devices are being sent to: how many of how many, how fast, and how long still.
     var bar: String? {
         guard self.job.state == "running", let share = self.job.progress, let totals = self.job.totals,
-            let whole = self.job.estimate ?? self.job.planned, whole > 0
+            let whole = self.job.estimate, whole > 0
         else { return nil }
         let width = 24
         let filled = min(width, Int(share * Double(width)))
@@ -57,9 +57,10 @@ struct JobText {
     /// How many are done, of how many where that is known: while a job goes on, a target is counted with its outcome.
     private func share(_ totals: Job.Counts) -> String {
         let done = totals.targets - totals.open
-        if let whole = self.job.estimate, !self.job.isFinal { return "\(done) of \(self.about)\(Self.devices(whole))" }
+        if let whole = self.job.estimate { return "\(done) of \(self.about)\(Self.devices(whole))" }
         let isStopping = self.job.state == "cancelling" || self.job.state == "expiring"
-        let isWhole = self.job.isFinal || (self.job.planned == nil && !isStopping)
+        // A target is counted with its outcome: where none is open, more may come until the end.
+        let isWhole = self.job.isFinal || (self.job.planned == nil && !isStopping && totals.open > 0)
         return isWhole ? "\(done) of \(Self.devices(totals.targets))" : "\(Self.devices(done)) done"
     }
 
