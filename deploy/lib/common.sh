@@ -14,6 +14,21 @@ die() {
     exit 1
 }
 
+# Ends the script where it was called wrongly: says what is wrong, and shows the caller's `usage`.
+misused() {
+    printf '%s: %s\n' "$(basename "$0")" "$*" >&2
+    usage >&2
+    exit 2
+}
+
+# Ends the script for an argument that it does not know.
+unknown_argument() {
+    case $1 in
+    -*) misused "unknown option $1" ;;
+    *) misused "unknown argument $1" ;;
+    esac
+}
+
 # Takes the lock of a folder for as long as this script lives, or ends it, saying who has it.
 #   only_one DIR WHAT
 # The lock's descriptor is LOCK_FD: what is started in the background must close it.
