@@ -16,7 +16,7 @@ final class ConsumerMailbox: Sendable {
     private struct Shared {
         var commands = Deque<Command>()
         var acknowledged: [RabbitMQSubscription] = []
-        /// All that was declared, to be declared again on a new connection.
+        /// All that was declared or is to be, for every new connection.
         var topology = Topology()
         var isEnded = false
     }

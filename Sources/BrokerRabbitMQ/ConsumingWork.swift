@@ -261,7 +261,7 @@ extension ConsumingWork {
         }
     }
 
-    /// Declares what was declared before; what has become another meanwhile does not keep the rest from working.
+    /// Declares what every connection has; what exists with other arguments does not keep the rest from working.
     private func declareAgain(_ topology: Topology, _ connection: AMQPConnection) throws(BrokerError) {
         do throws(RequestFailure) {
             try Self.declare(topology, connection)
@@ -269,7 +269,7 @@ extension ConsumingWork {
             guard case .channel(let exception) = error else { throw error.brokerError }
             // An exclusive queue is locked until the broker has noticed the end of our old connection.
             guard exception.code != ServerException.resourceLocked else { throw error.brokerError }
-            self.logger.warning("A queue cannot be declared again", metadata: ["error": "\(exception.text)"])
+            self.logger.warning("A queue cannot be declared", metadata: ["error": "\(exception.text)"])
             try self.reopenControl(connection)
         }
     }

@@ -20,6 +20,7 @@ package final class RabbitMQBroker: MessageBroker, Service {
     package init(_ configuration: RabbitMQConfiguration, logger: Logger) {
         self.configuration = configuration
         self.logger = logger
+        self.consumer.remember(configuration.topology)
     }
 
     /// Keeps the connections until the task is cancelled or shut down in order; to be called once.

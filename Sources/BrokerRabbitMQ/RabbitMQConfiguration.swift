@@ -1,3 +1,5 @@
+package import Broker
+
 /// Where the broker is and how to talk to it.
 package struct RabbitMQConfiguration: Sendable {
     /// Certificates for `amqps`.
@@ -41,6 +43,8 @@ package struct RabbitMQConfiguration: Sendable {
     package var confirmWindow = 1000
     /// The shortest and the longest wait before a lost connection is tried again.
     package var backoff = Duration.milliseconds(100)...Duration.seconds(5)
+    /// Declared on every new connection before anything is subscribed to; what exists with other arguments is left as it is.
+    package var topology = Topology()
 
     /// Reads an address, `amqp://user:password@host:port/vhost` or `amqps://…`, each part percent-encoded.
     ///

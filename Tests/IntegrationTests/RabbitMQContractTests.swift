@@ -22,6 +22,36 @@ import Testing
         }
     }
 
+    /// Also where one exists with other arguments: the queue that is there is read.
+    @Test(arguments: [false, true])
+    func configuredQueuesAreThereBeforeSubscriptions(existsWithOthers: Bool) async throws {
+        let name = "test.configured.\(UUID().uuidString.prefix(8))"
+        func topology(limit: Int) -> Topology {
+            Topology(queues: [Topology.Queue(name: name, kind: .quorum(deadLetterQueue: nil, deliveryLimit: limit))])
+        }
+        var configuration = try RabbitMQConfiguration(url: Self.brokerURL())
+        if existsWithOthers {
+            let other = topology(limit: 7)
+            try await withRabbitMQ(configuration) { try await $0.declare(other) }
+        }
+        configuration.topology = topology(limit: 1000)
+        try await withRabbitMQ(configuration) { broker in
+            // Nobody declares, and the connection may not be there yet.
+            try await broker.consume(queue: name, prefetch: 1) { subscription in
+                let message = OutgoingMessage(
+                    routingKey: name,
+                    properties: MessageProperties(type: "send", messageID: "1", contentType: "text/plain"),
+                    body: []
+                )
+                try await eventually("the message is taken") {
+                    await broker.publish([message], deadline: .seconds(10)) == [.published]
+                }
+                let delivery = try #require(try await subscription.next())
+                await subscription.acknowledge([delivery])
+            }
+        }
+    }
+
     @Test func nothingWaitsForABrokerThatIsAway() async throws {
         // The port of the discard service, which nobody serves here.
         let configuration = try RabbitMQConfiguration(url: "amqp://127.0.0.1:9")

@@ -70,6 +70,8 @@ package enum Composition {
             )
             settings.connectionName = name
             settings.heartbeat = broker.heartbeat
+            // Consumers start at once, and must not come before their queues.
+            settings.topology = .pushline
             if let patience {
                 settings.connectTimeout = patience
                 settings.requestTimeout = patience
