@@ -77,6 +77,19 @@ import Testing
         #expect(problem?.status == .badRequest)
     }
 
+    @Test func unknownParametersAreNamed() async throws {
+        try await Harness.run { api async throws in
+            for (method, path, words) in [
+                (.post, "/api/sends?foo=1", "foo: no such parameter; this path takes none"),
+                (.get, "/api/jobs?foo=1&limit=1", "foo: no such parameter; known are "),
+            ] as [(HTTPRequest.Method, String, String)] {
+                let answer = try await api.call(method, path)
+                #expect(answer.status == 400)
+                #expect(answer.json["detail"]?.text?.hasPrefix(words) == true, "\(answer.text)")
+            }
+        }
+    }
+
     @Test func headersAreChecked() async throws {
         try await Harness.run { api async throws in
             let body = #"{"to":{"user":"bob"},"body":"x"}"#

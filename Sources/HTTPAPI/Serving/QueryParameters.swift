@@ -37,7 +37,7 @@ struct QueryParameters: Sendable {
         var values: [String: String] = [:]
         for parameter in self.parameters {
             guard known.contains(parameter.name) else {
-                let all = known.isEmpty ? "none are" : "known are \(known.sorted().joined(separator: ", "))"
+                let all = known.isEmpty ? "this path takes none" : "known are \(known.sorted().joined(separator: ", "))"
                 throw Problem.invalid(String(parameter.name.prefix(100)), "no such parameter; \(all)")
             }
             guard let value = parameter.value else {
