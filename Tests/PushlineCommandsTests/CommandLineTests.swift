@@ -51,6 +51,7 @@ import Testing
         ["send", "--user", "a", "--data", "k=1", "--data", "k=2"],
         ["send", "--user", "a", "x", "--priority", "urgent"], ["send", "--batch", "f", "x"],
         ["send", "--batch", "f", "--user", "a"], ["send", "--batch", "f", "--watch"],
+        ["send", "--batch", "f", "--at", "+1h"],
         ["send", "--user", "a", "x", "--ttl", "soon"], ["jobs", "--since", "yesterday"], ["jobs", "--limit", "0"],
         ["jobs", "cancel"],
         ["job"], ["job", "x", "--watch", "--deliveries"], ["accounts", "add", "ann"],

@@ -1,4 +1,5 @@
 import Foundation
+import PushlineClient
 import Testing
 
 @testable import PushlineCommands
@@ -48,6 +49,28 @@ import Testing
             try count.check(fromLine: 3, of: "f")
         }
         #expect(ImportStop(lines: 7).words.hasSuffix("7 lines are done, go on with --from-line 8"))
+    }
+
+    @Test func whatWasSkippedIsNotCounted() throws {
+        var reading = ImportReading(fromLine: 4, size: 16)
+        reading.add(Data("aa\nbb\n".utf8))
+        #expect(reading.isSkipping)
+        reading.add(Data("cc\nd".utf8))
+        #expect(!reading.isSkipping)
+        #expect(reading.share == 0.4)
+        reading.add(Data("d\nee\nf".utf8))
+        #expect(reading.share == 1)
+        #expect(ImportReading(fromLine: 4, size: nil).share == nil)
+
+        let fault = #"{"line":5,"member":"handle","reason":"bad"}"#
+        let text = #"{"lines":6,"created":1,"updated":0,"superseded":1,"failed":1,"errors":[\#(fault)]}"#
+        let summary = try JSONDecoder().decode(ImportSummary.self, from: Data(text.utf8))
+        let part = ImportOutcome(summary, fromLine: 4)
+        #expect(part.words == "3 lines (from line 4): 1 created, 0 updated, 1 superseded, 1 failed")
+        let json = try JSONOutput.encoded(part)
+        #expect(json.contains(#""fromLine" : 4"#) && json.contains(#""lines" : 3"#) && json.contains(#""line" : 5"#))
+        let whole = ImportOutcome(summary, fromLine: 1)
+        #expect(whole.words == "6 lines: 1 created, 0 updated, 1 superseded, 1 failed")
     }
 
     @Test func aPieceIsOfABoundedSize() {

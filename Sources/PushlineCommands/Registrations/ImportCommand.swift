@@ -30,8 +30,7 @@ extension RegistrationsCommand {
             let client = try self.server.client()
             let (handle, size) = try Self.open(self.file)
             var progress = ProgressLine()
-            var read = 0
-            var count = LineCount()
+            var reading = ImportReading(fromLine: self.fromLine, size: size)
             let stop = ImportStop(lines: self.fromLine - 1)
             let signals = stop.sources()
             defer { signals.forEach { $0.cancel() } }
@@ -40,14 +39,15 @@ extension RegistrationsCommand {
                 summary = try await client.importRegistrations(
                     skipping: self.fromLine - 1,
                     from: {
-                        let text = try handle.read(upToCount: 256 * 1024)
-                        read += text?.count ?? 0
-                        if let text { count.add(text) }
+                        guard let text = try handle.read(upToCount: 256 * 1024) else { return nil }
+                        reading.add(text)
+                        // The rate is that of the lines that are sent.
+                        if reading.isSkipping { progress = ProgressLine() }
                         return text
                     },
                     progress: { done in
                         stop.update(lines: done.lines)
-                        progress.show(done.lines, share: size.map { Double(read) / Double($0) })
+                        progress.show(done.lines - (self.fromLine - 1), share: reading.share)
                     }
                 )
                 progress.end()
@@ -61,7 +61,7 @@ extension RegistrationsCommand {
                         + "\(interrupted.done.lines + 1)"
                 )
             }
-            try count.check(fromLine: self.fromLine, of: self.file)
+            try reading.count.check(fromLine: self.fromLine, of: self.file)
             try self.show(summary)
             if summary.failed > 0 { throw ExitCode.failure }
         }
@@ -74,12 +74,8 @@ extension RegistrationsCommand {
             if summary.failed > summary.errors.count {
                 Console.note("and \(summary.failed - summary.errors.count) more bad lines")
             }
-            try self.server.show(summary) {
-                [
-                    "\(summary.lines) lines: \(summary.created) created, \(summary.updated) updated, "
-                        + "\(summary.superseded) superseded, \(summary.failed) failed"
-                ]
-            }
+            let outcome = ImportOutcome(summary, fromLine: self.fromLine)
+            try self.server.show(outcome) { [outcome.words] }
         }
 
         /// - Returns: The file and its size, where it has one.

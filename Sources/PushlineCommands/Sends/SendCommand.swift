@@ -53,7 +53,7 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A piece of data for the app; may be repeated.", valueName: "name=value"))
     var data: [String] = []
 
-    @Option(help: "apns, fcm or wns; may be repeated. All unless given.")
+    @Option(help: "apns, fcm (gcm means the same) or wns; may be repeated. All unless given.")
     var platform: [String] = []
 
     @Option(help: "high or normal.")
@@ -82,11 +82,13 @@ struct SendCommand: AsyncParsableCommand {
 
     func validate() throws {
         if self.batch != nil {
-            let others: [Any?] = [self.body, self.users, self.title, self.priority, self.ttl, self.collapse]
+            let others: [Any?] = [self.body, self.users, self.title, self.priority, self.ttl, self.collapse, self.at]
             guard others.allSatisfy({ $0 == nil }), self.user.isEmpty, self.tag.isEmpty, self.tags == nil, !self.count,
                 self.data.isEmpty, self.platform.isEmpty, !self.watch
             else {
-                throw ValidationError("With --batch all is said in the file's lines; give --idempotency-key at most.")
+                throw ValidationError(
+                    "--batch takes everything from the file's lines; only --idempotency-key may be given beside it."
+                )
             }
             return
         }
