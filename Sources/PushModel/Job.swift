@@ -187,9 +187,10 @@ package struct Tally: Codable, Sendable, Equatable {
     package init() {}
 
     /// Devices whose outcome is known.
-    package var accounted: Int {
-        self.accepted + self.failed.values.reduce(0, +) + self.expired + self.cancelled
-    }
+    package var accounted: Int { self.reached + self.expired + self.cancelled }
+
+    /// Devices for which a push service was asked, or would have been if it could.
+    package var reached: Int { self.accepted + self.failed.values.reduce(0, +) }
 
     package static func += (lhs: inout Tally, rhs: Tally) {
         lhs.targets += rhs.targets

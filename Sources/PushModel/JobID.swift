@@ -1,5 +1,3 @@
-import Synchronization
-
 /// The id of a job: a UUID, version 7 where we make it (RFC 9562, section 5.7).
 ///
 /// Its order is never relied on: clocks jump. The store's sequence gives order.
@@ -13,16 +11,14 @@ package struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
         self.low = low
     }
 
-    /// Goes on from one id to the next: a call to the system is spared.
-    private static let counter = Atomic<UInt64>(UInt64.random(in: 0...0x0FFF))
-
-    /// A new version 7 id: 48 bits of milliseconds, 12 that count, 62 random bits (RFC 9562, section 6.2, method 1).
+    /// A new version 7 id: 48 bits of milliseconds, 12 that look random, 62 that are (RFC 9562, section 5.7).
     package static func make(at time: Timestamp = .now) -> JobID {
         var generator = SystemRandomNumberGenerator()
         let milliseconds = UInt64(bitPattern: time.milliseconds) & 0xFFFF_FFFF_FFFF
-        let count = Self.counter.wrappingAdd(1, ordering: .relaxed).newValue
-        let high = milliseconds << 16 | 0x7000 | (count & 0x0FFF)
-        let low = 0x8000_0000_0000_0000 | (generator.next() & 0x3FFF_FFFF_FFFF_FFFF)
+        // Asked once, for each time is a call to the system; hashes are keyed by the process's own secret.
+        let random = generator.next()
+        let high = milliseconds << 16 | 0x7000 | (UInt64(bitPattern: Int64(random.hashValue)) & 0x0FFF)
+        let low = 0x8000_0000_0000_0000 | (random & 0x3FFF_FFFF_FFFF_FFFF)
         return JobID(high: high, low: low)
     }
 

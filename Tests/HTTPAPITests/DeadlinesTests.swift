@@ -51,13 +51,14 @@ import Testing
     }
 
     /// Whoever is late by a moment only does not spoil the connection's next request.
-    @Test(arguments: [true, false])
-    func aBodyEndsOnlyWhileItIsRead(isWhole: Bool) throws {
+    @Test(arguments: [(false, false), (true, false), (true, true)])
+    func aBodyEndsOnlyWhileItIsRead(isWhole: Bool, isFollowed: Bool) throws {
         let channel = EmbeddedChannel(handler: LastAnswers())
         let head = HTTPRequest(method: .post, scheme: "http", authority: "a", path: "/api/sends")
         try channel.writeInbound(HTTPRequestPart.head(head))
         try channel.writeInbound(HTTPRequestPart.body(ByteBuffer(string: "{")))
         if isWhole { try channel.writeInbound(HTTPRequestPart.end(nil)) }
+        if isFollowed { try channel.writeInbound(HTTPRequestPart.head(head)) }
         try channel.triggerUserOutboundEvent(LastAnswers.BodyOverdue()).wait()
         if isWhole {
             try channel.throwIfErrorCaught()

@@ -14,6 +14,9 @@ final class SendGroups: Sendable {
     /// For so long after one, what is accepted joins a bundle that grows: it costs the workers much the same, however large it is.
     private static let rush = Duration.milliseconds(50)
 
+    /// So often a group of a rush lets other tasks go first: those whose requests have come in join it, and cost no commit of their own.
+    private static let courtesy = 2
+
     private let store: any BundleStore
     private let publisher: JobPublisher
     /// Of each app of which a group is being written, or that was in a rush when the last one was.
@@ -71,6 +74,9 @@ final class SendGroups: Sendable {
         switch turn {
         case .written(let answer): return try answer.get()
         case .write:
+            if self.withLine(of: job.app, { $0.isRush(at: .now) }) {
+                for _ in 0..<Self.courtesy { await Task.yield() }
+            }
             let (others, isRush) = self.take(job.app)
             defer { self.passOn(job.app) }
             let answers = await self.write([job] + others.map(\.job), inRush: isRush)

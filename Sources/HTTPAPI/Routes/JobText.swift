@@ -84,11 +84,15 @@ struct JobText {
     private func writeProgress(to members: inout JSONWriter, total: Tally) {
         let (plan, state) = (self.job.plan, self.job.state)
         let whole = plan == nil ? total.targets : plan?.estimate.map { max($0, total.targets) }
-        let done = Double(total.accounted)
-        let isWhole = state.isFinal && !state.isStopped
-        // What is left of a job that goes on may not be known; one that was stopped may have reached nobody.
-        let share = isWhole ? 1 : (whole ?? 0) == 0 ? 0 : min(done / Double(whole ?? 1), state.isFinal ? 1 : 0.999)
-        members.add("progress", .number(String((share * 1000).rounded(.down) / 1000)))
+        let done = Double(state.isStopped ? total.reached : total.accounted)
+        // What is left of a job that goes on may not be known; one that was stopped may have reached nobody, or nobody knows which part.
+        let share =
+            (whole ?? 0) == 0 ? 0 : min(done / Double(whole ?? 1), state.isFinal ? 1 : 0.999)
+        if state.isFinal, !state.isStopped {
+            members.add("progress", 1)
+        } else if !state.isFinal || whole != nil {
+            members.add("progress", .number(String((share * 1000).rounded(.down) / 1000)))
+        }
         members.add("planned", plan?.devices)
         members.add("estimate", plan == nil ? nil : whole)
         guard let rate = self.rate else { return }

@@ -61,8 +61,8 @@ package final class LastAnswers: ChannelDuplexHandler, RemovableChannelHandler {
         promise: EventLoopPromise<Void>?
     ) {
         guard event is BodyOverdue else { return context.triggerUserOutboundEvent(event, promise: promise) }
-        // A body that has come whole meanwhile is left alone, and so is the request after it.
-        if self.isReading { context.fireErrorCaught(BodyOverdue()) }
+        // A body that has come whole meanwhile is left alone, and so is that of a request after it.
+        if self.isReading, self.requests == self.answers + 1 { context.fireErrorCaught(BodyOverdue()) }
         promise?.succeed()
     }
 

@@ -60,7 +60,8 @@ struct JobText {
         if let whole = self.job.estimate { return "\(done) of \(self.about)\(Self.devices(whole))" }
         let isStopping = self.job.state == "cancelling" || self.job.state == "expiring"
         // A target is counted with its outcome: where none is open, more may come until the end.
-        let isWhole = self.job.isFinal || (self.job.planned == nil && !isStopping && totals.open > 0)
+        let isWhole =
+            self.job.planned == nil && (self.job.isFinal || (!isStopping && totals.open > 0))
         return isWhole ? "\(done) of \(Self.devices(totals.targets))" : "\(Self.devices(done)) done"
     }
 

@@ -73,7 +73,7 @@ struct APIServer {
         guard let certificate = settings.certificateFile, let key = settings.keyFile else {
             return [self.listener(HTTP1Channel(responder: respond, configuration: self.http1), api, scheme: scheme)]
         }
-        let (http1, idle) = (self.http1, settings.requestTime)
+        let (http1, idle) = (self.http1, self.idleTime)
         let served = try ServedCertificate(certificateFile: certificate, keyFile: key, logger: logger) { tls in
             try HTTP2UpgradeChannel(
                 tlsConfiguration: tls,
@@ -118,11 +118,14 @@ struct APIServer {
         }
     }
 
+    /// When a connection is closed on which nothing comes: later than a body is late, for that is answered.
+    private var idleTime: Duration { self.configuration.api.requestTime + self.configuration.api.requestTime / 4 }
+
     private var http1: HTTP1Channel.Configuration {
         let settings = self.configuration.api
         return HTTP1Channel.Configuration(
             additionalChannelHandlers: [ParserProblems(headerSize: settings.headerSize), LastAnswers()],
-            idleTimeout: TimeAmount.nanoseconds(Int64(settings.requestTime.inSeconds * 1e9)),
+            idleTimeout: TimeAmount.nanoseconds(Int64(self.idleTime.inSeconds * 1e9)),
             httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
                 maxHeaderFieldSize: settings.headerSize,
                 maxHeaderListSize: settings.headerSize,
