@@ -14,11 +14,9 @@ struct JobText {
     var obstacle: String?
 
     func response(status: HTTPResponse.Status) -> Response {
-        Response(
-            status: status,
-            headers: [.contentType: "application/json", .cacheControl: "no-store"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: self.bytes))
-        )
+        var response = Response.json(self.bytes, status: status)
+        response.headers[.cacheControl] = "no-store"
+        return response
     }
 
     /// The JSON text in UTF-8.
@@ -85,14 +83,10 @@ struct JobText {
         let (plan, state) = (self.job.plan, self.job.state)
         let whole = plan == nil ? total.targets : plan?.estimate.map { max($0, total.targets) }
         let done = Double(state.isStopped ? total.reached : total.accounted)
-        // What is left of a job that goes on may not be known; one that was stopped may have reached nobody, or nobody knows which part.
-        let share =
-            (whole ?? 0) == 0 ? 0 : min(done / Double(whole ?? 1), state.isFinal ? 1 : 0.999)
-        if state.isFinal, !state.isStopped {
-            members.add("progress", 1)
-        } else if !state.isFinal || whole != nil {
-            members.add("progress", .number(String((share * 1000).rounded(.down) / 1000)))
-        }
+        // Too early to tell is nothing yet; of what was stopped so early nobody knows which part was reached.
+        var share = whole.map { $0 == 0 ? 0 : min(done / Double($0), state.isFinal ? 1 : 0.999) }
+        if !state.isFinal { share = share ?? 0 } else if !state.isStopped { share = 1 }
+        members.add("progress", share.map { .number(String(($0 * 1000).rounded(.down) / 1000)) })
         members.add("planned", plan?.devices)
         members.add("estimate", plan == nil ? nil : whole)
         guard let rate = self.rate else { return }
@@ -128,10 +122,15 @@ struct JobText {
 
 extension Response {
     static func json(_ value: JSONValue, status: HTTPResponse.Status = .ok) -> Response {
+        .json(value.bytes, status: status)
+    }
+
+    /// The same for what is JSON in UTF-8 already.
+    fileprivate static func json(_ text: [UInt8], status: HTTPResponse.Status) -> Response {
         Response(
             status: status,
             headers: [.contentType: "application/json"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: value.bytes))
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: text))
         )
     }
 
