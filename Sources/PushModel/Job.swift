@@ -109,7 +109,10 @@ package struct Job: Sendable, Equatable {
 
         /// The work as its job tells it.
         package var abridged: Work {
-            if case .send(let send) = self { .send(send.abridged) } else { self }
+            guard case .send(let send) = self else { return self }
+            let told = send.abridged
+            // Nearly always nothing is left out.
+            return told.omitted == send.omitted ? self : .send(told)
         }
     }
 

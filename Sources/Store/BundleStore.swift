@@ -128,7 +128,7 @@ package struct GroupAcceptance: Sendable {
     /// What came of one job.
     package enum Answer: Sendable, Equatable {
         /// It is new and durable.
-        case accepted(Job)
+        indirect case accepted(Job)
         /// The same line of the same request was accepted before, as that job.
         case repeated(JobID)
         /// The idempotency key was used for another request.

@@ -76,22 +76,24 @@ package protocol JobStore: Sendable {
 }
 
 /// A job that is to be accepted.
-package struct NewJob: Sendable {
-    package var id: JobID
-    package var app: AppID
-    package var user: UserName?
+///
+/// Made once and held by all who carry it: as a value it would be copied at each of a dozen steps.
+package final class NewJob: Sendable {
+    package let id: JobID
+    package let app: AppID
+    package let user: UserName?
     /// The name of the key that asked, if one did.
-    package var key: String?
-    package var priority: Priority
-    package var work: Job.Work
+    package let key: String?
+    package let priority: Priority
+    package let work: Job.Work
     /// How long it lives, from its acceptance or its start on: a length, for the wall clock may jump before it is accepted.
-    package var lifetime: Duration
-    package var traceparent: String?
+    package let lifetime: Duration
+    package let traceparent: String?
     /// The routing key of the process that waits for the hub's answer; nil = nobody does (rule 16).
-    package var waiter: String?
-    package var idempotency: Idempotency?
+    package let waiter: String?
+    package let idempotency: Idempotency?
     /// When it is to start, by the wall clock; nil or past = at once.
-    package var startsAt: Timestamp?
+    package let startsAt: Timestamp?
 
     package init(
         id: JobID = .make(),
@@ -117,6 +119,23 @@ package struct NewJob: Sendable {
         self.waiter = waiter
         self.idempotency = idempotency
         self.startsAt = startsAt
+    }
+
+    /// The same job, for whose answer the process waits that has this routing key.
+    package func waited(by waiter: String) -> NewJob {
+        NewJob(
+            id: self.id,
+            app: self.app,
+            user: self.user,
+            key: self.key,
+            priority: self.priority,
+            work: self.work,
+            lifetime: self.lifetime,
+            traceparent: self.traceparent,
+            waiter: waiter,
+            idempotency: self.idempotency,
+            startsAt: self.startsAt
+        )
     }
 
     /// When its time is over, by the wall clock as it is at its acceptance.

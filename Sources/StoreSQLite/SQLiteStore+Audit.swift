@@ -31,7 +31,7 @@ extension Database {
         let kept = try self.first("SELECT unfinished, scheduled FROM open_jobs") { ($0[0] as Int, $0[1] as Int) }
         let counted = try self.first(
             """
-            SELECT total(state <> 0), total(state = 0) FROM job INDEXED BY job_open WHERE state < 10
+            SELECT total(state <> 0), total(state = 0) FROM job INDEXED BY job_open WHERE finished IS NULL
             """
         ) { (Int($0[0] as Double), Int($0[1] as Double)) }
         guard let kept, let counted, kept != counted else { return [] }

@@ -152,7 +152,7 @@ extension SQLiteStore: JobStore {
         guard try await self.hasJobsToEnd(lease: lease) else { return 0 }
         return try await self.write { context in
             let expired = try context.database.all(
-                "SELECT sequence FROM job WHERE state < 3 AND ends <= ? ORDER BY ends LIMIT ?",
+                "SELECT sequence FROM job WHERE \(Self.mayExpire) AND ends <= ? ORDER BY ends LIMIT ?",
                 [context.now, limit]
             ) { $0[0] as Int64 }
             for job in expired { try context.stop(job, cause: .expired) }
@@ -165,12 +165,15 @@ extension SQLiteStore: JobStore {
         }
     }
 
+    /// Jobs that are neither at their end nor being stopped, as their index has it.
+    private static let mayExpire = "finished IS NULL AND stopped IS NULL"
+
     /// Looks before it writes: an idle store stays idle.
     private func hasJobsToEnd(lease: Duration) async throws -> Bool {
         let now = self.clock.now
         let stopped = now - 2 * lease.milliseconds
         return try await self.read { database in
-            try database.exists("SELECT 1 FROM job WHERE state < 3 AND ends <= ? LIMIT 1", [now])
+            try database.exists("SELECT 1 FROM job WHERE \(Self.mayExpire) AND ends <= ? LIMIT 1", [now])
                 || database.exists("SELECT 1 FROM job WHERE stopped <= ? LIMIT 1", [stopped])
         }
     }

@@ -86,7 +86,7 @@ extension JobQuery {
             let isIndexed = self.user == nil && self.key == nil
             require("\(isIndexed ? "" : "+")job.state = \(state.number)", [])
             // What the indexes of states hold; most are completed, and have none.
-            if isIndexed, state != .completed { require(state.isFinal ? "job.state > 10" : "job.state < 10", []) }
+            if isIndexed, state != .completed { require(state.isFinal ? "job.state > 10" : "job.finished IS NULL", []) }
             if state == .retrying { require(Self.isParked, []) }
             if state == .running { require("NOT " + Self.isParked, []) }
         }

@@ -121,6 +121,55 @@ struct BundleContract {
         #expect(try await self.store.accept(together: [self.new(key: "k#1")]).bundles.isEmpty)
     }
 
+    @Test func keysMeetWithinAGroupToo() async throws {
+        let accepted = try await self.store.accept(together: [
+            self.new(key: "a"), self.new(), self.new(key: "a"), self.new(key: "b"), self.new(key: "a", hash: 2),
+        ])
+        let jobs = self.ids(accepted)
+        #expect(jobs.count == 3)
+        #expect(accepted.answers[2] == .repeated(jobs[0]))
+        #expect(accepted.answers[4] == .keyReused)
+        let claim = try await self.claim(try #require(accepted.bundles.first))
+        #expect(try await self.store.smallSends(of: claim, devices: 10).map(\.id) == jobs)
+    }
+
+    /// Rows go in some at a time: each must be what its job is, whatever comes before and behind it.
+    @Test(arguments: [1, 3, 4, 5, 15, 16, 17, 20, 37, 53])
+    func ofManyEachIsItself(count: Int) async throws {
+        let any = TagExpression.any(try (0..<150).map { .tag(try Tag("t\($0)")) })
+        let jobs = try (0..<count).map { index in
+            try self.new(
+                to: "user\(index)",
+                index % 7 == 3 ? any : nil,
+                priority: index % 5 == 2 ? .high : .normal,
+                key: index % 3 == 1 ? "k\(index)" : nil,
+                lifetime: .seconds(100 + index)
+            )
+        }
+        let accepted = try await self.store.accept(together: jobs)
+        let found = self.ids(accepted)
+        #expect(found == jobs.map(\.id))
+        var sequences: [Int64] = []
+        for (job, answer) in zip(jobs, accepted.answers) {
+            guard case .accepted(let told) = answer else { throw Unexpected("\(answer)") }
+            #expect(try await self.scenario.job(job.id) == told)
+            #expect(told.expires == job.expires(accepted: told.accepted))
+            sequences.append(told.sequence)
+        }
+        #expect(sequences.sorted() == Array(1...Int64(count)))
+        #expect(Set(accepted.singles.map(\.id)) == Set(jobs.indices.filter { $0 % 7 == 3 }.map { jobs[$0].id }))
+        var bundled: Set<JobID> = []
+        for bundle in accepted.bundles {
+            let sends = try await self.store.smallSends(of: try await self.claim(bundle), devices: 10)
+            for send in sends { #expect(jobs.first { $0.id == send.id }?.priority == bundle.priority) }
+            bundled.formUnion(sends.map(\.id))
+        }
+        #expect(bundled == Set(jobs.indices.filter { $0 % 7 != 3 }.map { jobs[$0].id }))
+        for job in jobs where job.idempotency != nil {
+            #expect(try await self.store.accept(together: [job]).answers == [.repeated(job.id)])
+        }
+    }
+
     @Test func beyondTheBacklogLinesAreRefusedAndTheOthersStand() async throws {
         let accepted = try await self.store.accept(together: (0..<103).map { _ in try self.new() })
         #expect(self.ids(accepted).count == 100)

@@ -76,9 +76,7 @@ struct JobContract {
         let ids = try await withThrowingTaskGroup(of: (JobID, Bool).self) { group in
             for _ in 0..<32 {
                 group.addTask {
-                    var job = job
-                    job.id = .make()
-                    switch try await self.store.accept(job) {
+                    switch try await self.store.accept(job.again()) {
                     case .accepted(let job): return (job.id, true)
                     case .repeated(let job): return (job.id, false)
                     case .keyReused: throw Unexpected("reused")
@@ -101,8 +99,7 @@ struct JobContract {
     }
 
     @Test func registerJobsEndOnceAndTellTheirWaiter() async throws {
-        var new = try self.new()
-        new.work = .register(.delete(.random()))
+        let new = try self.new().again(work: .register(.delete(.random())))
         guard case .accepted(let job) = try await self.store.accept(new) else { throw Unexpected("accept") }
         #expect(try await self.store.registerJob(job.id)?.id == job.id)
         #expect(try await self.store.claim(job.id, lease: .seconds(1)) == nil)

@@ -135,6 +135,31 @@ struct QueryPlanTests {
         #expect(try await self.plan(pinned.sql, in: keep.store) == pinned.plan)
     }
 
+    /// Planning is the second of three changes of a small send's row: it is to touch the table alone.
+    @Test func planningASmallSendTouchesNoIndexOfOpenJobs() async throws {
+        let keep = try TemporaryStore()
+        try await Self.doEverything(Scenario(store: keep.store, time: keep.time))
+        let written = try await keep.store.pool.writeWithoutTransaction { database in
+            let sql = try #require(
+                try String.fetchOne(
+                    database,
+                    sql: "SELECT sql FROM sqlite_stmt WHERE sql LIKE ?",
+                    arguments: [RawStatement.mark + "UPDATE job SET state = 2%"]
+                )
+            )
+            let statement = try database.makeStatement(sql: "EXPLAIN " + sql)
+            statement.setUncheckedArguments([])
+            let steps = try Row.fetchAll(statement).filter { ($0["opcode"] as String) == "OpenWrite" }
+            let roots = steps.map { $0["p2"] as Int }
+            return try roots.compactMap {
+                try String.fetchOne(database, sql: "SELECT name FROM sqlite_schema WHERE rootpage = ?", arguments: [$0])
+            }
+        }
+        #expect(written.contains("job"))
+        // Their conditions name the state; but for jobs that are scheduled or failed nothing is in them.
+        #expect(Set(written) == ["job", "job_failed", "job_starts"])
+    }
+
     /// All that the store has prepared after a round of everything: nothing walks through a table or sorts a large set.
     @Test func noStatementScansATable() async throws {
         let keep = try TemporaryStore()

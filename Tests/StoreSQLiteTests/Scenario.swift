@@ -228,3 +228,21 @@ struct Unexpected: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
 }
+
+extension NewJob {
+    /// The same request once more, or with other work.
+    func again(work: Job.Work? = nil) -> NewJob {
+        NewJob(
+            app: self.app,
+            user: self.user,
+            key: self.key,
+            priority: self.priority,
+            work: work ?? self.work,
+            lifetime: self.lifetime,
+            traceparent: self.traceparent,
+            waiter: self.waiter,
+            idempotency: self.idempotency,
+            startsAt: self.startsAt
+        )
+    }
+}

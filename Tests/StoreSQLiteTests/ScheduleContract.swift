@@ -107,8 +107,7 @@ struct ScheduleContract {
     @Test func aRepeatIsTheScheduledJob() async throws {
         let first = try self.new(in: .seconds(60), key: "k")
         guard case .accepted(let job) = try await self.store.accept(first) else { throw Unexpected("accept") }
-        var again = first
-        again.id = .make()
+        let again = first.again()
         self.time.advance(.seconds(61))
         guard case .repeated(let same) = try await self.store.accept(again) else { throw Unexpected("repeat") }
         #expect(same.id == job.id)

@@ -25,14 +25,25 @@ final class JobIntake: Sendable {
         self.drainWait = drainWait
     }
 
-    /// What came of a job within the time.
-    struct Answer: Sendable {
+    /// What came of a job within the time; handed on from step to step without copying the job.
+    final class Answer: Sendable {
         /// As it is now.
         let job: Job
         /// Whether the hub has answered.
         let isAnswered: Bool
         /// Whether the same request had been accepted before.
         let isRepeat: Bool
+
+        init(job: Job, isAnswered: Bool, isRepeat: Bool) {
+            self.job = job
+            self.isAnswered = isAnswered
+            self.isRepeat = isRepeat
+        }
+
+        /// What nobody has waited for.
+        convenience init(accepted job: Job, isRepeat: Bool) {
+            self.init(job: job, isAnswered: job.hubHasAnswered, isRepeat: isRepeat)
+        }
     }
 
     /// - Parameters:
@@ -42,47 +53,45 @@ final class JobIntake: Sendable {
     /// - Throws: ``Problem`` 422 when the idempotency key was used for another request; `StoreError`.
     func take(_ job: NewJob, wait: Duration) async throws -> Answer {
         guard wait > .zero else {
-            let (accepted, isRepeat) = try await job.isToOneUser ? self.acceptInGroup(job) : self.accept(job)
-            return Answer(job: accepted, isAnswered: accepted.hubHasAnswered, isRepeat: isRepeat)
+            return try await job.isToOneUser ? self.acceptInGroup(job) : self.accept(job)
         }
         // The place is taken before the commit: an answer that comes right after it is heard.
-        var waited = job
-        waited.waiter = self.waiter.routingKey
+        let waited = job.waited(by: self.waiter.routingKey)
         let deadline = ContinuousClock.now + wait
         let ticket = self.waiter.enter(job.id)
         defer { self.waiter.leave(ticket) }
-        let (accepted, isRepeat) = try await self.accept(waited)
-        if accepted.hubHasAnswered { return Answer(job: accepted, isAnswered: true, isRepeat: isRepeat) }
-        if accepted.id != job.id {
-            let other = self.waiter.enter(accepted.id)
+        let accepted = try await self.accept(waited)
+        if accepted.isAnswered { return accepted }
+        if accepted.job.id != job.id {
+            let other = self.waiter.enter(accepted.job.id)
             defer { self.waiter.leave(other) }
-            return await self.wait(for: accepted, ticket: other, until: deadline, isRepeat: isRepeat)
+            return await self.wait(for: accepted, ticket: other, until: deadline)
         }
-        return await self.wait(for: accepted, ticket: ticket, until: deadline, isRepeat: isRepeat)
+        return await self.wait(for: accepted, ticket: ticket, until: deadline)
     }
 
-    private func accept(_ job: NewJob) async throws -> (job: Job, isRepeat: Bool) {
+    private func accept(_ job: NewJob) async throws -> Answer {
         switch try await self.store.accept(job) {
         case .accepted(let accepted):
             CrashPoint.apiAccepted.reach()
             // A scheduled one is published when its time has come.
             if accepted.state == .queued { self.publisher.publish(accepted) }
-            return (accepted, false)
+            return Answer(accepted: accepted, isRepeat: false)
         case .repeated(let first):
-            return (first, true)
+            return Answer(accepted: first, isRepeat: true)
         case .keyReused: throw Self.keyReused
         }
     }
 
     /// Accepts a small send that nobody waits for, together with others of its kind.
-    private func acceptInGroup(_ job: NewJob) async throws -> (job: Job, isRepeat: Bool) {
+    private func acceptInGroup(_ job: NewJob) async throws -> Answer {
         switch try await self.groups.accept(job) {
-        case .accepted(let accepted): return (accepted, false)
+        case .accepted(let accepted): return Answer(accepted: accepted, isRepeat: false)
         case .repeated(let id):
             guard let first = try await self.store.job(id, app: job.app) else {
                 throw StoreError(.corrupt, "an idempotency key without its job")
             }
-            return (first, true)
+            return Answer(accepted: first, isRepeat: true)
         case .keyReused: throw Self.keyReused
         case .backlogFull: throw StoreError(.backlogFull, "so many jobs are accepted and unfinished")
         }
@@ -96,10 +105,9 @@ final class JobIntake: Sendable {
     )
 
     private func wait(
-        for job: Job,
+        for accepted: Answer,
         ticket: OutcomeWaiter.Ticket,
-        until deadline: ContinuousClock.Instant,
-        isRepeat: Bool
+        until deadline: ContinuousClock.Instant
     ) async -> Answer {
         let answered = await withTaskGroup(of: Job?.self) { group in
             group.addTask { await ticket.answers.first { _ in true } }
@@ -119,11 +127,12 @@ final class JobIntake: Sendable {
             defer { group.cancelAll() }
             return await group.next() ?? nil
         }
-        if let answered { return Answer(job: answered, isAnswered: true, isRepeat: isRepeat) }
+        if let answered { return Answer(job: answered, isAnswered: true, isRepeat: accepted.isRepeat) }
         // Once more at the deadline. The job is accepted: a store that cannot be read now must not turn that into a failure.
+        let job = accepted.job
         let last: Job
         do { last = try await self.store.job(job.id, app: job.app) ?? job } catch { last = job }
-        return Answer(job: last, isAnswered: last.hubHasAnswered, isRepeat: isRepeat)
+        return Answer(accepted: last, isRepeat: accepted.isRepeat)
     }
 }
 

@@ -21,7 +21,7 @@ final class JobPublisher: Service {
     /// Most of it has been taken by then and needs no mark; and a commit at once would stand in the way of the workers.
     private static let gathering = Duration.milliseconds(250)
     /// How long a bundle waits that grows: what it costs the workers is shared by all who join it.
-    private static let growingTime = Duration.milliseconds(50)
+    private static let growingTime = Duration.milliseconds(100)
     /// How long what is left at the end of the process may take, a batch.
     private static let farewell = Duration.seconds(1)
 

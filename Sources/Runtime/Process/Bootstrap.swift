@@ -42,7 +42,7 @@ enum Bootstrap {
     /// glibc keeps an arena for each thread, and learns from one large block (a password's 16 MB) to keep the next ones.
     private static func limitMemory() {
         #if canImport(CMalloc)
-        mallopt(M_ARENA_MAX, 2)
+        mallopt(M_ARENA_MAX, 4)
         mallopt(M_MMAP_THRESHOLD, 1 << 20)
         mallopt(M_TRIM_THRESHOLD, 1 << 20)
         #endif
