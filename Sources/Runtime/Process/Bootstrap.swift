@@ -12,14 +12,14 @@ enum Bootstrap {
     /// Sets logs, metrics and trace context up for the whole process.
     ///
     /// - Parameters:
-    ///   - name: The process's name, for the logger.
+    ///   - role: What the process does.
     ///   - configuration: Levels and format of logs.
     /// - Returns: The process's logger and what it measures.
     static func start(
-        name: String,
+        role: ProcessRole,
         configuration: PushlineConfiguration
     ) -> (logger: Logger, registry: PrometheusRegistry) {
-        Self.limitThreads()
+        Self.limitThreads(of: role)
         Self.limitMemory()
         let log = configuration.log
         LoggingSystem.bootstrap { label in
@@ -28,12 +28,15 @@ enum Bootstrap {
         let registry = PrometheusRegistry()
         MetricsSystem.bootstrap(registry)
         InstrumentationSystem.bootstrap(TraceContextInstrument())
-        return (Logger(label: name), registry)
+        return (Logger(label: role.rawValue), registry)
     }
 
     /// Few threads: an idle process shall stay small.
-    private static func limitThreads() {
-        NIOSingletons.groupLoopCountSuggestion = 2
+    ///
+    /// Where cores are few, an API's loops share them with its store's writer and with the workers: a second one is mostly asleep when
+    /// it is needed, and a send costs a tenth more. A delivery worker keeps two busy.
+    private static func limitThreads(of role: ProcessRole) {
+        NIOSingletons.groupLoopCountSuggestion = role == .api && System.coreCount < 4 ? 1 : 2
         NIOSingletons.blockingPoolThreadCountSuggestion = 2
     }
 

@@ -27,7 +27,7 @@ struct PushlineProcess {
     ///
     /// - Throws: ``ConfigurationError`` where it cannot start, or what ended it.
     func run() async throws {
-        let (logger, registry) = Bootstrap.start(name: self.role.rawValue, configuration: self.configuration)
+        let (logger, registry) = Bootstrap.start(role: self.role, configuration: self.configuration)
         let unknown = PushlineConfiguration.unknownVariables()
         if !unknown.isEmpty {
             logger.warning(
