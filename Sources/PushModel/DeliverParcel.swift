@@ -3,7 +3,7 @@
 /// Each keeps its own key, fence and outcome; together they only travel.
 package struct DeliverParcel: Sendable, Equatable {
     /// The most batches in one.
-    package static let maximumBatches = 500
+    package static let maximumBatches = 200
 
     package var batches: [DeliverBatch]
 

@@ -109,6 +109,9 @@ import Store
     /// What it returns was said by the step before.
     func reset() { _ = unsafe sqlite3_reset(self.handle) }
 
+    /// Gives back what was bound, which is kept otherwise for as long as the statement is prepared.
+    func clear() { _ = unsafe sqlite3_clear_bindings(self.handle) }
+
     /// A column of the present row; columns count from 0.
     func integer(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(self.handle, column) }
 

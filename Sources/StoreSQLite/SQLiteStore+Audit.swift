@@ -115,6 +115,13 @@ private struct AuditedJob {
             """,
             ("only batches are in no parcel, or of a job that was not completed", false)
         ),
+        (
+            """
+            SELECT count(*) FROM job WHERE sequence = ?
+                AND ((state >= 10) <> (finished IS NOT NULL) OR (state IN (3, 4)) <> (stopped IS NOT NULL))
+            """,
+            ("of its times, of its stop or its end, do not go with its state", false)
+        ),
     ]
 
     private func tallies(in database: Database) throws -> [Int: Sums] {

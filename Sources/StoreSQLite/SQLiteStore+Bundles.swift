@@ -368,6 +368,8 @@ private struct JobInserter {
             try statement.bind(job.startsAt?.milliseconds, at: next())
             try statement.bind(state == .scheduled ? nil : self.context.end(of: job), at: next())
         }
+        // Sixteen large ones are some megabytes.
+        defer { statement.clear() }
         try statement.run()
     }
 

@@ -178,9 +178,14 @@ package final class SQLiteStore: Sendable {
 
     /// Brings the tables of an older version up to date, while nobody else has the store open: such a process would count wrong.
     private static func migrate(_ pool: DatabasePool, users: FileLock) throws {
-        let isOutdated = try pool.read { database in
+        let (isOutdated, isNewer) = try pool.read { database in
             let migrator = Schema.migrator
-            return try !migrator.appliedIdentifiers(database).isEmpty && !migrator.hasCompletedMigrations(database)
+            let isNew = try migrator.appliedIdentifiers(database).isEmpty
+            return try (!isNew && !migrator.hasCompletedMigrations(database), migrator.hasBeenSuperseded(database))
+        }
+        guard !isNewer else {
+            let mend = "run that version, or put a backup of before back"
+            throw StoreError(.unavailable, "its tables are those of a newer version of Pushline: \(mend)")
         }
         // Turns the shared lock into one of its own, which a try that fails takes away.
         guard !isOutdated || users.tryLock() else { throw Outdated() }

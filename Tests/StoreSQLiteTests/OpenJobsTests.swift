@@ -52,4 +52,16 @@ struct OpenJobsTests {
         #expect(try await store.expireJobs(limit: 10, lease: .seconds(60)) == 4)
         #expect(try await states(mayExpire) == [])
     }
+
+    /// What the indexes rest on.
+    @Test(arguments: ["state = 10", "finished = 1", "stopped = 1", "state = 3"])
+    func aCheckFindsAJobWhoseTimesAreNotThoseOfItsState(damage: String) async throws {
+        let keep = try TemporaryStore()
+        let scenario = Scenario(store: keep.store, time: keep.time)
+        let job = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+        #expect(try await keep.store.audit(after: 0, limit: 10).faults == [])
+        try await keep.store.pool.writeWithoutTransaction { try $0.execute(sql: "UPDATE job SET \(damage)") }
+        let faults = try await keep.store.audit(after: 0, limit: 10).faults
+        #expect(faults.contains { $0.hasPrefix("job \(job.id): 1 of its times") }, "\(faults)")
+    }
 }

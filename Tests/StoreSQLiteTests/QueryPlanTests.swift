@@ -124,6 +124,19 @@ struct QueryPlanTests {
             plan: ["SEARCH job USING COVERING INDEX job_due (priority=? AND (app,waits)>(?,?))"]
         ),
         Pinned(
+            sql: """
+                SELECT sequence FROM job WHERE finished IS NULL AND stopped IS NULL AND ends <= ? ORDER BY ends LIMIT ?
+                """,
+            plan: ["SEARCH job USING INDEX job_ends (ends<?)"]
+        ),
+        Pinned(
+            sql: """
+                SELECT sequence FROM job WHERE job.app = ? AND job.sequence < ? AND job.state = 2 AND job.finished IS NULL
+                ORDER BY job.sequence DESC LIMIT ?
+                """,
+            plan: ["SEARCH job USING INDEX job_open (app=? AND rowid<?)"]
+        ),
+        Pinned(
             sql: "SELECT 1 FROM batch WHERE batch.job = ? AND batch.open = 1",
             plan: ["SEARCH batch USING COVERING INDEX batch_open (job=? AND open=?)"]
         ),

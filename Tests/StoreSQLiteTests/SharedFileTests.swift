@@ -279,6 +279,17 @@ struct SharedFileTests {
         #expect(left == nil)
     }
 
+    @Test func newerTablesAreLeftAlone() async throws {
+        let keep = try TemporaryStore()
+        try await keep.store.pool.writeWithoutTransaction {
+            try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('999 of a later version')")
+        }
+        let path = keep.store.configuration.path
+        let fault = await #expect(throws: StoreError.self) { try await SQLiteStore.open(.init(path: path)) }
+        #expect(fault?.code == .unavailable)
+        #expect("\(try #require(fault))".contains("a newer version of Pushline"))
+    }
+
     /// A process of an older version would count wrong on new tables: it ends first.
     @Test func olderTablesAreLeftAloneWhileOthersHaveThem() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-old-\(UUID().uuidString)")
