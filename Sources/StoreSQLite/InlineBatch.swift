@@ -34,6 +34,14 @@ enum InlineBatch {
         DROP TRIGGER job_reopened;
         ALTER TABLE backlog RENAME TO open_jobs;
         """
+
+    static let indexes = """
+        -- By what changes at a job's end alone: an index whose condition names the state is written anew whenever that changes.
+        DROP INDEX job_open;
+        CREATE INDEX job_open ON job(app) WHERE finished IS NULL;
+        DROP INDEX job_ends;
+        CREATE INDEX job_ends ON job(ends) WHERE finished IS NULL AND stopped IS NULL;
+        """
 }
 
 /// Brings the outcomes of inline batches in.

@@ -25,7 +25,7 @@ enum Schema {
         migrator.registerMigration("16 inline batches") { try $0.execute(sql: InlineBatch.tables) }
         migrator.registerMigration("17 tags of rows") { try $0.execute(sql: TagList.tables) }
         migrator.registerMigration("18 held handles") { try HeldHandle.migrate($0) }
-        migrator.registerMigration("19 unfinished jobs") { try $0.execute(sql: self.unfinished) }
+        migrator.registerMigration("19 unfinished jobs") { try $0.execute(sql: InlineBatch.indexes) }
         return migrator
     }
 
@@ -392,13 +392,5 @@ enum Schema {
         UPDATE job SET ends = expires WHERE state <> 0;
         DROP INDEX job_expires;
         CREATE INDEX job_ends ON job(ends) WHERE state < 3;
-        """
-
-    private static let unfinished = """
-        -- By what changes at a job's end alone: an index whose condition names the state is written anew whenever that changes.
-        DROP INDEX job_open;
-        CREATE INDEX job_open ON job(app) WHERE finished IS NULL;
-        DROP INDEX job_ends;
-        CREATE INDEX job_ends ON job(ends) WHERE finished IS NULL AND stopped IS NULL;
         """
 }
