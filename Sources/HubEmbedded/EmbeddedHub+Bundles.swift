@@ -113,10 +113,11 @@ private struct BundlePlanner {
     private let claim: BundleClaim
     private let spec: AppSpec
     private(set) var plan = BundlePlan()
-    /// The batches of each of the plan's parcels.
-    private var batches: [[(sequence: Int64, batch: DeliverBatch)]] = []
+    /// The plan's parcels, and the jobs that their batches are of.
+    private var parcels: [DeliverParcel] = []
+    private var sequences: [[Int64]] = []
     /// The parcel of each service that is not full yet.
-    private var open: [PNS: (index: Int, bytes: Int)] = [:]
+    private var open: [PNS: (index: Int, room: DeliverParcel.Room)] = [:]
     /// How many more devices of each service may be fed.
     private var rooms: [PNS: Int]
     /// Services that took nothing from the beginning.
@@ -159,7 +160,8 @@ private struct BundlePlanner {
                 devices: services[pns] ?? DeliverBatch.Devices()
             )
             let parcel = self.parcel(for: batch)
-            self.batches[parcel].append((send.sequence, batch))
+            self.parcels[parcel].batches.append(batch)
+            self.sequences[parcel].append(send.sequence)
             self.rooms[pns, default: 0] -= batch.devices.count
             planned.append(SmallBatch(pns: pns, size: batch.devices.count, parcel: parcel))
         }
@@ -188,24 +190,23 @@ private struct BundlePlanner {
 
     /// A parcel with room for the batch.
     private mutating func parcel(for batch: DeliverBatch) -> Int {
-        let size = DeliverParcel.wireSize(of: batch)
         let pns = batch.key.pns
-        if let current = self.open[pns], self.batches[current.index].count < DeliverParcel.maximumBatches,
-            current.bytes + size <= DeliverBatch.maximumBytes
-        {
-            self.open[pns] = (current.index, current.bytes + size)
-            return current.index
-        }
-        self.batches.append([])
-        self.plan.parcels = self.batches.count
-        self.open[pns] = (self.batches.count - 1, size)
-        return self.batches.count - 1
+        if let index = self.open[pns]?.index, self.open[pns]?.room.take(batch) == true { return index }
+        var room = DeliverParcel.Room()
+        _ = room.take(batch)
+        self.parcels.append(DeliverParcel(batches: []))
+        self.sequences.append([])
+        self.plan.parcels = self.parcels.count
+        self.open[pns] = (self.parcels.count - 1, room)
+        return self.parcels.count - 1
     }
 
     /// What is to be published of each parcel.
     func parcels(without lost: Set<Int64>) -> [DeliverParcel] {
-        self.batches.map { batches in
-            DeliverParcel(batches: batches.filter { !lost.contains($0.sequence) }.map(\.batch))
+        guard !lost.isEmpty else { return self.parcels }
+        return zip(self.parcels, self.sequences).map { parcel, sequences in
+            let left = zip(parcel.batches, sequences).filter { !lost.contains($0.1) }
+            return DeliverParcel(batches: left.map(\.0))
         }
     }
 }

@@ -6,20 +6,43 @@ import Store
 /// The batches that this process is at, and the messages that stand for each: a redelivery joins the work (rule 3).
 final class BatchesInWork: Sendable {
     private struct Work {
-        var messages: [(Delivery, any Subscription)]
+        var messages: [(Delivery, any Subscription)] = []
         var stop: StopCause?
     }
 
-    private let work = NIOLockedValueBox<[BatchKey: Work]>([:])
+    private struct State {
+        var work: [BatchKey: Work] = [:]
+        /// How many are to stop: mostly none, and then nobody is looked for.
+        var stopped = 0
+
+        mutating func note(_ standing: BatchStanding, of key: BatchKey) {
+            guard standing != .open, let index = self.work.index(forKey: key) else { return }
+            let known = self.work.values[index].stop
+            switch standing {
+            case .stopping(let cause): self.work.values[index].stop = cause
+            // Someone else's outcome stands: what is not out need not go out, and ours will be dropped.
+            default: self.work.values[index].stop = known ?? .cancelled
+            }
+            if known == nil { self.stopped += 1 }
+        }
+
+        mutating func end(_ key: BatchKey) -> [(Delivery, any Subscription)] {
+            guard let ended = self.work.removeValue(forKey: key) else { return [] }
+            if ended.stop != nil { self.stopped -= 1 }
+            return ended.messages
+        }
+    }
+
+    private let state = NIOLockedValueBox(State())
     private let draining = NIOLockedValueBox(false)
 
     /// Adds a message to a batch that is in work.
     ///
     /// - Returns: false when it is not.
     func join(_ key: BatchKey, _ delivery: Delivery, _ subscription: any Subscription) -> Bool {
-        self.work.withLockedValue { work in
-            guard work[key] != nil else { return false }
-            work[key]?.messages.append((delivery, subscription))
+        self.state.withLockedValue { state in
+            guard state.work[key] != nil else { return false }
+            state.work[key]?.messages.append((delivery, subscription))
             return true
         }
     }
@@ -28,45 +51,44 @@ final class BatchesInWork: Sendable {
     ///
     /// - Returns: Whether the caller is to do the work.
     func begin(_ key: BatchKey, _ delivery: Delivery, _ subscription: any Subscription) -> Bool {
-        self.work.withLockedValue { work in
-            guard work[key] == nil else {
-                work[key]?.messages.append((delivery, subscription))
+        self.state.withLockedValue { state in
+            guard state.work[key] == nil else {
+                state.work[key]?.messages.append((delivery, subscription))
                 return false
             }
-            work[key] = Work(messages: [(delivery, subscription)])
+            state.work[key] = Work(messages: [(delivery, subscription)])
             return true
         }
     }
 
-    /// Begins a batch that came in a parcel.
+    /// Begins the batches of a parcel that are open and not in work already, and takes note of how they stand.
     ///
-    /// - Returns: false when the process is at it already.
-    func begin(_ key: BatchKey) -> Bool {
-        self.work.withLockedValue { work in
-            guard work[key] == nil else { return false }
-            work[key] = Work(messages: [])
-            return true
+    /// - Parameters:
+    ///   - batches: The parcel's batches.
+    ///   - standings: How each stands.
+    /// - Returns: The indexes of those that the caller is to work on.
+    func begin(_ batches: [DeliverBatch], standings: [PlacedStanding]) -> [Int] {
+        self.state.withLockedValue { state in
+            zip(batches, standings).enumerated().compactMap { index, pair in
+                let (key, standing) = (pair.0.key, pair.1.standing)
+                guard standing != .closed, state.work[key] == nil else { return nil }
+                state.work[key] = Work()
+                state.note(standing, of: key)
+                return index
+            }
         }
     }
 
-    /// Ends the work on a batch and hands back all messages that stood for it.
-    func end(_ key: BatchKey) -> [(Delivery, any Subscription)] {
-        self.work.withLockedValue { $0.removeValue(forKey: key)?.messages ?? [] }
+    /// Ends the work on batches and hands back all messages that stood for them.
+    func end(_ keys: [BatchKey]) -> [(Delivery, any Subscription)] {
+        self.state.withLockedValue { state in keys.flatMap { state.end($0) } }
     }
 
-    var keys: [BatchKey] { self.work.withLockedValue { Array($0.keys) } }
+    var keys: [BatchKey] { self.state.withLockedValue { Array($0.work.keys) } }
 
     /// Takes note of what the store says about a batch in work.
     func note(_ standing: BatchStanding, of key: BatchKey) {
-        self.work.withLockedValue { work in
-            switch standing {
-            case .open: break
-            case .stopping(let cause): work[key]?.stop = cause
-            // Someone else's outcome stands: what is not out need not go out, and ours will be dropped.
-            case .closed where work[key]?.stop == nil: work[key]?.stop = .cancelled
-            case .closed: break
-            }
-        }
+        self.state.withLockedValue { $0.note(standing, of: key) }
     }
 
     /// Whether the process is about to end: what is not out stays for another.
@@ -76,9 +98,13 @@ final class BatchesInWork: Sendable {
 
     /// Whether one of these batches is to stop.
     func isAnyStopped(of keys: [BatchKey]) -> Bool {
-        self.work.withLockedValue { work in keys.contains { work[$0]?.stop != nil } }
+        self.state.withLockedValue { state in
+            state.stopped > 0 && keys.contains { state.work[$0]?.stop != nil }
+        }
     }
 
     /// Why the batch is to stop, if it is.
-    func stopCause(of key: BatchKey) -> StopCause? { self.work.withLockedValue { $0[key]?.stop } }
+    func stopCause(of key: BatchKey) -> StopCause? {
+        self.state.withLockedValue { $0.stopped == 0 ? nil : $0.work[key]?.stop }
+    }
 }

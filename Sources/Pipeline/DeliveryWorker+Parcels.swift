@@ -27,39 +27,38 @@ extension DeliveryWorker {
         }
         CrashPoint.deliverTaken.reach()
         let keys = parcel.batches.map(\.key)
-        let standing = try await patience.run { try await self.store.standing(of: keys, in: id) }
+        let standings = try await patience.run { try await self.store.standing(of: keys, in: id) }
         // What is closed, or goes as a message of its own, is not begun.
-        let begun = parcel.batches.filter { batch in
-            guard let standing = standing[batch.key], standing != .closed, self.inWork.begin(batch.key) else {
-                return false
-            }
-            self.inWork.note(standing, of: batch.key)
-            return true
-        }
+        let begun = self.inWork.begin(parcel.batches, standings: standings)
         let result: Result<Void, any Error>
         do {
-            try await self.work(on: begun, patience: patience, logger: logger)
+            let batches = begun.count == keys.count ? parcel.batches : begun.map { parcel.batches[$0] }
+            let places = begun.map { standings[$0].place }
+            try await self.work(on: batches, at: places, patience: patience, logger: logger)
             result = .success(())
         } catch {
             result = .failure(error)
         }
-        for batch in begun {
-            // Copies that came meanwhile stand for the same work.
-            let copies = self.inWork.end(batch.key)
-            guard case .success = result else { continue }
-            for (delivery, subscription) in copies { await subscription.acknowledge([delivery]) }
-        }
+        // Copies that came meanwhile stand for the same work.
+        let copies = self.inWork.end(begun.map { keys[$0] })
         // Cancelled: neither this nor a copy is acknowledged, all come again.
         try result.get()
+        for (delivery, subscription) in copies { await subscription.acknowledge([delivery]) }
         await subscription.acknowledge([delivery])
     }
 
     /// Sends batches and records their outcomes.
-    private func work(on batches: [DeliverBatch], patience: StorePatience, logger: Logger) async throws {
+    private func work(
+        on batches: [DeliverBatch],
+        at places: [BatchPlace?],
+        patience: StorePatience,
+        logger: Logger
+    ) async throws {
         guard let first = batches.first else { return }
         let spec = try await patience.run { try await self.apps.spec(of: first.app) }
         CrashPoint.deliverBegun.reach()
-        let outcomes = await self.deliver(batches, of: first, spec: spec ?? AppSpec(), logger: logger)
+        var outcomes = await self.deliver(batches, of: first, spec: spec ?? AppSpec(), logger: logger)
+        for index in outcomes.indices { outcomes[index].place = places[index] }
         CrashPoint.deliverSent.reach()
         do {
             let areFirst = try await patience.run { try await self.store.record(together: outcomes) }
@@ -106,7 +105,7 @@ extension DeliveryWorker {
             let sender = try self.senders.sender(app: app, pns: pns, spec: spec)
             let deadline = ContinuousClock.now.advanced(by: self.configuration.sendingTime)
             let groups = Dictionary(grouping: toTry) { SharedFields(batches[$0.index]) }.values.map { group in
-                (group, self.push(group.map { (batches[$0.index], $0.devices) }, deadline: deadline))
+                (group, self.push(group, of: batches, deadline: deadline))
             }
             await withTaskGroup(of: (Int, [DeviceResult]).self) { sends in
                 for (number, group) in groups.enumerated() {
@@ -158,22 +157,23 @@ extension DeliveryWorker {
 
     /// The devices to try of several batches as one batch of several messages.
     private func push(
-        _ batches: [(batch: DeliverBatch, devices: [Int])],
+        _ group: [(index: Int, devices: [Int])],
+        of batches: [DeliverBatch],
         deadline: ContinuousClock.Instant
     ) -> PushBatch {
         var devices = DeliverBatch.Devices()
         var messages: [PushBatch.Message] = []
         var messageOf: [Int] = []
-        for (batch, indexes) in batches {
+        for (number, indexes) in group {
             for index in indexes {
-                devices.rows.append(batch.devices.rows[index])
-                devices.handles.append(batch.devices.handles[index])
+                devices.rows.append(batches[number].devices.rows[index])
+                devices.handles.append(batches[number].devices.handles[index])
                 messageOf.append(messages.count)
             }
-            messages.append(PushBatch.Message(job: batch.key.job, body: batch.payload.body))
+            messages.append(PushBatch.Message(job: batches[number].key.job, body: batches[number].payload.body))
         }
-        let keys = batches.map(\.batch.key)
-        let first = batches[0].batch
+        let keys = group.map { batches[$0.index].key }
+        let first = batches[group[0].index]
         var push = PushBatch(
             payload: first.payload,
             job: first.key.job,

@@ -196,10 +196,10 @@ package struct DeliveryWorker: Service {
             }
         } catch {
             // Cancelled, neither recorded nor buried: the copies are not acknowledged and come again.
-            _ = self.inWork.end(key)
+            _ = self.inWork.end([key])
             throw error
         }
-        for (delivery, subscription) in self.inWork.end(key) { await subscription.acknowledge([delivery]) }
+        for (delivery, subscription) in self.inWork.end([key]) { await subscription.acknowledge([delivery]) }
     }
 
     /// Sends a batch and records its outcome.

@@ -11,6 +11,11 @@ extension DeliverBatch {
     package func encoded() -> [UInt8] {
         var writer = ByteWriter()
         writer.reserve(self.payload.body.count + self.devices.handles.bytes.count + self.devices.count * 17 + 256)
+        self.write(to: &writer)
+        return writer.buffer
+    }
+
+    func write(to writer: inout ByteWriter) {
         writer.integer(Self.version)
         var flags: Flags = []
         if self.keepUntil != nil { flags.insert(.keepUntil) }
@@ -39,14 +44,17 @@ extension DeliverBatch {
         writer.bytes(handles.bytes)
         writer.integers(self.devices.tries)
         writer.integers(self.devices.waits)
-        return writer.buffer
     }
 
     /// Reads the binary form.
     ///
     /// - Throws: ``MalformedBatch`` for anything that ``encoded()`` does not write: the bytes may come from anywhere.
     package init(decoding bytes: [UInt8]) throws(MalformedBatch) {
-        var reader = ByteReader(bytes)
+        try self.init(reading: ByteReader(bytes))
+    }
+
+    /// Reads all that a reader has.
+    init(reading reader: consuming ByteReader) throws(MalformedBatch) {
         let version: UInt8 = try reader.integer()
         guard version == Self.version else { throw MalformedBatch("its version is \(version), not \(Self.version)") }
         let flags = Flags(rawValue: try reader.integer())
@@ -145,68 +153,5 @@ extension NativePayload.Kind {
         let all: [NativePayload.Kind] = [.alert, .background, .message, .toast, .raw]
         guard let found = all.first(where: { $0.code == code }) else { return nil }
         self = found
-    }
-}
-
-private struct ByteWriter {
-    var buffer: [UInt8] = []
-
-    mutating func reserve(_ count: Int) { self.buffer.reserveCapacity(count) }
-
-    mutating func integer<T: FixedWidthInteger>(_ value: T) { self.integers(CollectionOfOne(value)) }
-
-    mutating func integers<T: FixedWidthInteger>(_ values: some Collection<T>) {
-        for value in values {
-            unsafe withUnsafeBytes(of: value.littleEndian) { unsafe self.buffer.append(contentsOf: $0) }
-        }
-    }
-
-    mutating func bytes(_ bytes: some Collection<UInt8>) {
-        self.integer(UInt32(bytes.count))
-        self.buffer.append(contentsOf: bytes)
-    }
-
-    mutating func text(_ text: String) { self.bytes(Array(text.utf8)) }
-}
-
-private struct ByteReader {
-    private let buffer: [UInt8]
-    private var position = 0
-
-    init(_ buffer: [UInt8]) { self.buffer = buffer }
-
-    var remaining: Int { self.buffer.count - self.position }
-    var isAtEnd: Bool { self.remaining == 0 }
-
-    mutating func integer<T: FixedWidthInteger>() throws(MalformedBatch) -> T {
-        let size = T.bitWidth / 8
-        guard self.remaining >= size else { throw MalformedBatch("it ends too early") }
-        defer { self.position += size }
-        return unsafe self.buffer.withUnsafeBytes { bytes in
-            T(littleEndian: unsafe bytes.loadUnaligned(fromByteOffset: self.position, as: T.self))
-        }
-    }
-
-    mutating func integers<T: FixedWidthInteger>(_ count: Int) throws(MalformedBatch) -> [T] {
-        let size = T.bitWidth / 8
-        guard self.remaining / size >= count else { throw MalformedBatch("it ends too early") }
-        let start = self.position
-        self.position += count * size
-        return unsafe self.buffer.withUnsafeBytes { bytes in
-            (0..<count).map { index in
-                T(littleEndian: unsafe bytes.loadUnaligned(fromByteOffset: start + index * size, as: T.self))
-            }
-        }
-    }
-
-    mutating func bytes() throws(MalformedBatch) -> [UInt8] {
-        let length: UInt32 = try self.integer()
-        guard self.buffer.count - self.position >= Int(length) else { throw MalformedBatch("it ends too early") }
-        defer { self.position += Int(length) }
-        return Array(self.buffer[self.position..<self.position + Int(length)])
-    }
-
-    mutating func text() throws(MalformedBatch) -> String {
-        String(decoding: try self.bytes(), as: UTF8.self)
     }
 }

@@ -2,8 +2,34 @@
 ///
 /// Each keeps its own key, fence and outcome; together they only travel.
 package struct DeliverParcel: Sendable, Equatable {
-    /// The most batches in one.
-    package static let maximumBatches = 200
+    /// The most batches in one: as many as a bundle has sends.
+    package static let maximumBatches = 500
+    /// The size that one is kept under, in bytes; a batch that is larger goes alone.
+    package static let maximumBytes = 256 * 1024
+    /// How many devices one is kept under, as a batch is: so much of a connection is taken at a time.
+    package static let maximumDevices = DeliverBatch.maximumDevices
+
+    /// What a parcel may hold beside what it holds already.
+    package struct Room {
+        private var batches = DeliverParcel.maximumBatches
+        private var bytes = DeliverParcel.maximumBytes
+        private var devices = DeliverParcel.maximumDevices
+
+        package init() {}
+
+        /// Takes the room for a batch, if there is enough.
+        package mutating func take(_ batch: DeliverBatch) -> Bool {
+            let size = DeliverParcel.wireSize(of: batch)
+            let isFirst = self.batches == DeliverParcel.maximumBatches
+            guard isFirst || (self.batches > 0 && self.bytes >= size && self.devices >= batch.devices.count) else {
+                return false
+            }
+            self.batches -= 1
+            self.bytes -= size
+            self.devices -= batch.devices.count
+            return true
+        }
+    }
 
     package var batches: [DeliverBatch]
 
@@ -23,15 +49,12 @@ package struct DeliverParcel: Sendable, Equatable {
 
     /// The binary form: `version u8 · count u32 · (length u32 · batch)…`, little-endian, each batch as it is by itself.
     package func encoded() -> [UInt8] {
-        var bytes: [UInt8] = [Self.version]
-        bytes.reserveCapacity(self.batches.reduce(5) { $0 + 4 + Self.wireSize(of: $1) })
-        Self.append(UInt32(self.batches.count), to: &bytes)
-        for batch in self.batches {
-            let body = batch.encoded()
-            Self.append(UInt32(body.count), to: &bytes)
-            bytes += body
-        }
-        return bytes
+        var writer = ByteWriter()
+        writer.reserve(self.batches.reduce(5) { $0 + 4 + Self.wireSize(of: $1) })
+        writer.integer(Self.version)
+        writer.integer(UInt32(self.batches.count))
+        for batch in self.batches { writer.part { batch.write(to: &$0) } }
+        return writer.buffer
     }
 
     /// Reads the binary form.
@@ -40,16 +63,16 @@ package struct DeliverParcel: Sendable, Equatable {
     ///   priorities among it.
     package init(decoding bytes: [UInt8]) throws(MalformedBatch) {
         guard bytes.first == Self.version else { throw MalformedBatch("it is no parcel of this version") }
-        var position = 1
-        let count = try Self.integer(in: bytes, at: &position)
-        guard (1...Self.maximumBatches).contains(count) else { throw MalformedBatch("a parcel of \(count) batches") }
+        var reader = ByteReader(bytes)
+        let _: UInt8 = try reader.integer()
+        let count: UInt32 = try reader.integer()
+        guard (1...UInt32(Self.maximumBatches)).contains(count) else {
+            throw MalformedBatch("a parcel of \(count) batches")
+        }
         self.batches = []
-        self.batches.reserveCapacity(count)
+        self.batches.reserveCapacity(Int(count))
         for _ in 0..<count {
-            let length = try Self.integer(in: bytes, at: &position)
-            guard bytes.count - position >= length else { throw MalformedBatch("it ends too early") }
-            let batch = try DeliverBatch(decoding: Array(bytes[position..<position + length]))
-            position += length
+            let batch = try DeliverBatch(reading: try reader.part())
             if let first = self.batches.first {
                 guard batch.app == first.app, batch.key.pns == first.key.pns, batch.priority == first.priority else {
                     throw MalformedBatch("batches that do not belong together")
@@ -57,16 +80,6 @@ package struct DeliverParcel: Sendable, Equatable {
             }
             self.batches.append(batch)
         }
-        guard position == bytes.count else { throw MalformedBatch("it goes on behind its end") }
-    }
-
-    private static func append(_ value: UInt32, to bytes: inout [UInt8]) {
-        for shift in stride(from: 0, to: 32, by: 8) { bytes.append(UInt8(truncatingIfNeeded: value >> UInt32(shift))) }
-    }
-
-    private static func integer(in bytes: [UInt8], at position: inout Int) throws(MalformedBatch) -> Int {
-        guard bytes.count - position >= 4 else { throw MalformedBatch("it ends too early") }
-        defer { position += 4 }
-        return (0..<4).reduce(0) { $0 | Int(bytes[position + $1]) << ($1 * 8) }
+        guard reader.isAtEnd else { throw MalformedBatch("it goes on behind its end") }
     }
 }

@@ -8,9 +8,9 @@ package protocol OutcomeSink: Sendable {
     /// where nobody has stopped the job yet.
     func standing(of batches: [BatchKey]) async throws -> [BatchKey: BatchStanding]
 
-    /// How these batches of a parcel stand; one that the parcel no longer holds is ``BatchStanding/closed`` for it: the parcel was
-    /// taken apart, and the batch goes by itself.
-    func standing(of batches: [BatchKey], in parcel: ParcelID) async throws -> [BatchKey: BatchStanding]
+    /// How these batches of a parcel stand, each in its turn; one that the parcel no longer holds is ``BatchStanding/closed`` for it:
+    /// the parcel was taken apart, and the batch goes by itself.
+    func standing(of batches: [BatchKey], in parcel: ParcelID) async throws -> [PlacedStanding]
 
     /// Records an outcome, once: failures, counts, dead handles and the next attempt in one savepoint; completes the job where
     /// that was its last open batch.
@@ -44,7 +44,7 @@ package protocol OutcomeSink: Sendable {
 
     /// Counts that a redelivered batch was begun once more (rule 5).
     ///
-    /// - Returns: How often it was begun so.
+    /// - Returns: How often it was begun so; 0 where it is closed.
     func raiseStarts(batch: BatchKey) async throws -> Int
 }
 
@@ -54,6 +54,30 @@ package enum BatchStanding: Sendable, Equatable {
     /// Open, and its job is being stopped: count what is unsent as cancelled or expired.
     case stopping(StopCause)
     case closed
+}
+
+/// How a batch of a parcel stands, and where.
+package struct PlacedStanding: Sendable, Equatable {
+    package let standing: BatchStanding
+    /// nil where it is to be looked for by its key.
+    package let place: BatchPlace?
+
+    package init(_ standing: BatchStanding, place: BatchPlace? = nil) {
+        self.standing = standing
+        self.place = place
+    }
+}
+
+/// Where the store has found a batch: it looks there first.
+package struct BatchPlace: Sendable, Equatable {
+    /// The job's number in the store.
+    package let job: Int64
+    package let parcel: ParcelID
+
+    package init(job: Int64, parcel: ParcelID) {
+        self.job = job
+        self.parcel = parcel
+    }
 }
 
 /// Why a job is stopped.
@@ -67,6 +91,8 @@ package enum StopCause: Sendable, Equatable {
 /// Each device is in exactly one place (rule 3).
 package struct BatchOutcome: Sendable {
     package var key: BatchKey
+    /// Where it was found before, if it was.
+    package var place: BatchPlace?
     /// Devices that the push service took.
     package var accepted: Int
     /// The rows of those, where the app records all; else empty.
@@ -85,6 +111,7 @@ package struct BatchOutcome: Sendable {
 
     package init(
         key: BatchKey,
+        place: BatchPlace? = nil,
         accepted: Int = 0,
         acceptedRows: [Int64] = [],
         failures: [DeviceFailure] = [],
@@ -96,6 +123,7 @@ package struct BatchOutcome: Sendable {
         at: Timestamp
     ) {
         self.key = key
+        self.place = place
         self.accepted = accepted
         self.acceptedRows = acceptedRows
         self.failures = failures

@@ -44,11 +44,66 @@ enum InlineBatch {
         """
 }
 
+/// How the inline batches of a parcel stand, read in one go.
+struct InlineStandings {
+    private let parcel: ParcelID
+    private var batches: [(job: JobID, pns: Int64, place: Int64, state: Int64, ends: Int64)] = []
+    /// Where the next one is: a parcel's batches are in the order of their jobs.
+    private var next = 0
+
+    static let query = """
+        SELECT sequence, id, inline_pns, state, ends FROM job
+        WHERE sequence BETWEEN ? AND ? AND inline_parcel = ? AND state < 10 ORDER BY sequence
+        """
+
+    init(of parcel: ParcelID, in database: Database) throws {
+        self.parcel = parcel
+        let range = try database.first("SELECT first, last FROM parcel WHERE id = ?", [parcel.number]) {
+            (first: $0[0] as Int64, last: $0[1] as Int64)
+        }
+        guard let range else { return }
+        let statement = try RawStatement(Self.query, in: database)
+        defer { statement.reset() }
+        try statement.restart(range.first, range.last, parcel.number)
+        while try statement.step() {
+            guard let id = JobID(bytes: statement.bytes(1)) else {
+                throw StoreError(.corrupt, "a row's job id is not 16 bytes")
+            }
+            self.batches.append(
+                (id, statement.integer(2), statement.integer(0), statement.integer(3), statement.integer(4))
+            )
+        }
+    }
+
+    /// - Returns: nil where it is none of them.
+    mutating func take(_ key: BatchKey, at now: Int64) throws -> PlacedStanding? {
+        guard key.page == 0, key.attempt == 0 else { return nil }
+        let isNext = self.next < self.batches.count && self.batches[self.next].job == key.job
+        guard let index = isNext ? self.next : self.batches.firstIndex(where: { $0.job == key.job }),
+            self.batches[index].pns == key.pns.number
+        else { return nil }
+        self.next = index + 1
+        let batch = self.batches[index]
+        return PlacedStanding(
+            try BatchStanding(state: batch.state, ends: batch.ends, at: now),
+            place: BatchPlace(job: batch.place, parcel: self.parcel)
+        )
+    }
+}
+
 /// Brings the outcomes of inline batches in.
 struct InlineOutcomes {
     private let context: WriteContext
     private let find: RawStatement
     private let finish: RawStatement
+    private let finishAtPlace: RawStatement
+
+    /// Changes no column that has an index of its own, beside those that tell open jobs from final ones.
+    static let atPlace = """
+        UPDATE job SET state = 10, finished = ?2, hub_state = 'Completed'
+        WHERE sequence = ?1 AND +id = ?6 AND inline_pns = ?3 AND inline_size = ?4 AND inline_parcel = ?5
+            AND state = 2 AND due IS NULL AND stopped IS NULL AND hub_state = 'Enqueued'
+        """
 
     init(context: WriteContext) throws {
         self.context = context
@@ -66,6 +121,7 @@ struct InlineOutcomes {
             """,
             in: context.database
         )
+        self.finishAtPlace = try RawStatement(Self.atPlace, in: context.database)
     }
 
     /// Records an outcome where it is that of an inline batch, and all its devices were accepted (rule 3).
@@ -76,6 +132,7 @@ struct InlineOutcomes {
     func record(_ outcome: BatchOutcome) throws -> Bool {
         let key = outcome.key
         guard key.page == 0, key.attempt == 0 else { return false }
+        if try self.recordAtPlace(outcome) { return true }
         try self.find.bind(key.job.bytes, at: 1)
         try self.find.bind(Int64(key.pns.number), at: 2)
         guard try self.find.step() else { return false }
@@ -84,17 +141,40 @@ struct InlineOutcomes {
         let size = self.find.integer(2)
         let parcel = self.find.integer(3)
         self.find.reset()
-        guard isRunning, outcome.accepted == Int(size), outcome.total == outcome.accepted, outcome.deadHandles.isEmpty
-        else {
+        guard isRunning, outcome.accepted == Int(size), outcome.isAllAccepted else {
             try self.context.writeOutBatch(of: job)
             return false
         }
         try self.finish.run(job, [Int(self.context.wall.milliseconds)])
+        try self.hasFinished(job, of: parcel, outcome)
+        return true
+    }
+
+    /// Records an outcome in one step where nothing has happened to its batch since it was looked at.
+    private func recordAtPlace(_ outcome: BatchOutcome) throws -> Bool {
+        guard let place = outcome.place, outcome.isAllAccepted else { return false }
+        try self.finishAtPlace.bind(outcome.key.job.bytes, at: 6)
+        try self.finishAtPlace.run(
+            place.job,
+            [
+                Int(self.context.wall.milliseconds), outcome.key.pns.number, outcome.accepted, Int(place.parcel.number),
+            ]
+        )
+        guard self.context.database.changesCount > 0 else { return false }
+        try self.hasFinished(place.job, of: place.parcel.number, outcome)
+        return true
+    }
+
+    private func hasFinished(_ job: Int64, of parcel: Int64, _ outcome: BatchOutcome) throws {
         self.context.leave(parcel: parcel)
         self.context.countBacklog(unfinished: -1)
         try self.context.insertDeliveries(of: outcome, job: job)
-        return true
     }
+}
+
+extension BatchOutcome {
+    /// Whether there is nothing to say of any device but that it was accepted.
+    fileprivate var isAllAccepted: Bool { self.total == self.accepted && self.deadHandles.isEmpty }
 }
 
 extension WriteContext {

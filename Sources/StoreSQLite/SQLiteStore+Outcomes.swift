@@ -8,7 +8,7 @@ extension SQLiteStore: OutcomeSink {
         return try await self.read { try $0.standing(of: batches, at: now) }
     }
 
-    package func standing(of batches: [BatchKey], in parcel: ParcelID) async throws -> [BatchKey: BatchStanding] {
+    package func standing(of batches: [BatchKey], in parcel: ParcelID) async throws -> [PlacedStanding] {
         let now = self.clock.now
         return try await self.read(isShort: batches.count <= Shortcut.rows) {
             try $0.standing(of: batches, in: parcel, at: now)
@@ -44,7 +44,8 @@ extension SQLiteStore: OutcomeSink {
             try context.writeOutBatch(of: job)
             return try context.database.first(
                 """
-                UPDATE batch SET starts = starts + 1 WHERE job = ? AND pns = ? AND page = ? AND attempt = ?
+                UPDATE batch SET starts = starts + 1
+                WHERE job = ? AND pns = ? AND page = ? AND attempt = ? AND open = 1
                 RETURNING starts
                 """,
                 [job, batch.pns.number, batch.page, batch.attempt]
@@ -54,9 +55,18 @@ extension SQLiteStore: OutcomeSink {
 }
 
 extension Database {
+    fileprivate func standing(of batches: [BatchKey], in parcel: ParcelID, at now: Int64) throws -> [PlacedStanding] {
+        var inline = try InlineStandings(of: parcel, in: self)
+        let standing = try batches.map { try inline.take($0, at: now) }
+        let others = zip(batches, standing).filter { $0.1 == nil }.map(\.0)
+        let found = others.isEmpty ? [:] : try self.standing(of: others, within: parcel, at: now)
+        return zip(batches, standing).map { $0.1 ?? PlacedStanding(found[$0.0] ?? .closed) }
+    }
+
+    /// How batches stand, wherever they are; with a parcel, those that it does not hold are closed.
     fileprivate func standing(
         of batches: [BatchKey],
-        in parcel: ParcelID? = nil,
+        within parcel: ParcelID? = nil,
         at now: Int64
     ) throws -> [BatchKey: BatchStanding] {
         let jobs = try RawStatement(
@@ -89,11 +99,17 @@ extension Database {
             }
             guard parcel == nil || parcel?.number == home else { continue }
             // Whose time is over is not sent, though nobody has looked at the job yet.
-            let cause =
-                try Job.State(number: Int(jobs.integer(1))).stopCause ?? (jobs.integer(2) <= now ? .expired : nil)
-            found[key] = cause.map(BatchStanding.stopping) ?? .open
+            found[key] = try BatchStanding(state: jobs.integer(1), ends: jobs.integer(2), at: now)
         }
         return found
+    }
+}
+
+extension BatchStanding {
+    /// How an open batch of a job stands.
+    init(state: Int64, ends: Int64, at now: Int64) throws {
+        let cause = try Job.State(number: Int(state)).stopCause ?? (ends <= now ? .expired : nil)
+        self = cause.map(Self.stopping) ?? .open
     }
 }
 

@@ -165,6 +165,17 @@ extension PlantTests {
             }
         }
 
+        @Test func aBundleTravelsInOneParcel() async throws {
+            try await Plant.with([.send]) { plant in
+                try await plant.registerUsers(10)
+                let ids = try await plant.acceptSmall((0..<300).map { "user\($0 % 10)" })
+                let queue = QueueName.deliver(.apns, .normal)
+                let body = try await plant.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
+                let parcel = try DeliverParcel(decoding: try #require(body as [UInt8]?))
+                #expect(parcel.batches.map(\.key.job) == ids)
+            }
+        }
+
         @Test func aParcelThatComesAgainIsTakenApart() async throws {
             try await Plant.with([.send, .sweeper]) { plant in
                 try await plant.registerUsers(10)

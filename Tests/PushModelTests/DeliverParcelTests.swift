@@ -18,11 +18,30 @@ import Testing
         )
     }
 
-    @Test(arguments: [1, 2, 200]) func itIsReadAsItWasWritten(count: Int) throws {
+    @Test(arguments: [1, 2, 500]) func itIsReadAsItWasWritten(count: Int) throws {
         let parcel = DeliverParcel(batches: (0..<count).map { Self.batch($0) })
         #expect(try DeliverParcel(decoding: parcel.encoded()) == parcel)
         let size = parcel.batches.reduce(5) { $0 + 4 + DeliverParcel.wireSize(of: $1) }
         #expect(parcel.encoded().count <= size)
+    }
+
+    @Test func itHasRoomForSoManyBatchesBytesAndDevices() {
+        func taken(_ batch: DeliverBatch) -> Int {
+            var room = DeliverParcel.Room()
+            return (1...1000).first { _ in !room.take(batch) }.map { $0 - 1 } ?? 1000
+        }
+        var batch = Self.batch(1)
+        #expect(taken(batch) == DeliverParcel.maximumBatches)
+        for _ in 2...10 {
+            batch.devices.rows.append(1)
+            batch.devices.handles.append("ab".utf8)
+        }
+        #expect(taken(batch) == DeliverParcel.maximumDevices / 10)
+        batch.devices.handles.append([UInt8](repeating: 0x61, count: 30_000))
+        #expect(taken(batch) == 8)
+        // A batch that is larger than any parcel goes alone.
+        batch.devices.handles.append([UInt8](repeating: 0x61, count: DeliverParcel.maximumBytes))
+        #expect(taken(batch) == 1)
     }
 
     @Test func noPieceOfItIsTakenForIt() throws {

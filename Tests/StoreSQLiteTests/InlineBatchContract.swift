@@ -15,6 +15,8 @@ struct InlineBatchContract {
         let jobs: [JobID]
         let keys: [BatchKey]
         let parcel: ParcelID
+        /// Where a worker found the batches before anything happened.
+        let places: [BatchPlace]
 
         private static let lease = Duration.seconds(60)
 
@@ -50,6 +52,8 @@ struct InlineBatchContract {
             }
             self.parcel = parcel
             self.keys = sends.map { BatchKey(job: $0.id, pns: .apns, page: 0, attempt: 0) }
+            self.places = try await store.standing(of: self.keys, in: parcel).compactMap(\.place)
+            #expect(self.places == zip(sends, [parcel, parcel]).map { BatchPlace(job: $0.sequence, parcel: $1) })
             let rows = try await self.rows()
             #expect(rows == 0)
             if !isInline {
@@ -86,7 +90,7 @@ struct InlineBatchContract {
             let standing = try await store.standing(of: self.keys)
             lines.append("\(self.keys.map { standing[$0] as Any })")
             let inParcel = try await store.standing(of: self.keys, in: self.parcel)
-            lines.append("\(self.keys.map { inParcel[$0] as Any })")
+            lines.append("\(inParcel.map(\.standing))")
             lines.append(
                 "\(try await store.dueBatches(limit: 10).map { "\($0.key) \($0.from) \($0.to) \($0.carried)" })"
             )
@@ -134,15 +138,28 @@ struct InlineBatchContract {
             case 13: return "\(try await store.takeApartParcels(limit: 10))"
             case 14: return "\(try await store.expireJobs(limit: 10, lease: Self.lease))"
             case 15: self.keep.time.advance(.seconds(3600))
-            default: return "\(try await store.record(BatchOutcome(key: key, accepted: 1, cancelled: 1, at: now)))"
+            case 16: return "\(try await store.record(BatchOutcome(key: key, accepted: 1, cancelled: 1, at: now)))"
+            case 17:
+                let place = self.places[step % 2]
+                return "\(try await store.record(BatchOutcome(key: key, place: place, accepted: 1, at: now)))"
+            case 18:
+                // Another's place, as if numbers were given anew.
+                let place = self.places[(step + 1) % 2]
+                return "\(try await store.record(BatchOutcome(key: key, place: place, accepted: 1, at: now)))"
+            default:
+                let rows = step % 2 == 0 ? [1 as Int64] : []
+                let outcomes = zip(self.keys, self.places).map {
+                    BatchOutcome(key: $0, place: $1, accepted: 1, acceptedRows: rows, at: now)
+                }
+                return "\(try await store.record(together: outcomes + outcomes))"
             }
             return ""
         }
 
-        static let steps = 34
+        static let steps = 40
     }
 
-    @Test(arguments: 0..<60 as Range<UInt64>)
+    @Test(arguments: 0..<80 as Range<UInt64>)
     func noOneCanTell(seed: UInt64) async throws {
         let inline = try await Twin(isInline: true)
         let written = try await Twin(isInline: false)
@@ -161,9 +178,11 @@ struct InlineBatchContract {
         }
     }
 
-    @Test func anAcceptedBatchNeverHasARow() async throws {
+    /// Found by its key; where it was seen before; together with others; by its key where it is not at that place.
+    @Test(arguments: [[0, 1, 0, 1], [34, 35, 34], [38, 39], [36, 37, 36]])
+    func anAcceptedBatchNeverHasARow(steps: [Int]) async throws {
         let twin = try await Twin(isInline: true)
-        for step in [0, 1, 0, 1] { _ = try await twin.perform(step) }
+        for step in steps { _ = try await twin.perform(step) }
         #expect(try await twin.rows() == 0)
         for id in twin.jobs { #expect(try await twin.scenario.job(id).state == .completed) }
         let tally = try await twin.scenario.tally(twin.jobs[0])

@@ -129,6 +129,8 @@ struct QueryPlanTests {
                 """,
             plan: ["SEARCH job USING INDEX job_ends (ends<?)"]
         ),
+        Pinned(sql: InlineStandings.query, plan: ["SEARCH job USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]),
+        Pinned(sql: InlineOutcomes.atPlace, plan: ["SEARCH job USING INTEGER PRIMARY KEY (rowid=?)"]),
         Pinned(
             sql: """
                 SELECT sequence FROM job WHERE job.app = ? AND job.sequence < ? AND job.state = 2 AND job.finished IS NULL
@@ -378,14 +380,12 @@ struct QueryPlanTests {
         let parcel = try #require(parcels.compactMap { $0 }.first)
         try await store.markPublished(parcels: [parcel], lease: .seconds(60))
         #expect(try await store.takeApartParcels(limit: 5) == 0)
+        let place = try await store.standing(of: keys, in: parcel)[0].place
         try await store.park(parcel, for: .zero, reason: "")
         try await store.markPublished(batches: keys, lease: .zero, isRepeat: true)
         #expect(try await store.park(keys[0], for: .zero, reason: ""))
-        #expect(
-            try await store.record(together: [BatchOutcome(key: keys[0], accepted: 2, at: scenario.time.wall)]) == [
-                true
-            ]
-        )
+        let outcome = BatchOutcome(key: keys[0], place: place, accepted: 2, at: scenario.time.wall)
+        #expect(try await store.record(together: [outcome]) == [true])
     }
 
     private static func removeEverything(_ scenario: Scenario) async throws {
