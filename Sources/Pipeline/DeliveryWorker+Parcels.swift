@@ -30,20 +30,16 @@ extension DeliveryWorker {
         let standings = try await patience.run { try await self.store.standing(of: keys, in: id) }
         // What is closed, or goes as a message of its own, is not begun.
         let begun = self.inWork.begin(parcel.batches, standings: standings)
-        let result: Result<Void, any Error>
+        let begunKeys = begun.map { keys[$0] }
         do {
-            let batches = begun.count == keys.count ? parcel.batches : begun.map { parcel.batches[$0] }
             let places = begun.map { standings[$0].place }
-            try await self.work(on: batches, at: places, patience: patience, logger: logger)
-            result = .success(())
+            try await self.work(on: begun.map { parcel.batches[$0] }, at: places, patience: patience, logger: logger)
         } catch {
-            result = .failure(error)
+            await self.end(begunKeys, after: error)
+            throw error
         }
         // Copies that came meanwhile stand for the same work.
-        let copies = self.inWork.end(begun.map { keys[$0] })
-        // Cancelled: neither this nor a copy is acknowledged, all come again.
-        try result.get()
-        for (delivery, subscription) in copies { await subscription.acknowledge([delivery]) }
+        await self.end(begunKeys, after: nil)
         await subscription.acknowledge([delivery])
     }
 

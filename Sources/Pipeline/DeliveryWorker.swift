@@ -195,11 +195,19 @@ package struct DeliveryWorker: Service {
                 try await Undertaker(broker: self.broker).bury(delivery, from: queue, reason: reason)
             }
         } catch {
-            // Cancelled, neither recorded nor buried: the copies are not acknowledged and come again.
-            _ = self.inWork.end([key])
+            await self.end([key], after: error)
             throw error
         }
-        for (delivery, subscription) in self.inWork.end([key]) { await subscription.acknowledge([delivery]) }
+        await self.end([key], after: nil)
+    }
+
+    /// Ends the work on batches; all messages that stood for them have the same end.
+    ///
+    /// After a cancellation they come again: nothing was recorded or buried. After another fault they are given up with the first.
+    func end(_ keys: [BatchKey], after error: (any Error)?) async {
+        let messages = self.inWork.end(keys)
+        guard !(error is CancellationError) else { return }
+        for (delivery, subscription) in messages { await subscription.acknowledge([delivery]) }
     }
 
     /// Sends a batch and records its outcome.
@@ -221,6 +229,8 @@ package struct DeliveryWorker: Service {
             }
             if delivery.deliveryCount > 0 {
                 let starts = try await patience.run { try await self.store.raiseStarts(batch: key) }
+                // Closed meanwhile: nobody is to get it twice.
+                guard starts > 0 else { return nil }
                 if starts > PoisonLimit.starts { return "begun \(starts) times without an end" }
             }
             let spec = try await patience.run { try await self.apps.spec(of: batch.app) }

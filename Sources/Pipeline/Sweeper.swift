@@ -130,9 +130,9 @@ package struct Sweeper: Service {
         let isMoreOfBundles = try await self.publishBundles()
         try Task.checkCancellation()
         // Batches that nobody brought on their way together go one by one.
-        _ = try await self.store.takeApartParcels(limit: self.configuration.limit)
+        let takenApart = try await self.store.takeApartParcels(limit: limit)
         // Whatever became of the jobs: the trouble of one queue is not the others'.
-        let isMore = isMoreOfJobs || isMoreOfBundles || started == limit
+        let isMore = isMoreOfJobs || isMoreOfBundles || started == limit || takenApart > 0
         return try await self.publishBatches() || isMore
     }
 

@@ -5,7 +5,7 @@ package struct DeliverParcel: Sendable, Equatable {
     /// The most batches in one: as many as a bundle has sends.
     package static let maximumBatches = 500
     /// The size that one is kept under, in bytes; a batch that is larger goes alone.
-    package static let maximumBytes = 256 * 1024
+    package static let maximumBytes = 192 * 1024
     /// How many devices one is kept under, as a batch is: so much of a connection is taken at a time.
     package static let maximumDevices = DeliverBatch.maximumDevices
 

@@ -151,7 +151,7 @@ struct InlineOutcomes {
     }
 
     /// Records an outcome in one step where nothing has happened to its batch since it was looked at.
-    private func recordAtPlace(_ outcome: BatchOutcome) throws -> Bool {
+    func recordAtPlace(_ outcome: BatchOutcome) throws -> Bool {
         guard let place = outcome.place, outcome.isAllAccepted else { return false }
         try self.finishAtPlace.bind(outcome.key.job.bytes, at: 6)
         try self.finishAtPlace.run(

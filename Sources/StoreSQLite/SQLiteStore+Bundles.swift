@@ -71,15 +71,20 @@ extension SQLiteStore: BundleStore {
         let now = self.clock.now
         // Looks before it writes: an idle store stays idle.
         let due = try await self.read { database in
-            try database.all("SELECT id FROM parcel WHERE due <= ? ORDER BY due LIMIT ?", [now, limit]) {
-                ParcelID(number: $0[0])
+            try database.all("SELECT id, open FROM parcel WHERE due <= ? ORDER BY due LIMIT ?", [now, limit]) {
+                (id: ParcelID(number: $0[0]), batches: $0[1] as Int)
             }
         }
-        guard !due.isEmpty else { return 0 }
-        try await self.write { context in
-            for parcel in due { try context.takeApart(parcel, ifDueBy: now) }
+        var room = limit
+        let taken = due.prefix { parcel in
+            defer { room -= parcel.batches }
+            return room == limit || parcel.batches <= room
         }
-        return due.count
+        guard !taken.isEmpty else { return 0 }
+        try await self.write { context in
+            for parcel in taken { try context.takeApart(parcel.id, ifDueBy: now) }
+        }
+        return taken.count
     }
 }
 

@@ -38,7 +38,7 @@ import Testing
         }
         #expect(taken(batch) == DeliverParcel.maximumDevices / 10)
         batch.devices.handles.append([UInt8](repeating: 0x61, count: 30_000))
-        #expect(taken(batch) == 8)
+        #expect(taken(batch) == 6)
         // A batch that is larger than any parcel goes alone.
         batch.devices.handles.append([UInt8](repeating: 0x61, count: DeliverParcel.maximumBytes))
         #expect(taken(batch) == 1)

@@ -50,9 +50,20 @@ import Testing
     @Test func ofManyUsersAFewAreShown() throws {
         let names = (0..<100).map { #""username:u\#($0)""# }.joined(separator: ",")
         let job = try self.job(#""state":"running","isFinal":false,"to":[\#(names)],"toCount":20000"#)
-        #expect(JobText(job: job).lines.contains { $0.contains("username:u4 or 19995 others") })
+        #expect(JobText(job: job).lines.contains { $0.contains("username:u4 || 19995 others") })
         let few = try self.job(#""state":"running","isFinal":false,"to":["a","b"]"#)
-        #expect(JobText(job: few).lines.contains { $0.hasSuffix("a or b") })
+        #expect(JobText(job: few).lines.contains { $0.hasSuffix("a || b") })
+    }
+
+    @Test func aStoppedSendSaysHowManyItReached() throws {
+        let counts = #""targets":640,"accepted":640,"failed":{},"expired":0,"cancelled":0,"open":0"#
+        func reached(_ members: String) throws -> String? {
+            let job = try self.job(#""isFinal":true,"totals":{\#(counts)},\#(members)"#)
+            return JobText(job: job).lines.first { $0.hasPrefix("reached") }
+        }
+        let stopped = try reached(#""state":"cancelled","planned":1000,"estimate":3000"#)
+        #expect(stopped?.hasSuffix("640 of about 3000 devices") == true)
+        #expect(try reached(#""state":"completed""#) == nil)
     }
 
     @Test func whatAPausedQueueSays() throws {
@@ -183,7 +194,7 @@ import Testing
         )
         let lines = JobText(job: job).lines
         #expect(lines.contains("asked by  key k"))
-        #expect(lines.contains("to        a or b"))
+        #expect(lines.contains("to        a || b"))
         #expect(lines.last == "apns           4         2       1        0          0     1  1 unregistered")
     }
 

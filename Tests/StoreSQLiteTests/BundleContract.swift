@@ -329,6 +329,22 @@ struct BundleContract {
         #expect(try await self.store.dueBatches(limit: 10).map(\.key) == [keys[1]])
     }
 
+    /// Others wait for the store meanwhile.
+    @Test(arguments: [(1, [1, 1, 0]), (3, [1, 1, 0]), (4, [2, 0])])
+    func parcelsAreTakenApartSoManyBatchesAtATime(limit: Int, parcels: [Int]) async throws {
+        for user in ["ann", "bob"] {
+            try await self.scenario.register(user: user, handle: "aa\(user)")
+            try await self.scenario.register(user: user, handle: "f\(user)", pns: .fcm)
+        }
+        let (bundle, _) = try await self.bundle(["ann", "bob"])
+        let claim = try await self.claim(bundle)
+        let (plan, keys) = try await self.plan(claim)
+        _ = try await self.commit(plan, of: claim)
+        self.time.advance(.seconds(3600))
+        for count in parcels { #expect(try await self.store.takeApartParcels(limit: limit) == count) }
+        #expect(Set(try await self.store.dueBatches(limit: 10).map(\.key)) == Set(keys))
+    }
+
     /// The planner died between its commit and the broker, or the message was lost.
     @Test func aParcelThatIsDueIsTakenApart() async throws {
         for user in ["ann", "bob"] { try await self.scenario.register(user: user, handle: "aa\(user)") }

@@ -146,6 +146,10 @@ struct InlineBatchContract {
                 // Another's place, as if numbers were given anew.
                 let place = self.places[(step + 1) % 2]
                 return "\(try await store.record(BatchOutcome(key: key, place: place, accepted: 1, at: now)))"
+            case 19:
+                // As many as nobody planned.
+                let place = self.places[step % 2]
+                return "\(try await store.record(BatchOutcome(key: key, place: place, accepted: 2, at: now)))"
             default:
                 let rows = step % 2 == 0 ? [1 as Int64] : []
                 let outcomes = zip(self.keys, self.places).map {
@@ -156,7 +160,7 @@ struct InlineBatchContract {
             return ""
         }
 
-        static let steps = 40
+        static let steps = 42
     }
 
     @Test(arguments: 0..<80 as Range<UInt64>)
@@ -179,7 +183,7 @@ struct InlineBatchContract {
     }
 
     /// Found by its key; where it was seen before; together with others; by its key where it is not at that place.
-    @Test(arguments: [[0, 1, 0, 1], [34, 35, 34], [38, 39], [36, 37, 36]])
+    @Test(arguments: [[0, 1, 0, 1], [34, 35, 34], [40, 41], [36, 37, 36]])
     func anAcceptedBatchNeverHasARow(steps: [Int]) async throws {
         let twin = try await Twin(isInline: true)
         for step in steps { _ = try await twin.perform(step) }
@@ -187,6 +191,31 @@ struct InlineBatchContract {
         for id in twin.jobs { #expect(try await twin.scenario.job(id).state == .completed) }
         let tally = try await twin.scenario.tally(twin.jobs[0])
         #expect(tally.targets == 1 && tally.accepted == 1 && tally.accounted == 1)
+    }
+
+    /// The statement finds what it is for, and nothing else.
+    @Test func onlyTheBatchAtItsPlaceIsRecordedThere() async throws {
+        let twin = try await Twin(isInline: true)
+        let (key, place, now) = (twin.keys[0], twin.places[0], twin.keep.time.wall)
+        let fcm = BatchKey(job: key.job, pns: .fcm, page: 0, attempt: 0)
+        let elsewhere = ParcelID(number: place.parcel.number + 1)
+        let failure = DeviceFailure(row: 1, failure: .rejected, status: 400, reason: "bad")
+        let others = [
+            BatchOutcome(key: key, accepted: 1, at: now),
+            BatchOutcome(key: key, place: place, accepted: 2, at: now),
+            BatchOutcome(key: key, place: place, failures: [failure], at: now),
+            BatchOutcome(key: key, place: twin.places[1], accepted: 1, at: now),
+            BatchOutcome(key: fcm, place: place, accepted: 1, at: now),
+            BatchOutcome(key: key, place: BatchPlace(job: place.job, parcel: elsewhere), accepted: 1, at: now),
+        ]
+        let its = BatchOutcome(key: key, place: place, accepted: 1, at: now)
+        let recorded = try await twin.keep.store.write { context in
+            let inline = try InlineOutcomes(context: context)
+            return try (others + [its, its]).map { try inline.recordAtPlace($0) }
+        }
+        #expect(recorded == others.map { _ in false } + [true, false])
+        #expect(try await twin.scenario.job(twin.jobs[0]).state == .completed)
+        #expect(try await twin.scenario.job(twin.jobs[1]).state == .running)
     }
 
     /// A store of before, with a send in each state: its counts are carried over, and its sends go on.

@@ -94,6 +94,8 @@ struct JobText {
         add("started", job.started.map(Self.moment))
         if !job.isFinal { add(job.state == "scheduled" ? "starts" : "next try", job.due.map(Self.moment)) }
         add("getting on", self.bar)
+        // A stopped send reached a part alone, which its counts do not tell.
+        if job.isFinal, job.estimate != nil { add("reached", job.totals.map(self.share)) }
         add("finished", job.finished.map(Self.moment))
         if !job.isFinal { add("expires", Self.moment(job.expires)) }
         if let result = job.result {
@@ -102,13 +104,16 @@ struct JobText {
         return facts.lines + self.countLines
     }
 
+    /// Whom it is for, as a tag expression has it.
+    var target: String? { self.job.to?.joined(separator: " || ") ?? self.job.expression }
+
     /// Of many tags a few and their number.
     private var audience: String? {
         guard let tags = self.job.to, let count = self.job.toCount else {
-            return self.job.to?.joined(separator: " or ") ?? self.job.expression
+            return self.target
         }
         let told = tags.prefix(5)
-        return told.joined(separator: " or ") + " or \(count - told.count) others"
+        return told.joined(separator: " || ") + " || \(count - told.count) others"
     }
 
     private var countLines: [String] {

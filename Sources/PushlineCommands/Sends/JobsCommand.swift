@@ -69,7 +69,7 @@ struct ListJobsCommand: AsyncParsableCommand {
                     job.id, JobText.moment(job.accepted), job.kind, job.state, job.totals.map { String($0.targets) },
                     job.totals.map { String($0.accepted) },
                     job.totals.map { String($0.failed.values.reduce(0, +)) },
-                    job.user ?? job.key, job.to?.joined(separator: " or ") ?? job.expression,
+                    job.user ?? job.key, JobText(job: job).target,
                 ])
             }
             return table.lines
@@ -83,7 +83,8 @@ struct CancelJobCommand: AsyncParsableCommand {
         commandName: "cancel",
         abstract: "Stop a send that is still going out.",
         discussion: """
-            What was not sent yet counts as cancelled. Its state is cancelling while what is out is being counted; \
+            What was laid out and is not sent yet counts as cancelled; what was not even laid out is in no count, and \
+            pushline job ID says how many were reached of how many. Its state is cancelling while what is out is counted; \
             pushline job ID --watch shows how it ends. A job that is final cannot be stopped.
             """
     )
