@@ -11,7 +11,7 @@ import Store
 
 /// Writes for all callers of this process: what comes together is committed together (rule 8).
 ///
-/// A change runs in a savepoint of its own, so that its failure undoes nothing but itself. Its caller goes on when the group's
+/// A change's failure undoes nothing but itself: each runs in a savepoint of its own, behind the first. Its caller goes on when the group's
 /// commit is durable. Where other processes wait to write, one of them has its turn before the next commit of this one: without
 /// that they starve for seconds.
 final class GroupWriter: Sendable {
@@ -94,6 +94,9 @@ final class GroupWriter: Sendable {
         /// Whether it may be in a group with others.
         func mayJoin(isAtOnce: Bool) -> Bool { isAtOnce ? self.size == .short : self.size != .bulk }
     }
+
+    /// A group's first change failed, and the group ends with it.
+    private struct FailedAlone: Error { let fault: any Error }
 
     /// Holds what a change gave until it is durable.
     private final class Slot<Value: Sendable>: Sendable {
@@ -222,6 +225,8 @@ final class GroupWriter: Sendable {
             self.commitCount.withLockedValue { $0 += 1 }
             self.commitTime.recordSeconds((ContinuousClock.now - start).inSeconds)
             self.commitSize.record(results.count)
+        } catch let failed as FailedAlone {
+            results = results.map { ($0.change, failed.fault) }
         } catch {
             let fault = self.fault(error)
             self.tell(fault)
@@ -258,7 +263,11 @@ final class GroupWriter: Sendable {
         {
             // Listed before it runs: whatever happens, its caller hears of it.
             results.append((change, nil))
-            results[results.count - 1].error = try self.perform(change, in: database, counts: counts)
+            if results.count == 1 {
+                try self.performFirst(change, in: database, counts: counts)
+            } else {
+                results[results.count - 1].error = try self.perform(change, in: database, counts: counts)
+            }
             let longest = isAtOnce ? Shortcut.longest : Self.maximumTime
             if change.size == .bulk || ContinuousClock.now - begun > longest { break }
         }
@@ -292,17 +301,28 @@ final class GroupWriter: Sendable {
         self.logger.notice("The store takes changes again", metadata: ["seconds": "\(seconds)"])
     }
 
-    /// Runs one change in a savepoint; a bulk change has the whole transaction.
+    /// Runs a group's first change, which needs no savepoint: nothing stands before it.
+    ///
+    /// A savepoint keeps a copy of every page that is changed in it, and most groups are one change.
+    ///
+    /// - Throws: ``FailedAlone``; what else happens when the whole transaction cannot go on.
+    private func performFirst(_ change: Change, in database: Database, counts: Counts) throws {
+        let context = WriteContext(database: database, clock: self.clock, digest: self.digest, counts: counts)
+        if change.size == .bulk { try database.setCache(Self.bulkCache) }
+        do {
+            try change.perform(context)
+            counts.add(context.added)
+        } catch {
+            throw FailedAlone(fault: try self.ownFault(error, in: database))
+        }
+    }
+
+    /// Runs one change in a savepoint.
     ///
     /// - Returns: Its error, when it failed alone.
     /// - Throws: When the whole transaction cannot go on.
     private func perform(_ change: Change, in database: Database, counts: Counts) throws -> (any Error)? {
         let context = WriteContext(database: database, clock: self.clock, digest: self.digest, counts: counts)
-        if change.size == .bulk {
-            try database.setCache(Self.bulkCache)
-            try change.perform(context)
-            return nil
-        }
         try database.run("SAVEPOINT change")
         do {
             try change.perform(context)
@@ -310,13 +330,21 @@ final class GroupWriter: Sendable {
             counts.add(context.added)
             return nil
         } catch {
-            let fault = self.fault(error)
-            let isOwn = (error as? DatabaseError).map { !$0.endsGroup } ?? true
-            guard isOwn, database.isInsideTransaction else { throw fault }
+            let fault = try self.ownFault(error, in: database)
             try database.run("ROLLBACK TO change")
             try database.run("RELEASE change")
             return fault
         }
+    }
+
+    /// What failed a change by itself.
+    ///
+    /// - Throws: It, where the whole transaction cannot go on.
+    private func ownFault(_ error: any Error, in database: Database) throws -> any Error {
+        let fault = self.fault(error)
+        let isOwn = (error as? DatabaseError).map { !$0.endsGroup } ?? true
+        guard isOwn, database.isInsideTransaction else { throw fault }
+        return fault
     }
 
     /// Writes down how far the clock has come, every ten seconds or so.

@@ -302,7 +302,7 @@ private struct JobInserter {
     /// The most jobs in one statement.
     static let most = 16
     /// So many are inserted at a time, as many as are left: statements that stay prepared.
-    private static let statements = [Self.most, 4, 1].map { (rows: $0, sql: Self.statement(rows: $0)) }
+    private static let statements = [Self.most, 8, 4, 2, 1].map { (rows: $0, sql: Self.statement(rows: $0)) }
 
     private let context: WriteContext
     private let app: Int64

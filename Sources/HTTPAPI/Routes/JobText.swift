@@ -6,17 +6,29 @@ import PushModel
 /// A job as its JSON says it.
 struct JobText {
     let job: Job
-    /// What links begin with.
-    let prefix: String
+    let id: String
+    /// The job's path.
+    let location: String
     /// Devices a second at the moment, where that is known.
     var rate: Double?
     /// What keeps it waiting now, where the job itself does not say.
     var obstacle: String?
 
+    /// - Parameters:
+    ///   - job: The job.
+    ///   - prefix: What links begin with.
+    ///   - rate: Devices a second at the moment, where that is known.
+    ///   - obstacle: What keeps it waiting now, where the job itself does not say.
+    init(job: Job, prefix: String, rate: Double? = nil, obstacle: String? = nil) {
+        self.job = job
+        self.id = job.id.description
+        self.location = "\(prefix)jobs/\(self.id)"
+        self.rate = rate
+        self.obstacle = obstacle
+    }
+
     func response(status: HTTPResponse.Status) -> Response {
-        var response = Response.json(self.bytes, status: status)
-        response.headers[.cacheControl] = "no-store"
-        return response
+        .json(self.bytes, status: status, cacheControl: "no-store")
     }
 
     /// The JSON text in UTF-8.
@@ -24,9 +36,8 @@ struct JobText {
 
     private func write(to members: inout JSONWriter) {
         let job = self.job
-        let id = job.id.description
-        members.add("id", id)
-        members.add("href", self.prefix + "jobs/" + id)
+        members.add("id", self.id)
+        members.add("href", self.location)
         members.add("app", job.app.name)
         members.add("kind", job.work.kind.rawValue)
         members.add("state", job.state.rawValue)
@@ -126,12 +137,17 @@ extension Response {
     }
 
     /// The same for what is JSON in UTF-8 already.
-    fileprivate static func json(_ text: [UInt8], status: HTTPResponse.Status) -> Response {
-        Response(
-            status: status,
-            headers: [.contentType: "application/json"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: text))
-        )
+    fileprivate static func json(
+        _ text: [UInt8],
+        status: HTTPResponse.Status,
+        cacheControl: String? = nil
+    ) -> Response {
+        var headers = HTTPFields()
+        // For those that are added on the way out too.
+        headers.reserveCapacity(12)
+        headers.append(HTTPField(name: .contentType, value: "application/json"))
+        if let cacheControl { headers.append(HTTPField(name: .cacheControl, value: cacheControl)) }
+        return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: text)))
     }
 
     /// A piece of a list: `items`, and `cursor` where there is more.

@@ -47,10 +47,10 @@ struct SendRoutes: Sendable {
             idempotentAs: "POST /api/sends"
         )
         let waited = preference.wait != nil && answer.isAnswered
-        var response = JobText(job: answer.job, prefix: request.prefix).response(status: waited ? .ok : .accepted)
-        let id = answer.job.id.description
-        response.headers[.job] = id
-        response.headers[.location] = request.prefix + "jobs/" + id
+        let text = JobText(job: answer.job, prefix: request.prefix)
+        var response = text.response(status: waited ? .ok : .accepted)
+        response.headers[.job] = text.id
+        response.headers[.location] = text.location
         response.headers[.preferenceApplied] = preference.applied(answered: waited, most: most)
         return response
     }
