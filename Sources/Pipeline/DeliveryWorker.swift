@@ -203,7 +203,8 @@ package struct DeliveryWorker: Service {
 
     /// Ends the work on batches; all messages that stood for them have the same end.
     ///
-    /// After a cancellation they come again: nothing was recorded or buried. After another fault they are given up with the first.
+    /// After a cancellation they come again: nothing was recorded or buried. After another fault they are given up, as the
+    /// first is by the consumer: to acknowledge it twice is harmless.
     func end(_ keys: [BatchKey], after error: (any Error)?) async {
         let messages = self.inWork.end(keys)
         guard !(error is CancellationError) else { return }

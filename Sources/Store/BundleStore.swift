@@ -80,7 +80,7 @@ package protocol BundleStore: Sendable {
 
     /// Takes apart what is due of parcels: their planner died, or their messages are lost.
     ///
-    /// - Parameter limit: The most batches, but at least those of one parcel: others wait for the store meanwhile.
+    /// - Parameter limit: The most jobs to go over, but at least those of one parcel: others wait for the store meanwhile.
     /// - Returns: How many parcels.
     /// - Throws: ``StoreError``.
     func takeApartParcels(limit: Int) async throws -> Int

@@ -12,7 +12,7 @@ package protocol OutcomeSink: Sendable {
     /// the parcel was taken apart, and the batch goes by itself.
     func standing(of batches: [BatchKey], in parcel: ParcelID) async throws -> [PlacedStanding]
 
-    /// Records an outcome, once: failures, counts, dead handles and the next attempt in one savepoint; completes the job where
+    /// Records an outcome, once: failures, counts, dead handles and the next attempt in one change; completes the job where
     /// that was its last open batch.
     ///
     /// - Returns: false when an outcome of that batch and attempt stands already; then nothing was changed.

@@ -11,9 +11,9 @@ import Store
 
 /// Writes for all callers of this process: what comes together is committed together (rule 8).
 ///
-/// A change's failure undoes nothing but itself: each runs in a savepoint of its own, behind the first. Its caller goes on when the group's
-/// commit is durable. Where other processes wait to write, one of them has its turn before the next commit of this one: without
-/// that they starve for seconds.
+/// A change's failure undoes nothing but itself: it runs in a savepoint, or alone. Its caller goes on when the group's
+/// commit is durable. Where other processes wait to write, one of them has its turn before the next commit of this one:
+/// without that they starve for seconds.
 final class GroupWriter: Sendable {
     /// The longest that another process which waits is let go first: it may have been stopped.
     static let pause = Duration.milliseconds(5)
@@ -256,15 +256,15 @@ final class GroupWriter: Sendable {
         // From here on: whoever waited long for the lock has as much to write as it may.
         let begun = ContinuousClock.now
         while results.count < Self.maximumGroup,
-            let change = self.state.withLockedValue({ state in
+            let (change, isLast) = self.state.withLockedValue({ state in
                 results.isEmpty || state.waiting.first?.mayJoin(isAtOnce: isAtOnce) == true
-                    ? state.waiting.popFirst() : nil
+                    ? state.waiting.popFirst().map { ($0, state.waiting.isEmpty) } : nil
             })
         {
             // Listed before it runs: whatever happens, its caller hears of it.
             results.append((change, nil))
-            if results.count == 1 {
-                try self.performFirst(change, in: database, counts: counts)
+            if results.count == 1, isLast || change.size == .bulk {
+                try self.performAlone(change, in: database, counts: counts)
             } else {
                 results[results.count - 1].error = try self.perform(change, in: database, counts: counts)
             }
@@ -301,12 +301,13 @@ final class GroupWriter: Sendable {
         self.logger.notice("The store takes changes again", metadata: ["seconds": "\(seconds)"])
     }
 
-    /// Runs a group's first change, which needs no savepoint: nothing stands before it.
+    /// Runs a group's first change while no other waits, and without a savepoint.
     ///
-    /// A savepoint keeps a copy of every page that is changed in it, and most groups are one change.
+    /// Most groups are one change, and a savepoint keeps a copy of every page that is changed in it. If it fails, the group
+    /// ends with it.
     ///
     /// - Throws: ``FailedAlone``; what else happens when the whole transaction cannot go on.
-    private func performFirst(_ change: Change, in database: Database, counts: Counts) throws {
+    private func performAlone(_ change: Change, in database: Database, counts: Counts) throws {
         let context = WriteContext(database: database, clock: self.clock, digest: self.digest, counts: counts)
         if change.size == .bulk { try database.setCache(Self.bulkCache) }
         do {

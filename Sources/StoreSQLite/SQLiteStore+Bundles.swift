@@ -71,14 +71,15 @@ extension SQLiteStore: BundleStore {
         let now = self.clock.now
         // Looks before it writes: an idle store stays idle.
         let due = try await self.read { database in
-            try database.all("SELECT id, open FROM parcel WHERE due <= ? ORDER BY due LIMIT ?", [now, limit]) {
-                (id: ParcelID(number: $0[0]), batches: $0[1] as Int)
-            }
+            try database.all(
+                "SELECT id, last - first + 1 FROM parcel WHERE due <= ? ORDER BY due LIMIT ?",
+                [now, limit]
+            ) { (id: ParcelID(number: $0[0]), jobs: $0[1] as Int) }
         }
         var room = limit
         let taken = due.prefix { parcel in
-            defer { room -= parcel.batches }
-            return room == limit || parcel.batches <= room
+            defer { room -= parcel.jobs }
+            return room == limit || parcel.jobs <= room
         }
         guard !taken.isEmpty else { return 0 }
         try await self.write { context in

@@ -80,7 +80,7 @@ actor EndToEndInstallation {
             "PUSHLINE_API_PORT": "\(port)",
             "PUSHLINE_WORKERS_REGISTER_PORT": "0",
             "PUSHLINE_WORKERS_SEND_PORT": "0",
-            "PUSHLINE_WORKERS_DELIVERY_PORT": "\(try await FreePort.find())",
+            "PUSHLINE_WORKERS_DELIVERY_PORT": "0",
         ]
         let key = try await Self.declare(environment, app: try simulator.appSpec)
         let installation = EndToEndInstallation(
@@ -200,9 +200,10 @@ actor EndToEndInstallation {
 
     /// The delivery worker's metrics that begin so, a line each.
     func deliveryMetrics(_ name: String) async throws -> [String] {
-        let port = self.environment["PUSHLINE_WORKERS_DELIVERY_PORT"] ?? ""
-        guard let url = URL(string: "http://127.0.0.1:\(port)/metrics") else {
-            throw Failure(description: "\(port) is no port")
+        // Where it says it is, for a port chosen before it starts may be another's by then.
+        let served = try self.log(of: "delivery-worker").matches(of: /served http\.address=([0-9.:]+)/)
+        guard let address = served.last?.1, let url = URL(string: "http://\(address)/metrics") else {
+            throw Failure(description: "the delivery worker has not said where its metrics are")
         }
         let (data, _) = try await URLSession.shared.data(for: URLRequest(url: url, timeoutInterval: 30))
         return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init).filter {

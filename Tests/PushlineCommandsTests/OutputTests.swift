@@ -56,12 +56,12 @@ import Testing
     }
 
     @Test func aStoppedSendSaysHowManyItReached() throws {
-        let counts = #""targets":640,"accepted":640,"failed":{},"expired":0,"cancelled":0,"open":0"#
+        let counts = #""targets":1000,"accepted":600,"failed":{"rejected":40},"expired":0,"cancelled":360,"open":0"#
         func reached(_ members: String) throws -> String? {
             let job = try self.job(#""isFinal":true,"totals":{\#(counts)},\#(members)"#)
             return JobText(job: job).lines.first { $0.hasPrefix("reached") }
         }
-        let stopped = try reached(#""state":"cancelled","planned":1000,"estimate":3000"#)
+        let stopped = try reached(#""state":"cancelled","planned":1200,"estimate":3000"#)
         #expect(stopped?.hasSuffix("640 of about 3000 devices") == true)
         #expect(try reached(#""state":"completed""#) == nil)
     }

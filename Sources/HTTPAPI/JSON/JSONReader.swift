@@ -70,7 +70,7 @@ struct JSONReader {
             self.position += 1
             return .object([])
         }
-        members.reserveCapacity(4)
+        if depth == 0 { members.reserveCapacity(4) }
         while true {
             self.skipSpace()
             guard self.current == UInt8(ascii: "\"") else { throw self.fault("a member's name in quotes is missing") }

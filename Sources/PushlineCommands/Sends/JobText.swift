@@ -65,6 +65,13 @@ struct JobText {
         return isWhole ? "\(done) of \(Self.devices(totals.targets))" : "\(Self.devices(done)) done"
     }
 
+    /// How many devices a stopped send got to, of how many: its counts know those alone that were laid out.
+    private var reached: String? {
+        guard self.job.isFinal, let whole = self.job.estimate, let totals = self.job.totals else { return nil }
+        let done = totals.accepted + totals.failed.values.reduce(0, +)
+        return "\(done) of \(self.about)\(Self.devices(whole))"
+    }
+
     /// Before all is laid out, the whole is a guess.
     private var about: String { self.job.planned == self.job.estimate ? "" : "about " }
 
@@ -94,8 +101,7 @@ struct JobText {
         add("started", job.started.map(Self.moment))
         if !job.isFinal { add(job.state == "scheduled" ? "starts" : "next try", job.due.map(Self.moment)) }
         add("getting on", self.bar)
-        // A stopped send reached a part alone, which its counts do not tell.
-        if job.isFinal, job.estimate != nil { add("reached", job.totals.map(self.share)) }
+        add("reached", self.reached)
         add("finished", job.finished.map(Self.moment))
         if !job.isFinal { add("expires", Self.moment(job.expires)) }
         if let result = job.result {
