@@ -79,10 +79,8 @@ struct ByteReader {
     }
 
     mutating func bytes() throws(MalformedBatch) -> [UInt8] {
-        let length: UInt32 = try self.integer()
-        guard self.remaining >= Int(length) else { throw MalformedBatch("it ends too early") }
-        defer { self.position += Int(length) }
-        return Array(self.buffer[self.position..<self.position + Int(length)])
+        let part = try self.part()
+        return Array(part.buffer[part.position..<part.end])
     }
 
     mutating func text() throws(MalformedBatch) -> String {
