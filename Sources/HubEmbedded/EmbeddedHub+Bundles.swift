@@ -135,20 +135,21 @@ private struct BundlePlanner {
     ///
     /// - Returns: false when there is no room for it; then it is not planned.
     mutating func plan(_ send: SmallSend) -> Bool {
-        guard case .all(let services) = send.audience, let payloads = self.payloads(of: send, for: services.keys) else {
+        guard case .all(let reaches) = send.audience, let payloads = self.payloads(of: send, for: reaches) else {
             self.plan.sends.append(PlannedSend(sequence: send.sequence, fate: .single))
             return true
         }
-        let lacking = payloads.map(\.0).filter { (services[$0]?.count ?? 0) > self.rooms[$0] ?? 0 }
+        let lacking = reaches.filter { $0.devices.count > self.rooms[$0.pns] ?? 0 }
         guard lacking.isEmpty else {
             // What had room a moment ago may have some again; what had none, or never will for all of it at once, goes the ordinary
             // way, which has pages of any size and waits for each service by itself.
-            guard self.plan.sends.isEmpty || lacking.contains(where: self.closed.contains) else { return false }
+            guard self.plan.sends.isEmpty || lacking.contains(where: { self.closed.contains($0.pns) }) else { return false }
             self.plan.sends.append(PlannedSend(sequence: send.sequence, fate: .single))
             return true
         }
         var planned: [SmallBatch] = []
-        for (pns, payload) in payloads {
+        for (reach, payload) in zip(reaches, payloads) {
+            let pns = reach.pns
             let batch = DeliverBatch(
                 app: self.claim.bundle.app,
                 key: BatchKey(job: send.id, pns: pns, page: 0, attempt: 0),
@@ -157,7 +158,7 @@ private struct BundlePlanner {
                 keepUntil: send.request.keepUntil(from: send.accepted),
                 collapse: send.request.collapse,
                 payload: payload,
-                devices: services[pns] ?? DeliverBatch.Devices()
+                devices: reach.devices
             )
             let parcel = self.parcel(for: batch)
             self.parcels[parcel].batches.append(batch)
@@ -172,18 +173,18 @@ private struct BundlePlanner {
     }
 
     /// The payload for each service; nil where one cannot be made: such a send is told why on the ordinary way.
-    private func payloads(of send: SmallSend, for services: some Collection<PNS>) -> [(PNS, NativePayload)]? {
-        var payloads: [(PNS, NativePayload)] = []
-        for pns in services.sorted() {
+    private func payloads(of send: SmallSend, for reaches: [SmallSend.Reach]) -> [NativePayload]? {
+        var payloads: [NativePayload] = []
+        for reach in reaches {
             let payload = self.hub.payload(
-                for: pns,
+                for: reach.pns,
                 request: send.request,
                 priority: self.claim.bundle.priority,
                 from: send.accepted,
                 spec: self.spec
             )
             guard case .success(let formatted) = payload else { return nil }
-            payloads.append((pns, formatted))
+            payloads.append(formatted)
         }
         return payloads
     }

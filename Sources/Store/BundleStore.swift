@@ -188,10 +188,18 @@ package struct BundleGlimpse: Sendable, Equatable {
 
 /// A send of a bundle, ready to be planned.
 package struct SmallSend: Sendable, Equatable {
+    /// Its devices at one service.
+    package struct Reach: Sendable, Equatable {
+        package let pns: PNS
+        package var devices = DeliverBatch.Devices()
+
+        package init(pns: PNS) { self.pns = pns }
+    }
+
     /// Whom it reaches.
     package enum Audience: Sendable, Equatable {
-        /// All its devices, by service.
-        case all([PNS: DeliverBatch.Devices])
+        /// All its devices, in the services' order.
+        case all([Reach])
         /// Too many for one step, or not to be read here.
         case large
     }
@@ -232,7 +240,7 @@ package struct SmallSend: Sendable, Equatable {
 
     /// The services that it goes through.
     package var services: [PNS] {
-        if case .all(let devices) = self.audience { Array(devices.keys) } else { [] }
+        if case .all(let reaches) = self.audience { reaches.map(\.pns) } else { [] }
     }
 }
 

@@ -198,7 +198,7 @@ struct SmallSendReader {
                 throw StoreError(.corrupt, "a row's job id is not 16 bytes")
             }
             let audience = try self.audience(of: request)
-            if case .all(let services) = audience { for (_, devices) in services { count += devices.count } }
+            if case .all(let reaches) = audience { for reach in reaches { count += reach.devices.count } }
             sends.append(
                 SmallSend(
                     sequence: self.jobs.integer(0),
@@ -217,20 +217,21 @@ struct SmallSendReader {
 
     private func audience(of request: SendRequest) throws -> SmallSend.Audience {
         guard let only = request.audience.onlyTag else { return .large }
-        guard let tag = try self.tags.find(only) else { return .all([:]) }
+        guard let tag = try self.tags.find(only) else { return .all([]) }
         let devices = try self.devices.start(tag, self.through, Int64(self.limit + 1))
         defer { devices.reset() }
-        var services: [PNS: DeliverBatch.Devices] = [:]
+        var reaches: [SmallSend.Reach] = []
         var count = 0
         while try devices.step() {
             count += 1
             if count > self.limit { return .large }
             let pns = try PNS(number: Int(devices.integer(0)))
             guard request.platforms.isEmpty || request.platforms.contains(pns) else { continue }
-            let row = devices.integer(1)
-            services[pns, default: DeliverBatch.Devices()].rows.append(row)
-            services[pns, default: DeliverBatch.Devices()].handles.append(devices.bytes(2))
+            // They come service by service.
+            if reaches.last?.pns != pns { reaches.append(SmallSend.Reach(pns: pns)) }
+            reaches[reaches.count - 1].devices.rows.append(devices.integer(1))
+            devices.append(2, to: &reaches[reaches.count - 1].devices.handles)
         }
-        return .all(services)
+        return .all(reaches)
     }
 }

@@ -127,6 +127,8 @@ enum StoredSend {
 
     private static func quote(_ string: String, to text: inout [UInt8]) {
         text.append(UInt8(ascii: "\""))
+        defer { text.append(UInt8(ascii: "\"")) }
+        if text.appendPlain(string) { return }
         for byte in string.utf8 {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
@@ -139,7 +141,6 @@ enum StoredSend {
             default: text.append(byte)
             }
         }
-        text.append(UInt8(ascii: "\""))
     }
 
     private struct Reader {

@@ -56,14 +56,14 @@ struct BundleContract {
         var keys: [BatchKey] = []
         for send in try await self.store.smallSends(of: claim, devices: 10) {
             plan.through = send.through
-            guard case .all(let services) = send.audience else {
+            guard case .all(let reaches) = send.audience else {
                 plan.sends.append(PlannedSend(sequence: send.sequence, fate: .single))
                 continue
             }
-            let batches = try services.keys.sorted().map { pns in
-                keys.append(BatchKey(job: send.id, pns: pns, page: 0, attempt: 0))
-                let parcel = try #require(PNS.allCases.firstIndex(of: pns))
-                return SmallBatch(pns: pns, size: services[pns]?.count ?? 0, parcel: parcel)
+            let batches = try reaches.map { reach in
+                keys.append(BatchKey(job: send.id, pns: reach.pns, page: 0, attempt: 0))
+                let parcel = try #require(PNS.allCases.firstIndex(of: reach.pns))
+                return SmallBatch(pns: reach.pns, size: reach.devices.count, parcel: parcel)
             }
             plan.sends.append(PlannedSend(sequence: send.sequence, fate: .planned(batches)))
         }
@@ -286,7 +286,7 @@ struct BundleContract {
         let (bundle, jobs) = try await self.bundle(["ann", "nobody"])
         let claim = try await self.claim(bundle)
         let sends = try await self.store.smallSends(of: claim, devices: 10)
-        #expect(sends.map(\.audience) == [.large, .all([:])])
+        #expect(sends.map(\.audience) == [.large, .all([])])
         let (plan, _) = try await self.plan(claim)
         _ = try await self.commit(plan, of: claim)
         #expect(try await self.store.dueJobs(overdue: .zero, limit: 10).map(\.id) == [jobs[0]])

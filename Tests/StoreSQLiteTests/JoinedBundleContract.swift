@@ -137,8 +137,9 @@ struct JoinedBundleContract {
         guard case .written(_, _, isDone: false) = result else { throw Unexpected("not written, or ended") }
         let send = try #require(try await self.store.smallSends(of: look.held, devices: 10).first)
         #expect(send.id == late.jobs[0])
-        guard case .all(let services) = send.audience else { throw Unexpected("too many") }
-        #expect(services[.apns]?.rows == [1])
+        guard case .all(let reaches) = send.audience else { throw Unexpected("too many") }
+        #expect(reaches.map(\.pns) == [.apns])
+        #expect(reaches.first?.devices.rows == [1])
         #expect(send.through == 1)
         _ = try await self.commit([send], of: look.held)
         let to = try await self.store.read {

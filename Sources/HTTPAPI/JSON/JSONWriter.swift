@@ -54,6 +54,18 @@ struct JSONWriter {
         value.write(to: &self.bytes)
     }
 
+    mutating func add(_ name: String, _ texts: some Sequence<String>) {
+        self.begin(name)
+        self.bytes.append(UInt8(ascii: "["))
+        var isFirst = true
+        for text in texts {
+            if !isFirst { self.bytes.append(UInt8(ascii: ",")) }
+            isFirst = false
+            self.bytes.appendJSONString(text)
+        }
+        self.bytes.append(UInt8(ascii: "]"))
+    }
+
     mutating func add(_ name: String, members: (inout JSONWriter) -> Void) {
         self.begin(name)
         self.braces(members)
@@ -63,7 +75,7 @@ struct JSONWriter {
         if !self.isFirst { self.bytes.append(UInt8(ascii: ",")) }
         self.isFirst = false
         self.bytes.append(UInt8(ascii: "\""))
-        self.bytes.append(contentsOf: name.utf8)
+        self.bytes.append(utf8Of: name)
         self.bytes.append(UInt8(ascii: "\""))
         self.bytes.append(UInt8(ascii: ":"))
     }

@@ -32,7 +32,7 @@ struct JobText {
     }
 
     /// The JSON text in UTF-8.
-    var bytes: [UInt8] { JSONWriter.object(self.write) }
+    var bytes: [UInt8] { JSONWriter.object { self.write(to: &$0) } }
 
     private func write(to members: inout JSONWriter) {
         let job = self.job
@@ -58,13 +58,13 @@ struct JobText {
         case .send(let send):
             if let tags = send.audience.alternatives {
                 let told = tags.prefix(SendRequest.toldTags)
-                members.add("to", .strings(told.map(\.name)))
+                members.add("to", told.lazy.map(\.name))
                 let count = tags.count + send.omitted
                 members.add("toCount", count > told.count ? count : nil)
             } else {
                 members.add("expression", Self.expression(send.audience))
             }
-            if !send.platforms.isEmpty { members.add("platforms", .strings(send.platforms.map(\.rawValue))) }
+            if !send.platforms.isEmpty { members.add("platforms", send.platforms.lazy.map(\.rawValue)) }
             self.writeCounts(to: &members)
         }
     }
@@ -147,6 +147,8 @@ extension Response {
         headers.reserveCapacity(12)
         headers.append(HTTPField(name: .contentType, value: "application/json"))
         if let cacheControl { headers.append(HTTPField(name: .cacheControl, value: cacheControl)) }
+        // Said here: the response would copy all headers to add it.
+        headers.append(HTTPField(name: .contentLength, value: String(text.count)))
         return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: text)))
     }
 

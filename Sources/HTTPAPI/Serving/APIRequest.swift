@@ -4,8 +4,8 @@ import Hummingbird
 import NIOCore
 import PushModel
 
-/// A request after routing, authentication and reading: all that a handler needs.
-struct APIRequest: Sendable {
+/// A request after routing, authentication and reading: all that a handler needs, handed on without copying it.
+final class APIRequest: Sendable {
     let head: HTTPRequest
     /// As it came, without the query.
     let path: String
@@ -22,6 +22,34 @@ struct APIRequest: Sendable {
     let spec: AppSpec
     /// nil on open routes alone.
     let identity: Caller?
+
+    init(
+        head: HTTPRequest,
+        path: String,
+        rawQuery: String,
+        template: String,
+        parameters: [String: String],
+        query: QueryParameters,
+        body: [UInt8],
+        isLarge: Bool,
+        stream: RequestBody,
+        app: AppID,
+        spec: AppSpec,
+        identity: Caller?
+    ) {
+        self.head = head
+        self.path = path
+        self.rawQuery = rawQuery
+        self.template = template
+        self.parameters = parameters
+        self.query = query
+        self.body = body
+        self.isLarge = isLarge
+        self.stream = stream
+        self.app = app
+        self.spec = spec
+        self.identity = identity
+    }
 
     /// - Throws: ``Problem`` 401 on a route that is open; that route asks for nobody.
     var caller: Caller {

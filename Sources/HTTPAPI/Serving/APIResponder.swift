@@ -40,8 +40,8 @@ package struct APIResponder: HTTPResponder {
     /// Never throws: what goes wrong is a problem response.
     package func respond(to request: Request, context: Context) async throws -> Response {
         let start = ContinuousClock.now
-        let trace = RequestTrace(id: context.id)
-        let response: Response
+        let trace = RequestTrace(id: RequestID().description)
+        var response: Response
         do {
             let match = try self.table.match(request.method, path: request.uri.path)
             trace.template = match.template
@@ -53,7 +53,8 @@ package struct APIResponder: HTTPResponder {
         } catch {
             response = self.problem(of: error, trace: trace).response()
         }
-        return self.finish(response, of: request, trace: trace, start: start)
+        self.finish(&response, of: request, trace: trace, start: start)
+        return response
     }
 
     /// Counts requests under way, and turns away what is too much.
@@ -162,12 +163,11 @@ package struct APIResponder: HTTPResponder {
 
     /// What every answer has; the log never has a query, for that may hold a device's handle.
     private func finish(
-        _ response: Response,
+        _ response: inout Response,
         of request: Request,
         trace: RequestTrace,
         start: ContinuousClock.Instant
-    ) -> Response {
-        var response = response
+    ) {
         response.headers[.requestID] = trace.id
         response.headers[.contentTypeOptions] = "nosniff"
         if response.status == .noContent { response.headers[.contentLength] = nil }
@@ -175,14 +175,13 @@ package struct APIResponder: HTTPResponder {
         let elapsed = ContinuousClock.now - start
         self.metrics.record(method: request.method, template: trace.template, status: response.status, elapsed: elapsed)
         // Not even put together where nobody reads it.
-        guard self.logger.logLevel <= .debug else { return response }
+        guard self.logger.logLevel <= .debug else { return }
         var metadata: Logger.Metadata = [
             "request.id": "\(trace.id)", "http.method": "\(request.method)", "http.route": "\(trace.template)",
             "http.status": "\(response.status.code)", "seconds": "\(elapsed.inSeconds)",
         ]
         if let caller = trace.caller { metadata["caller"] = "\(caller.app)/\(caller.description)" }
         self.logger.debug("Request", metadata: metadata)
-        return response
     }
 }
 

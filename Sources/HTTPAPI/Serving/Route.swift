@@ -87,9 +87,24 @@ struct RouteTable: Sendable {
             }
             return parameters
         }
+
+        func match(_ method: HTTPRequest.Method, parameters: [String: String]) throws -> Match {
+            guard let route = self.routes[method == .head ? .get : method] else {
+                var allowed = self.routes.keys.map(\.rawValue)
+                if self.routes[.get] != nil { allowed.append(HTTPRequest.Method.head.rawValue) }
+                throw Problem(
+                    .methodNotAllowed,
+                    "this path takes \(allowed.sorted().joined(separator: ", "))",
+                    headers: [.allow: allowed.sorted().joined(separator: ", ")]
+                )
+            }
+            return Match(route: route, template: self.template, parameters: parameters)
+        }
     }
 
     private var entries: [Entry] = []
+    /// Which of them has no parameters, by its path.
+    private var literals: [String: Int] = [:]
 
     init(_ routes: [Route]) {
         for route in routes {
@@ -99,6 +114,7 @@ struct RouteTable: Sendable {
                 } else {
                     let segments = template.split(separator: "/", omittingEmptySubsequences: false)
                     self.entries.append(Entry(template: template, segments: segments, routes: [route.method: route]))
+                    if !template.contains("{") { self.literals[template] = self.entries.count - 1 }
                 }
             }
         }
@@ -111,20 +127,11 @@ struct RouteTable: Sendable {
 
     /// - Throws: ``Problem``: 404 for an unknown path, 405 with `Allow` for another method.
     func match(_ method: HTTPRequest.Method, path: String) throws -> Match {
+        // Most paths have no parameters, and are found without being taken apart.
+        if let index = self.literals[path] { return try self.entries[index].match(method, parameters: [:]) }
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         for entry in self.entries {
-            guard let parameters = entry.parameters(parts) else { continue }
-            let wanted = method == .head ? .get : method
-            guard let route = entry.routes[wanted] else {
-                var allowed = entry.routes.keys.map(\.rawValue)
-                if entry.routes[.get] != nil { allowed.append(HTTPRequest.Method.head.rawValue) }
-                throw Problem(
-                    .methodNotAllowed,
-                    "this path takes \(allowed.sorted().joined(separator: ", "))",
-                    headers: [.allow: allowed.sorted().joined(separator: ", ")]
-                )
-            }
-            return Match(route: route, template: entry.template, parameters: parameters)
+            if let parameters = entry.parameters(parts) { return try entry.match(method, parameters: parameters) }
         }
         throw Problem.notFound("no such path")
     }

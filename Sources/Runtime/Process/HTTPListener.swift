@@ -111,8 +111,6 @@ extension HTTPListener {
     where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
         let dates = HTTPDates()
         return { request, writer, channel in
-            var logger = logger
-            logger[metadataKey: "hb.request.id"] = .stringConvertible(RequestID())
             let source = ApplicationRequestContextSource(channel: channel, logger: logger)
             var response = try await responder.respond(to: request, context: Responder.Context(source: source))
             response.headers[.date] = dates.now
