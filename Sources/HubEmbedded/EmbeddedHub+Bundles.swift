@@ -56,7 +56,7 @@ extension EmbeddedHub {
         if let known = claim.glimpse {
             // It is good for one step.
             claim.glimpse = nil
-            claim.services = Set(known.sends.flatMap(\.services))
+            claim.services = known.sends.services
             return claim.mustWait(for: known.rooms) ? nil : known
         }
         // Looked at before anything is read: who waits for room costs little.
@@ -64,7 +64,7 @@ extension EmbeddedHub {
             return nil
         }
         let sends = try await self.store.smallSends(of: claim, devices: SmallSend.devices)
-        claim.services = Set(sends.flatMap(\.services))
+        claim.services = sends.services
         let rooms = try await self.rooms(of: claim.services, bundle: claim.bundle)
         return claim.mustWait(for: rooms) ? nil : BundleGlimpse(sends: sends, rooms: rooms)
     }
@@ -192,7 +192,13 @@ private struct BundlePlanner {
     /// A parcel with room for the batch.
     private mutating func parcel(for batch: DeliverBatch) -> Int {
         let pns = batch.key.pns
-        if let index = self.open[pns]?.index, self.open[pns]?.room.take(batch) == true { return index }
+        if let begun = self.open[pns] {
+            var room = begun.room
+            if room.take(batch) {
+                self.open[pns] = (begun.index, room)
+                return begun.index
+            }
+        }
         var room = DeliverParcel.Room()
         _ = room.take(batch)
         self.parcels.append(DeliverParcel(batches: []))

@@ -20,6 +20,8 @@ enum JSONText {
     /// The JSON text in UTF-8, without spaces.
     var bytes: [UInt8] {
         var output: [UInt8] = []
+        // As much as most have: what grows is copied again and again.
+        output.reserveCapacity(256)
         self.write(to: &output)
         return output
     }

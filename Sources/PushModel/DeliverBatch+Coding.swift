@@ -40,7 +40,7 @@ extension DeliverBatch {
         writer.bytes(self.payload.body)
         writer.integer(UInt32(self.devices.count))
         writer.integers(self.devices.rows)
-        writer.integers(handles.ends.map(UInt32.init))
+        writer.integers(handles.ends.lazy.map(UInt32.init))
         writer.bytes(handles.bytes)
         writer.integers(self.devices.tries)
         writer.integers(self.devices.waits)

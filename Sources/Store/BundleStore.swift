@@ -238,9 +238,17 @@ package struct SmallSend: Sendable, Equatable {
     /// The most devices of a send that is planned together with others.
     package static let devices = 100
 
-    /// The services that it goes through.
-    package var services: [PNS] {
-        if case .all(let reaches) = self.audience { reaches.map(\.pns) } else { [] }
+}
+
+extension [SmallSend] {
+    /// The services that they go through.
+    package var services: Set<PNS> {
+        var services: Set<PNS> = []
+        for send in self {
+            guard case .all(let reaches) = send.audience else { continue }
+            for reach in reaches { services.insert(reach.pns) }
+        }
+        return services
     }
 }
 

@@ -33,7 +33,7 @@ extension SQLiteStore {
             var claim = try database.claim(bundle, found, isHeld: false)
             let sends = try database.smallSends(of: claim, devices: devices)
             var rooms: [PNS: FeedRoom] = [:]
-            for pns in Set(sends.flatMap(\.services)) where pns.isInService {
+            for pns in sends.services where pns.isInService {
                 rooms[pns] = try feeding.room(
                     for: .first,
                     app: found.app,

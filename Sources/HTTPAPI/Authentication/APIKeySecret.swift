@@ -28,8 +28,11 @@ package struct APIKeySecret: Sendable {
     ///
     /// 256 random bits need no slow hash.
     package var hash: [UInt8] {
+        var text = self.text
         // In one piece: as a sequence of bytes a digest makes three arrays.
-        unsafe SHA256.hash(data: Array(self.text.utf8)).withUnsafeBytes { unsafe Array($0) }
+        return text.withUTF8 { text in
+            unsafe SHA256.hash(data: UnsafeRawBufferPointer(text)).withUnsafeBytes { unsafe Array($0) }
+        }
     }
 
     private init(text: String) { self.text = text }

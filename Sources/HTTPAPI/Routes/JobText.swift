@@ -22,7 +22,11 @@ struct JobText {
     init(job: Job, prefix: String, rate: Double? = nil, obstacle: String? = nil) {
         self.job = job
         self.id = job.id.description
-        self.location = "\(prefix)jobs/\(self.id)"
+        var location = prefix
+        location.reserveCapacity(prefix.utf8.count + 5 + self.id.utf8.count)
+        location += "jobs/"
+        location += self.id
+        self.location = location
         self.rate = rate
         self.obstacle = obstacle
     }

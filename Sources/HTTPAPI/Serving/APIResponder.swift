@@ -40,7 +40,7 @@ package struct APIResponder: HTTPResponder {
     /// Never throws: what goes wrong is a problem response.
     package func respond(to request: Request, context: Context) async throws -> Response {
         let start = ContinuousClock.now
-        let trace = RequestTrace(id: RequestID().description)
+        let trace = RequestTrace(id: JobID.make().description)
         var response: Response
         do {
             let match = try self.table.match(request.method, path: request.uri.path)
@@ -209,6 +209,7 @@ final class RequestTrace: Sendable {
         var caller: Caller?
     }
 
+    /// A UUID, made as those of jobs are.
     let id: String
     private let state = NIOLockedValueBox(State())
 
