@@ -143,7 +143,8 @@ private struct BundlePlanner {
         guard lacking.isEmpty else {
             // What had room a moment ago may have some again; what had none, or never will for all of it at once, goes the ordinary
             // way, which has pages of any size and waits for each service by itself.
-            guard self.plan.sends.isEmpty || lacking.contains(where: { self.closed.contains($0.pns) }) else { return false }
+            let isClosed = lacking.contains { self.closed.contains($0.pns) }
+            guard self.plan.sends.isEmpty || isClosed else { return false }
             self.plan.sends.append(PlannedSend(sequence: send.sequence, fate: .single))
             return true
         }

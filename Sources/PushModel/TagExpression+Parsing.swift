@@ -111,7 +111,7 @@ struct TagExpressionParser {
             try self.leaveFrame()
             return false
         case let byte? where Tag.allows(byte) || byte == UInt8(ascii: "!") || byte == UInt8(ascii: "("):
-            throw self.fault("&& or || is missing before this")
+            throw self.fault(self.writtenOperator ?? "&& or || is missing before this")
         default:
             throw self.fault(Self.alphabet)
         }
@@ -173,6 +173,16 @@ struct TagExpressionParser {
     private mutating func skipSpace() {
         while let byte = self.current, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D {
             self.position += 1
+        }
+    }
+
+    /// What to say where an operator is written out, as in other languages.
+    private var writtenOperator: String? {
+        let word = self.bytes[self.position...].prefix(while: Tag.allows)
+        return switch String(decoding: word, as: UTF8.self).lowercased() {
+        case "and": "write && for and"
+        case "or": "write || for or"
+        default: nil
         }
     }
 

@@ -116,6 +116,28 @@ extension PlantTests {
             }
         }
 
+        @Test func aBatchThatIsClosedBeforeItsStartsAreCountedIsNotSentAgain() async throws {
+            try await Plant.with([.send]) { plant in
+                try await plant.register("ann", .apns, token(1))
+                let id = try await plant.send(to: "username:ann", platforms: [.apns])
+                while plant.broker.ready(in: Self.queue) < 1 { try await Task.sleep(for: .milliseconds(10)) }
+                // Its worker ended: it comes again.
+                try await plant.broker.consume(queue: Self.queue, prefetch: 1) { _ = try await $0.next() }
+                let (worker, senders) = plant.deliveryWorker(store: ClosingStore(base: plant.store))
+                let running = Task { try await worker.run() }
+                let job = try await plant.wait(for: id)
+                while plant.broker.ready(in: Self.queue) + plant.broker.unacknowledged(in: Self.queue) > 0 {
+                    try await Task.sleep(for: .milliseconds(10))
+                }
+                running.cancel()
+                _ = await running.result
+                await senders.close()
+                #expect(plant.simulator.received().isEmpty)
+                #expect(job.tallies[.apns]?.accepted == 1)
+                expectSound(job)
+            }
+        }
+
         @Test func aBatchThatEndedItsWorkersIsBuriedAndItsNeighboursAreDelivered() async throws {
             try await Plant.with([.send, .dead]) { plant in
                 try await plant.register("ann", .apns, token(1))

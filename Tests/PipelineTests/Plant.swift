@@ -116,7 +116,8 @@ struct Plant: Sendable {
         _ pace: DeliveryWorker.Configuration = DeliveryWorker.Configuration(),
         requestTimeout: Duration = .seconds(20),
         connectTimeout: Duration = .seconds(20),
-        broker: InMemoryBroker? = nil
+        broker: InMemoryBroker? = nil,
+        store: (any OutcomeSink & PauseStore)? = nil
     ) -> (worker: DeliveryWorker, senders: SenderRegistry) {
         var configuration = pace
         configuration.retry.base = .milliseconds(50)
@@ -126,7 +127,7 @@ struct Plant: Sendable {
         let senders = SenderRegistry(settings: settings, logger: self.logger)
         let worker = DeliveryWorker(
             senders: senders,
-            store: self.store,
+            store: store ?? self.store,
             apps: self.apps,
             broker: broker ?? self.broker,
             configuration: configuration,

@@ -62,6 +62,19 @@ import Testing
         #expect(any == read)
     }
 
+    @Test(arguments: [
+        ("news AND sport", "column 6: write && for and"), ("(a or b)", "column 4: write || for or"),
+        ("a android", "column 3: && or || is missing before this"),
+    ])
+    func operatorsThatAreWrittenOutAreExplained(text: String, reason: String) {
+        let error = #expect(throws: InvalidValue.self) { try TagExpression(parsing: text) }
+        #expect(error?.reason == reason)
+    }
+
+    @Test func theirNamesAreTagsLikeOthers() throws {
+        #expect(try TagExpression(parsing: "and && or").tags.map(\.name) == ["and", "or"])
+    }
+
     struct Large: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let text: String

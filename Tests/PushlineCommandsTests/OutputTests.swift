@@ -55,6 +55,14 @@ import Testing
         #expect(JobText(job: few).lines.contains { $0.hasSuffix("a || b") })
     }
 
+    @Test func aScheduledSendSaysWhenItStarts() throws {
+        let job = try self.job(#""state":"scheduled","isFinal":false,"due":"2026-12-01T08:00:00.000Z","to":["a"]"#)
+        let due = try #require(job.due)
+        #expect(JobText(job: job).state == "scheduled for \(JobText.moment(due))")
+        let retrying = try self.job(#""state":"retrying","isFinal":false,"due":"2026-12-01T08:00:00.000Z","to":["a"]"#)
+        #expect(JobText(job: retrying).state == "retrying")
+    }
+
     @Test func aStoppedSendSaysHowManyItReached() throws {
         let counts = #""targets":1000,"accepted":600,"failed":{"rejected":40},"expired":0,"cancelled":360,"open":0"#
         func reached(_ members: String) throws -> String? {

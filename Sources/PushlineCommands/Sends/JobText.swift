@@ -26,6 +26,12 @@ struct JobText {
         return Console.safe(words.joined(separator: ", "))
     }
 
+    /// Its state, and when it starts if that is later.
+    var state: String {
+        guard self.job.state == "scheduled", let due = self.job.due else { return self.job.state }
+        return "scheduled for \(Self.moment(due))"
+    }
+
     /// Why there is no target, by what the send was for.
     private var nobody: String {
         let users = (self.job.to ?? []).compactMap { tag in

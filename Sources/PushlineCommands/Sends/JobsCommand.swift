@@ -65,11 +65,12 @@ struct ListJobsCommand: AsyncParsableCommand {
                 numeric: [4, 5, 6]
             )
             for job in jobs {
+                let text = JobText(job: job)
                 table.add([
-                    job.id, JobText.moment(job.accepted), job.kind, job.state, job.totals.map { String($0.targets) },
+                    job.id, JobText.moment(job.accepted), job.kind, text.state, job.totals.map { String($0.targets) },
                     job.totals.map { String($0.accepted) },
                     job.totals.map { String($0.failed.values.reduce(0, +)) },
-                    job.user ?? job.key, JobText(job: job).target,
+                    job.user ?? job.key, text.target,
                 ])
             }
             return table.lines
