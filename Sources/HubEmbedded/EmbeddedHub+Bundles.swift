@@ -194,6 +194,7 @@ private struct BundlePlanner {
     private mutating func parcel(for batch: DeliverBatch) -> Int {
         let pns = batch.key.pns
         if let begun = self.open[pns] {
+            // A copy: to change it where it is costs three allocations.
             var room = begun.room
             if room.take(batch) {
                 self.open[pns] = (begun.index, room)

@@ -198,7 +198,7 @@ package struct SmallSend: Sendable, Equatable {
 
     /// Whom it reaches.
     package enum Audience: Sendable, Equatable {
-        /// All its devices, in the services' order.
+        /// All its devices, each service once.
         case all([Reach])
         /// Too many for one step, or not to be read here.
         case large
@@ -237,7 +237,6 @@ package struct SmallSend: Sendable, Equatable {
 
     /// The most devices of a send that is planned together with others.
     package static let devices = 100
-
 }
 
 extension [SmallSend] {

@@ -40,7 +40,7 @@ package struct APIResponder: HTTPResponder {
     /// Never throws: what goes wrong is a problem response.
     package func respond(to request: Request, context: Context) async throws -> Response {
         let start = ContinuousClock.now
-        let trace = RequestTrace(id: JobID.make().description)
+        let trace = RequestTrace(id: context.id)
         var response: Response
         do {
             let match = try self.table.match(request.method, path: request.uri.path)
@@ -188,6 +188,10 @@ package struct APIResponder: HTTPResponder {
 /// What a request comes with, and the connection or stream it came on.
 package struct APIContext: RequestContext {
     package var coreContext: CoreRequestContextStorage
+    /// Names the request: a UUID, made as those of jobs are.
+    ///
+    /// Hummingbird's own stands in a logger that is made for each request, for the price of five allocations.
+    package let id = JobID.make().description
     private let channel: any Channel
 
     package init(source: ApplicationRequestContextSource) {
@@ -209,7 +213,6 @@ final class RequestTrace: Sendable {
         var caller: Caller?
     }
 
-    /// A UUID, made as those of jobs are.
     let id: String
     private let state = NIOLockedValueBox(State())
 

@@ -57,7 +57,7 @@ struct Route: Sendable {
     }
 }
 
-/// Finds the route for a path and method.
+/// Finds the route for a path and method: one without parameters before the others, and of those the first that fits.
 struct RouteTable: Sendable {
     /// What was found.
     struct Match: Sendable {

@@ -111,6 +111,7 @@ extension HTTPListener {
     where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
         let dates = HTTPDates()
         return { request, writer, channel in
+            // Without an `hb.request.id` in the logger: `APIContext` has an id of its own, and no other context is asked for one.
             let source = ApplicationRequestContextSource(channel: channel, logger: logger)
             var response = try await responder.respond(to: request, context: Responder.Context(source: source))
             response.headers[.date] = dates.now
