@@ -19,7 +19,7 @@ package struct FeedWindow: Sendable, Equatable {
 package enum FeedKind: Sendable, CaseIterable {
     /// Further pages of a send: a campaign fills the window itself.
     case page
-    /// The first pages of a send have a quarter more, so that small sends pass a campaign.
+    /// The first pages of a send have a quarter more, and may go ahead of a rate limit for a moment, so that small sends pass a campaign.
     case first
     /// Retries have the whole window once more: what was begun comes before what is new.
     case retry

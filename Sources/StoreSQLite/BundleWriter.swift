@@ -69,7 +69,7 @@ struct BundleWriter {
     mutating func write() throws -> BundleResult {
         for (pns, devices) in self.plan.devices {
             let priority = self.claim.bundle.priority
-            guard try self.context.feed(devices, app: self.app, pns: pns, priority: priority, isOwed: false) else {
+            guard try self.context.feed(devices, app: self.app, pns: pns, priority: priority, as: .first) else {
                 throw NoRoom()
             }
         }

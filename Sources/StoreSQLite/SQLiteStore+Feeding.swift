@@ -129,9 +129,12 @@ struct Feeding: Sendable {
         let nanoseconds = self.now * 1_000_000
         // What was begun comes before what is new: planners take all that is free as soon as it is worth a step.
         let isUrgent = priority == .high || kind == .retry
-        let free = bucket.devices(at: nanoseconds, isUrgent: isUrgent)
+        var free = bucket.devices(at: nanoseconds, isUrgent: isUrgent)
+        // Where campaigns have left nothing, small sends pass them.
+        if free == 0, kind == .first { free = bucket.devices(at: nanoseconds, isUrgent: true) }
         guard free > 0 else {
-            return FeedRoom(devices: 0, wait: .nanoseconds(bucket.wait(at: nanoseconds, isUrgent: isUrgent)))
+            let wait = bucket.wait(at: nanoseconds, isUrgent: isUrgent || kind == .first)
+            return FeedRoom(devices: 0, wait: .nanoseconds(wait))
         }
         return FeedRoom(devices: max(0, min(free, left, ahead)))
     }
@@ -306,13 +309,14 @@ extension WriteContext {
     ///   - app: The app's number.
     ///   - pns: Where they go.
     ///   - priority: Urgent ones may go ahead of the limit for a moment.
-    ///   - isOwed: They go in any case, and what is too much is waited for later.
+    ///   - kind: First pages may do so too; retries go in any case, and what is too much is waited for later.
     /// - Returns: false when there is no room for them; then nothing is counted.
     /// - Throws: What SQLite says.
-    func feed(_ devices: Int, app: Int64, pns: PNS, priority: Priority, isOwed: Bool) throws -> Bool {
+    func feed(_ devices: Int, app: Int64, pns: PNS, priority: Priority, as kind: FeedKind) throws -> Bool {
         guard devices > 0, var bucket = try self.database.bucket(app: app, pns: pns, now: self.now) else { return true }
         let nanoseconds = self.now * 1_000_000
-        guard isOwed || bucket.devices(at: nanoseconds, isUrgent: priority == .high) >= devices else { return false }
+        let mayGoAhead = priority == .high || kind == .first
+        guard kind == .retry || bucket.devices(at: nanoseconds, isUrgent: mayGoAhead) >= devices else { return false }
         bucket.take(devices, at: nanoseconds)
         try self.database.run(
             "UPDATE pace SET used = ? WHERE app = ? AND pns = ?",
@@ -334,7 +338,7 @@ extension WriteContext {
             [job, key.pns.number, key.page, key.attempt]
         ) { (app: $0[0] as Int64, priority: try Priority(number: $0[1]), size: $0[2] as Int) }
         guard let batch else { return }
-        _ = try self.feed(batch.size, app: batch.app, pns: key.pns, priority: batch.priority, isOwed: true)
+        _ = try self.feed(batch.size, app: batch.app, pns: key.pns, priority: batch.priority, as: .retry)
     }
 
     /// Takes over the rate limits of an app's declaration.
@@ -357,7 +361,8 @@ extension WriteContext {
     /// What the column `waits` says of a planner that gave its job back.
     func waits(of claim: PlannerClaim, for services: [PNS]) -> Int {
         guard !services.isEmpty else { return 0 }
-        let hasPlanned = claim.lanes.contains { $0.nextPage > 0 }
+        // Of those that it waits for: whoever has only begun at others is not behind a campaign that has begun here.
+        let hasPlanned = claim.lanes.contains { services.contains($0.pns) && $0.nextPage > 0 }
         return services.reduce(hasPlanned ? Feeding.hasPlanned : 0) { $0 | $1.bit }
     }
 }

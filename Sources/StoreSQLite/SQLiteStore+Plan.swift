@@ -71,7 +71,8 @@ extension SQLiteStore: PlanStore {
             let app = try context.database.ensureNumber(of: claim.job.app)
             let devices = step.batches.reduce(0) { $0 + $1.size }
             let (pns, priority) = (step.lane.pns, claim.job.priority)
-            guard try context.feed(devices, app: app, pns: pns, priority: priority, isOwed: false) else {
+            let kind: FeedKind = step.batches.first?.page == 0 ? .first : .page
+            guard try context.feed(devices, app: app, pns: pns, priority: priority, as: kind) else {
                 return .noRoom
             }
             try context.insert(step, of: claim, app: app, due: context.now + grace.milliseconds)

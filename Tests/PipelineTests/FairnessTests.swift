@@ -143,6 +143,32 @@ extension PlantTests {
             }
         }
 
+        @Test func sendsToOneUserPassACampaignAtItsRate() async throws {
+            try await Plant.with { plant in
+                var spec = try plant.simulator.appSpec
+                spec.apns?.devicesPerSecond = 200
+                _ = try await plant.store.apply(spec, to: .default)
+                try await plant.importDevices((1...4000).map(token), user: "ann", tag: "news")
+                try await plant.register("ben", .apns, token(5000))
+                try await plant.register("ben", .fcm, "ben-1")
+                let campaign = try await plant.send(to: "news")
+                try await plant.wait(for: campaign) { ($0.tallies[.apns]?.accepted ?? 0) > 0 }
+                var delays: [Double] = []
+                for _ in 0..<20 {
+                    let start = ContinuousClock.now
+                    let job = try await plant.wait(for: try await plant.send(to: "username:ben"), within: .seconds(60))
+                    #expect(job.tallies[.apns]?.accepted == 1)
+                    #expect(job.tallies[.fcm]?.accepted == 1)
+                    delays.append(start.duration(to: .now).inSeconds)
+                }
+                #expect((delays.max() ?? 0) < 5, "\(delays)")
+                // It was passed, not over.
+                #expect(try await !plant.job(campaign).state.isFinal)
+                _ = try await plant.store.cancel(campaign, app: .default)
+                expectSound(try await plant.wait(for: campaign))
+            }
+        }
+
         /// How long timers were held up in all, until the task is cancelled.
         private static func lateness() async -> Duration {
             var late = Duration.zero

@@ -173,9 +173,9 @@ struct FeedingContract {
         #expect(try await self.room().devices == 200)
         let first = try await self.claim(try await self.accept())
         let second = try await self.claim(try await self.accept())
-        #expect(try await self.feed(200, first) == .more)
+        #expect(try await self.feed(200, first, page: 1) == .more)
         // Both had seen the room.
-        #expect(try await self.feed(200, second) == .noRoom)
+        #expect(try await self.feed(200, second, page: 1) == .noRoom)
         let wait = try #require(try await self.room().wait)
         #expect(wait == .milliseconds(100))
         // The planner's process dies, another begins: the store remembers.
@@ -183,9 +183,58 @@ struct FeedingContract {
         #expect(try await other.room(for: .page, app: .default, pns: .apns, priority: .normal).devices == 0)
         self.time.advance(wait)
         #expect(try await self.room().devices == 100)
-        #expect(try await self.feed(100, second) == .more)
+        #expect(try await self.feed(100, second, page: 1) == .more)
         try await self.limit(nil)
         #expect(try await self.room().devices == 4000)
+    }
+
+    /// A campaign's planner takes all that is free as soon as it is worth a step: who has only begun would find nothing for minutes.
+    @Test func theFirstPagesOfSendsGoAheadOfARate() async throws {
+        func first() async throws -> FeedRoom {
+            try await self.store.room(for: .first, app: .default, pns: .apns, priority: .normal)
+        }
+        try await self.limit(1000)
+        self.time.advance(.seconds(10))
+        #expect(try await first().devices == 200)
+        #expect(try await self.feed(200, try await self.claim(try await self.accept()), page: 1) == .more)
+        #expect(try await self.room().devices == 0)
+        #expect(try await first().devices == 200)
+        #expect(try await self.feed(2, try await self.claim(try await self.accept())) == .more)
+        #expect(try await first().devices == 198)
+        // What they take the others wait for.
+        #expect(try await self.room().wait == .milliseconds(102))
+        // No more than 200 ms' worth.
+        let greedy = try await self.claim(try await self.accept())
+        #expect(try await self.feed(199, greedy) == .noRoom)
+        #expect(try await self.feed(198, greedy) == .more)
+        #expect(try await first().devices == 0)
+        #expect(try await first().wait == .milliseconds(1))
+    }
+
+    @Test func whoHasBegunAtAnotherServiceAloneIsNotBehindACampaign() async throws {
+        try await self.limit(1000)
+        self.time.advance(.seconds(10))
+        #expect(try await self.feed(200, try await self.claim(try await self.accept()), page: 1) == .more)
+        let job = try await self.accept()
+        let claim = try await self.claim(job)
+        var lane = try #require(claim.lanes.first { $0.pns == .fcm })
+        lane.nextPage = 1
+        lane.isDone = true
+        let step = PlanStep(batches: [PlannedBatch(page: 0, from: 0, to: 1, size: 1)], lane: lane)
+        _ = try await self.store.commit(step, of: claim, lease: Scenario.lease, grace: .seconds(2))
+        let lanes = [lane] + claim.lanes.filter { $0.pns != .fcm }
+        let begun = PlannerClaim(
+            job: claim.job,
+            request: claim.request,
+            epoch: claim.epoch,
+            lanes: lanes,
+            waiter: claim.waiter,
+            claims: claim.claims,
+            memory: claim.memory
+        )
+        #expect(try await self.store.release(begun, waitingFor: [.apns], pause: .zero))
+        #expect(try await self.room().devices == 0)
+        #expect(try await self.store.dueJobs(overdue: .seconds(60), limit: 10).map(\.id) == [job.id])
     }
 
     @Test func urgentDevicesDoNotWaitForARate() async throws {
