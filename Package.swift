@@ -261,13 +261,30 @@ let package = Package(
                 hummingbirdHTTP2, lifecycle, logging, metrics, nioConcurrency, nioCore, nioPosix, nioSSL, nioTLS, yams,
             ]
         ),
+        .target(
+            name: "InstallationSupport",
+            dependencies: [
+                "BrokerRabbitMQ", "HTTPAPI", "Runtime", "PushlineSimulator", "Store", "PushModel", logging, nioCore,
+                nioPosix,
+            ],
+            path: "Tests/InstallationSupport"
+        ),
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "Broker", "BrokerContract", "BrokerRabbitMQ", "HTTPAPI", "Runtime", "PushlineSimulator",
-                "PushlineClient", "RawHTTP",
+                "Broker", "BrokerContract", "BrokerRabbitMQ", "HTTPAPI", "InstallationSupport", "Runtime",
+                "PushlineSimulator", "PushlineClient", "RawHTTP",
                 "Store", "StoreSQLite", "PushModel", crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioPosix,
             ]
+        ),
+        // What a hostile user, client or message may do to a running installation.
+        .testTarget(
+            name: "AbuseTests",
+            dependencies: [
+                "Broker", "BrokerRabbitMQ", "InstallationSupport", "PushModel", "PushlineSimulator", "RawHTTP", nioCore,
+                nioPosix,
+            ],
+            path: "Tests/Abuse"
         ),
     ]
 )

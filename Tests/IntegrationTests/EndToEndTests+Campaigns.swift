@@ -1,4 +1,5 @@
 import Foundation
+import InstallationSupport
 import PushModel
 import PushlineSimulator
 import Testing

@@ -1,4 +1,5 @@
 import Foundation
+import InstallationSupport
 import PushlineSimulator
 import Testing
 

@@ -2,6 +2,7 @@ import Broker
 import BrokerContract
 import BrokerRabbitMQ
 import Foundation
+import InstallationSupport
 import Logging
 import Testing
 

@@ -1,6 +1,7 @@
 import Broker
 import BrokerRabbitMQ
 import Foundation
+import InstallationSupport
 import NIOConcurrencyHelpers
 import PushModel
 import Testing

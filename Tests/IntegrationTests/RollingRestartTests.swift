@@ -1,4 +1,5 @@
 import Foundation
+import InstallationSupport
 import NIOConcurrencyHelpers
 import PushlineSimulator
 import RawHTTP

@@ -1,21 +1,22 @@
-import BrokerRabbitMQ
+package import BrokerRabbitMQ
 import Foundation
 import Logging
-import Testing
 
 /// A RabbitMQ node of the tests' own, for what would disturb others: stopping, killing, alarms, TLS.
-struct RabbitMQTestNode: Sendable {
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
+package struct RabbitMQTestNode: Sendable {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+
+        package init(description: String) { self.description = description }
     }
 
-    @TaskLocal static var current: RabbitMQTestNode?
+    @TaskLocal package static var current: RabbitMQTestNode?
 
-    let directory: String
-    let url: String
-    let tlsURL: String
+    package let directory: String
+    package let url: String
+    package let tlsURL: String
 
-    static func start() async throws -> RabbitMQTestNode {
+    package static func start() async throws -> RabbitMQTestNode {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "pushline-broker-\(UUID().uuidString.prefix(8))").path
         let output = try await Self.shell(
@@ -40,28 +41,28 @@ struct RabbitMQTestNode: Sendable {
         return RabbitMQTestNode(directory: directory, url: lines[0], tlsURL: lines[1])
     }
 
-    func stop() async throws {
+    package func stop() async throws {
         // It may not hear a SIGTERM: threads of Swift's pool block signals, and a child inherits that.
         try await Self.shell("broker_stop '\(self.directory)' 0")
         try FileManager.default.removeItem(atPath: self.directory)
     }
 
-    func kill() async throws {
+    package func kill() async throws {
         try await Self.shell("broker_kill '\(self.directory)'")
     }
 
-    func startAgain() async throws {
+    package func startAgain() async throws {
         try await Self.shell("broker_start '\(self.directory)'")
     }
 
     /// Sends the node's process a signal.
-    func signal(_ name: String) async throws {
+    package func signal(_ name: String) async throws {
         try await Self.shell("kill -\(name) \"$(cat '\(self.directory)/node.pid')\"")
     }
 
     /// Runs rabbitmqctl against the node.
     @discardableResult
-    func control(_ arguments: String) async throws -> String {
+    package func control(_ arguments: String) async throws -> String {
         try await Self.shell("broker_ctl '\(self.directory)' -q \(arguments)")
     }
 
@@ -99,30 +100,8 @@ struct RabbitMQTestNode: Sendable {
     }
 }
 
-/// Starts a node before a suite and ends it afterwards.
-struct RabbitMQNodeTrait: SuiteTrait, TestScoping {
-    func provideScope(
-        for test: Test,
-        testCase: Test.Case?,
-        performing function: @Sendable @concurrent () async throws -> Void
-    ) async throws {
-        let node = try await RabbitMQTestNode.start()
-        do {
-            try await RabbitMQTestNode.$current.withValue(node, operation: function)
-        } catch {
-            try await node.stop()
-            throw error
-        }
-        try await node.stop()
-    }
-}
-
-extension SuiteTrait where Self == RabbitMQNodeTrait {
-    static var ownRabbitMQNode: Self { Self() }
-}
-
 /// A driver whose connections are kept while a body runs.
-func withRabbitMQ<Result: Sendable>(
+package func withRabbitMQ<Result: Sendable>(
     _ configuration: RabbitMQConfiguration,
     _ body: @Sendable (RabbitMQBroker) async throws -> Result
 ) async throws -> Result {
@@ -137,7 +116,7 @@ func withRabbitMQ<Result: Sendable>(
 }
 
 /// Waits until a condition holds; fails after 30 s.
-func eventually(_ what: String, _ condition: @Sendable () async throws -> Bool) async throws {
+package func eventually(_ what: String, _ condition: @Sendable () async throws -> Bool) async throws {
     let end = ContinuousClock.now + .seconds(30)
     while try await !condition() {
         guard ContinuousClock.now < end else { throw RabbitMQTestNode.Failure(description: "Never came: \(what)") }

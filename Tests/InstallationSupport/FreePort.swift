@@ -2,8 +2,8 @@ import NIOCore
 import NIOPosix
 
 /// A port of 127.0.0.1 that nobody listens on.
-enum FreePort {
-    static func find() async throws -> Int {
+package enum FreePort {
+    package static func find() async throws -> Int {
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .bind(host: "127.0.0.1", port: 0).get()
         let port = channel.localAddress?.port ?? 0

@@ -1,64 +1,67 @@
-import Foundation
+package import Foundation
 import HTTPAPI
 import Logging
-import PushModel
-import PushlineSimulator
+package import PushModel
+package import PushlineSimulator
 import Runtime
 import Store
-import Testing
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
 #endif
 
 /// A whole installation of a suite's own: RabbitMQ node, simulator, and the four programs as processes.
-actor EndToEndInstallation {
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
+package actor EndToEndInstallation {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+
+        package init(description: String) { self.description = description }
     }
 
     /// An answer of the API.
-    struct Answer: Sendable {
-        let status: Int
-        let headers: [String: String]
-        let body: Data
+    package struct Answer: Sendable {
+        package let status: Int
+        package let headers: [String: String]
+        package let body: Data
 
-        func decoded<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
+        package func decoded<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
             try JSONDecoder().decode(Value.self, from: self.body)
         }
     }
 
     /// What the tests look at in a job.
-    struct JobAnswer: Decodable, Sendable {
-        struct Counts: Decodable, Sendable {
-            let targets: Int
-            let accepted: Int
-            let failed: [String: Int]
-            let expired: Int
-            let cancelled: Int
+    package struct JobAnswer: Decodable, Sendable {
+        package struct Counts: Decodable, Sendable {
+            package let targets: Int
+            package let accepted: Int
+            package let failed: [String: Int]
+            package let expired: Int
+            package let cancelled: Int
 
-            var outcomes: Int { self.accepted + self.expired + self.cancelled + self.failed.values.reduce(0, +) }
+            package var outcomes: Int {
+                self.accepted + self.expired + self.cancelled + self.failed.values.reduce(0, +)
+            }
         }
 
-        let id: String
-        let state: String
-        let isFinal: Bool
-        let hubState: String?
-        let due: String?
-        let reason: String?
-        let totals: Counts
+        package let id: String
+        package let state: String
+        package let isFinal: Bool
+        package let hubState: String?
+        package let due: String?
+        package let reason: String?
+        package let totals: Counts
     }
 
-    @TaskLocal static var current: EndToEndInstallation?
+    @TaskLocal package static var current: EndToEndInstallation?
 
-    static let programs = ["api", "register-worker", "send-worker", "delivery-worker"]
-    static let password = "correct horse"
+    package static let programs = ["api", "register-worker", "send-worker", "delivery-worker"]
+    package static let password = "correct horse"
 
-    nonisolated let simulator: Simulator
-    nonisolated let senderKey: String
+    package nonisolated let simulator: Simulator
+    package nonisolated let senderKey: String
     private let folder: URL
     private let environment: [String: String]
-    nonisolated let port: Int
+    package nonisolated let port: Int
     private var processes: [String: Process] = [:]
 
     private init(simulator: Simulator, senderKey: String, folder: URL, environment: [String: String], port: Int) {
@@ -70,7 +73,18 @@ actor EndToEndInstallation {
     }
 
     /// Starts everything: an app, three users and a sender's key are there.
-    static func start(broker: String, simulator: Simulator) async throws -> EndToEndInstallation {
+    ///
+    /// - Parameters:
+    ///   - broker: The URL of a RabbitMQ node.
+    ///   - simulator: In place of the push services.
+    ///   - environment: Settings of all programs, such as `PUSHLINE_API_IN_FLIGHT`.
+    /// - Returns: The installation, whose API serves.
+    /// - Throws: What a program, the store or the node says.
+    package static func start(
+        broker: String,
+        simulator: Simulator,
+        environment: [String: String] = [:]
+    ) async throws -> EndToEndInstallation {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-e2e-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let port = try await FreePort.find()
@@ -81,7 +95,7 @@ actor EndToEndInstallation {
             "PUSHLINE_WORKERS_REGISTER_PORT": "0",
             "PUSHLINE_WORKERS_SEND_PORT": "0",
             "PUSHLINE_WORKERS_DELIVERY_PORT": "0",
-        ]
+        ].merging(environment) { $1 }
         let key = try await Self.declare(environment, app: try simulator.appSpec)
         let installation = EndToEndInstallation(
             simulator: simulator,
@@ -101,7 +115,17 @@ actor EndToEndInstallation {
     ) async throws -> String {
         let store = try await Self.openStore(environment)
         _ = try await store.apply(app, to: .default)
-        for name in ["alice", "bob", "carol"] {
+        try await Self.add(["alice", "bob", "carol"], to: store)
+        let secret = APIKeySecret.make()
+        let key = APIKey(app: .default, name: "test", role: .operator, created: .now, revoked: nil)
+        try await store.add(key, hash: secret.hash)
+        return secret.text
+    }
+
+    private static func add(_ users: [String], to store: any ResultStore) async throws {
+        // One hash for all: it takes a quarter of a second.
+        let hash = try PasswordHash.make(Self.password)
+        for name in users {
             let account = Account(
                 app: .default,
                 name: try UserName(name),
@@ -109,13 +133,17 @@ actor EndToEndInstallation {
                 isDisabled: false,
                 created: .now
             )
-            try await store.put(account, passwordHash: PasswordHash.make(Self.password))
+            try await store.put(account, passwordHash: hash)
         }
-        let secret = APIKeySecret.make()
-        let key = APIKey(app: .default, name: "test", role: .operator, created: .now, revoked: nil)
-        try await store.add(key, hash: secret.hash)
-        return secret.text
     }
+
+    /// Adds users besides alice, bob and carol, with the same password.
+    package func add(users: [String]) async throws {
+        try await Self.add(users, to: try await Self.openStore(self.environment))
+    }
+
+    /// The process id of a program that runs.
+    package func processIdentifier(of program: String) -> Int32? { self.processes[program]?.processIdentifier }
 
     private static func openStore(_ environment: [String: String]) async throws -> any ResultStore {
         var logger = Logger(label: "test.store")
@@ -125,14 +153,14 @@ actor EndToEndInstallation {
     }
 
     /// Declares the app anew; the programs see it within two seconds, the limits of its rate at once.
-    func apply(_ app: AppSpec) async throws {
+    package func apply(_ app: AppSpec) async throws {
         _ = try await Self.openStore(self.environment).apply(app, to: .default)
     }
 
     // MARK: - Processes
 
     /// Starts a program, under another name where several of it run, and with more environment than all are given.
-    func start(_ program: String, as name: String? = nil, environment: [String: String] = [:]) throws {
+    package func start(_ program: String, as name: String? = nil, environment: [String: String] = [:]) throws {
         let name = name ?? program
         let process = Process()
         process.executableURL = Bundle.main.bundleURL.appending(path: "pushline-\(program)")
@@ -150,7 +178,7 @@ actor EndToEndInstallation {
     }
 
     /// Ends a program as a crash would, and waits until it is gone.
-    func kill(_ program: String) async throws {
+    package func kill(_ program: String) async throws {
         guard let process = self.processes.removeValue(forKey: program) else { return }
         process.signal(SIGKILL)
         try await self.end(of: process)
@@ -159,7 +187,7 @@ actor EndToEndInstallation {
     /// Ends a program in order.
     ///
     /// - Returns: Its exit status.
-    func terminate(_ program: String) async throws -> Int32 {
+    package func terminate(_ program: String) async throws -> Int32 {
         guard let process = self.processes.removeValue(forKey: program) else { return -1 }
         process.terminate()
         try await self.end(of: process)
@@ -174,16 +202,16 @@ actor EndToEndInstallation {
         }
     }
 
-    func log(of program: String) throws -> String {
+    package func log(of program: String) throws -> String {
         try String(contentsOf: self.folder.appending(path: "\(program).log"), encoding: .utf8)
     }
 
     /// Whether a program has told that it listens.
-    func hasServed(_ program: String) throws -> Bool {
+    package func hasServed(_ program: String) throws -> Bool {
         try self.log(of: program).split(separator: "\n").contains { $0.contains(" served ") }
     }
 
-    func stop() async throws {
+    package func stop() async throws {
         for process in self.processes.values { process.signal(SIGKILL) }
         for process in self.processes.values { try await self.end(of: process) }
         self.processes = [:]
@@ -192,14 +220,14 @@ actor EndToEndInstallation {
 
     // MARK: - Requests
 
-    func isServing() async throws -> Bool {
+    package func isServing() async throws -> Bool {
         do { return try await self.request("GET", "/readyz", authorization: nil).status == 200 } catch is URLError {
             return false
         }
     }
 
     /// The delivery worker's metrics that begin so, a line each.
-    func deliveryMetrics(_ name: String) async throws -> [String] {
+    package func deliveryMetrics(_ name: String) async throws -> [String] {
         // Where it says it is, for a port chosen before it starts may be another's by then.
         let served = try self.log(of: "delivery-worker").matches(of: /served http\.address=([0-9.:]+)/)
         guard let address = served.last?.1, let url = URL(string: "http://\(address)/metrics") else {
@@ -211,12 +239,12 @@ actor EndToEndInstallation {
         }
     }
 
-    func asUser(_ user: String, _ method: String, _ path: String, body: String? = nil) async throws -> Answer {
+    package func asUser(_ user: String, _ method: String, _ path: String, body: String? = nil) async throws -> Answer {
         let login = Data("\(user):\(Self.password)".utf8).base64EncodedString()
         return try await self.request(method, path, body: body, authorization: "Basic \(login)")
     }
 
-    func asBackend(
+    package func asBackend(
         _ method: String,
         _ path: String,
         body: String? = nil,
@@ -248,7 +276,7 @@ actor EndToEndInstallation {
     }
 
     /// Registers a device as an app does.
-    func register(_ user: String, platform: String, handle: String, tags: [String] = []) async throws {
+    package func register(_ user: String, platform: String, handle: String, tags: [String] = []) async throws {
         let escaped = handle.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? handle
         let issued = try await self.asUser(user, "POST", "/api/register?handle=\(escaped)")
         guard issued.status == 200 else { throw Failure(description: "no id: \(issued.status)") }
@@ -262,10 +290,10 @@ actor EndToEndInstallation {
     }
 
     /// Registers devices in one request, a line of NDJSON each.
-    func importRegistrations(_ lines: [String]) async throws {
+    package func importRegistrations(_ lines: [String]) async throws {
         struct Report: Decodable {
             let created: Int
-            let failed: Int
+            package let failed: Int
         }
         let answer = try await self.asBackend(
             "POST",
@@ -278,10 +306,12 @@ actor EndToEndInstallation {
         guard report.created == lines.count, report.failed == 0 else { throw Failure(description: "\(report)") }
     }
 
-    func job(_ id: String) async throws -> JobAnswer { try await self.asBackend("GET", "/api/jobs/\(id)").decoded() }
+    package func job(_ id: String) async throws -> JobAnswer {
+        try await self.asBackend("GET", "/api/jobs/\(id)").decoded()
+    }
 
     /// Waits until the job is final.
-    func finished(_ id: String, within limit: Duration = .seconds(60)) async throws -> JobAnswer {
+    package func finished(_ id: String, within limit: Duration = .seconds(60)) async throws -> JobAnswer {
         let end = ContinuousClock.now + limit
         while true {
             let job = try await self.job(id)
@@ -298,40 +328,44 @@ extension Process {
     }
 }
 
-/// Starts an installation before a suite and ends it afterwards; the suite has a RabbitMQ node of its own.
-struct EndToEndTrait: SuiteTrait, TestScoping {
-    func provideScope(
-        for test: Test,
-        testCase: Test.Case?,
-        performing function: @Sendable @concurrent () async throws -> Void
-    ) async throws {
-        let node = try await RabbitMQTestNode.start()
-        let outcome: Result<Void, any Error>
-        do {
-            try await withSimulator { simulator in
-                let installation = try await EndToEndInstallation.start(broker: node.url, simulator: simulator)
-                let outcome: Result<Void, any Error>
-                do {
-                    outcome = .success(
-                        try await EndToEndInstallation.$current.withValue(installation, operation: function)
-                    )
-                } catch {
-                    outcome = .failure(error)
-                }
-                try await installation.stop()
-                try outcome.get()
+/// Runs a body beside a whole installation, with a RabbitMQ node and simulated push services of its own.
+///
+/// - Parameters:
+///   - environment: Settings of all programs.
+///   - body: Finds it as ``EndToEndInstallation/current``, and its node as ``RabbitMQTestNode/current``.
+/// - Throws: What the body throws, or what keeps the installation from starting.
+package func withInstallation(
+    environment: [String: String] = [:],
+    _ body: @Sendable @concurrent () async throws -> Void
+) async throws {
+    let node = try await RabbitMQTestNode.start()
+    let outcome: Result<Void, any Error>
+    do {
+        try await withSimulator { simulator in
+            let installation = try await EndToEndInstallation.start(
+                broker: node.url,
+                simulator: simulator,
+                environment: environment
+            )
+            let outcome: Result<Void, any Error>
+            do {
+                outcome = .success(
+                    try await RabbitMQTestNode.$current.withValue(node) {
+                        try await EndToEndInstallation.$current.withValue(installation, operation: body)
+                    }
+                )
+            } catch {
+                outcome = .failure(error)
             }
-            outcome = .success(())
-        } catch {
-            outcome = .failure(error)
+            try await installation.stop()
+            try outcome.get()
         }
-        // It has nothing left to lose, and an orderly end takes its time.
-        try await node.kill()
-        try await node.stop()
-        try outcome.get()
+        outcome = .success(())
+    } catch {
+        outcome = .failure(error)
     }
-}
-
-extension SuiteTrait where Self == EndToEndTrait {
-    static var ownInstallation: Self { Self() }
+    // It has nothing left to lose, and an orderly end takes its time.
+    try await node.kill()
+    try await node.stop()
+    try outcome.get()
 }
