@@ -63,7 +63,8 @@ package struct EmbeddedHub: NotificationHub {
                 app: job.app,
                 user: job.user,
                 sequence: job.sequence,
-                expires: expires
+                expires: expires,
+                most: spec.registrationsPerUser ?? AppSpec.defaultRegistrationsPerUser
             )
         } catch let error as StoreError {
             throw HubError(.unavailable, error.message)

@@ -39,6 +39,11 @@ package struct AppSpec: Codable, Sendable, Equatable {
     package var requestsPerSecond: Int?
     /// Days after which a registration that was not renewed expires; nil = never.
     package var registrationLifetimeDays: Int?
+    /// Live registrations that a user may make; nil = ``defaultRegistrationsPerUser``.
+    package var registrationsPerUser: Int?
+
+    /// Live registrations that a user may make where the app says nothing.
+    package static let defaultRegistrationsPerUser = 100
 
     package init(
         hub: HubKind = .embedded,
@@ -50,7 +55,8 @@ package struct AppSpec: Codable, Sendable, Equatable {
         wns: WNS? = nil,
         richDefault: RichDefault = RichDefault(),
         requestsPerSecond: Int? = nil,
-        registrationLifetimeDays: Int? = nil
+        registrationLifetimeDays: Int? = nil,
+        registrationsPerUser: Int? = nil
     ) {
         self.hub = hub
         self.authentication = authentication
@@ -62,6 +68,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
         self.richDefault = richDefault
         self.requestsPerSecond = requestsPerSecond
         self.registrationLifetimeDays = registrationLifetimeDays
+        self.registrationsPerUser = registrationsPerUser
     }
 
     /// The most devices to send to in a second through that service, over all jobs and workers; nil = as fast as it goes.

@@ -40,8 +40,8 @@ package struct UserName: Hashable, Sendable, Codable, CustomStringConvertible {
 
     /// - Throws: ``InvalidValue`` when the name is empty, too long (over 111 characters) or holds a forbidden character.
     package init(_ name: String) throws(InvalidValue) {
-        guard !name.isEmpty, name.utf8.count <= Tag.maximumLength - Tag.userPrefix.utf8.count else {
-            throw InvalidValue("a user name has 1 to \(Tag.maximumLength - Tag.userPrefix.utf8.count) characters")
+        guard !name.isEmpty, name.utf8.count <= Tag.Owned.longestName else {
+            throw InvalidValue("a user name has 1 to \(Tag.Owned.longestName) characters")
         }
         guard name.utf8.allSatisfy(Tag.allows) else {
             throw InvalidValue("a user name is made of letters, digits and _ @ # . : -")
@@ -61,7 +61,7 @@ package struct UserName: Hashable, Sendable, Codable, CustomStringConvertible {
     package var description: String { self.name }
 }
 
-/// The id of a registration as its app keeps it: hard to guess, safe in a URL path, never reused.
+/// The id of a registration as its app keeps it: safe in a URL path, never reused, and hard to guess where it is one of ours.
 package struct RegistrationID: Hashable, Sendable, Codable, CustomStringConvertible {
     package let text: String
 
@@ -95,7 +95,7 @@ package struct RegistrationID: Hashable, Sendable, Codable, CustomStringConverti
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 
-    /// Any text of 1 to 128 letters, digits, `-`, `_`, `.` or `~` can be an id; only ids handed out name a registration.
+    /// Any text of 1 to 128 letters, digits, `-`, `_`, `.` or `~` can be an id: apps that move here keep those of other backends.
     ///
     /// - Returns: nil when the text cannot be an id.
     package init?(_ text: String) {

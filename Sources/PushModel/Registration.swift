@@ -44,15 +44,13 @@ package struct Registration: Sendable, Equatable {
 
     /// Where a registration stands.
     package enum State: String, Codable, Sendable, CaseIterable {
-        /// Its id was handed out; the device has not registered yet.
-        case issued
         /// It is sent to.
         case live
         /// The push service said that the handle is dead. A PUT by its owner revives it.
         case pruned
         /// Not registered again in time. A PUT by its owner revives it.
         case expired
-        /// Another registration has its handle now. A PUT by its owner revives it.
+        /// Another registration has its handle now, or its place among those of its user. A PUT by its owner revives it.
         case replaced
         /// Deleted on purpose: its id is gone for good.
         case deleted
@@ -74,7 +72,8 @@ package struct Registration: Sendable, Equatable {
 /// A change to the registrations, as a register job carries it.
 package enum RegisterRequest: Codable, Sendable, Equatable {
     /// Find the registrations with that handle, keep the first one's id and delete the others; with none, hand out `candidate`.
-    /// The handle comes without its service, in the forms under which it may be stored.
+    /// The handle comes without its service, in the forms under which it may be stored. What is handed out is nowhere kept: the
+    /// registration begins with its first ``upsert``.
     case issue(candidate: RegistrationID, handles: [Handle])
     /// Create or replace the registration under that id.
     case upsert(RegistrationID, Upsert)
@@ -106,7 +105,7 @@ package enum RegisterResult: Codable, Sendable, Equatable {
     case superseded
     /// The id was deleted on purpose, or the hub says that it is gone.
     case gone
-    /// The id was never handed out, or is another user's.
+    /// The id is another user's; of a deletion, also where nobody has it.
     case notFound
     /// The hub refused, with words for the caller.
     case refused(String)

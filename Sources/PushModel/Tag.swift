@@ -4,10 +4,22 @@
 package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
     /// The greatest length, in characters.
     package static let maximumLength = 120
-    /// The beginning of the tag that the server adds for a registration's user.
-    package static let userPrefix = "username:"
 
     package let name: String
+
+    /// The tags that the product itself gives a meaning, by their beginning; a user's name follows it.
+    ///
+    /// Such a tag is that user's alone. Whether a device may claim a tag, and whether an import may set it, is judged by this list:
+    /// whatever else is given a meaning, now or later, is to stand here.
+    package enum Owned: String, CaseIterable, Sendable {
+        /// What is sent to the user; the server adds it to each of the user's registrations.
+        case user = "username:"
+        /// What the user sends by the classic route.
+        case sender = "from:"
+
+        /// How long a user's name may be, so that each of these is a legal tag.
+        static let longestName = Tag.maximumLength - (Owned.allCases.map(\.rawValue.utf8.count).max() ?? 0)
+    }
 
     /// - Throws: ``InvalidValue`` when the text is empty, too long or holds a forbidden character.
     package init(_ name: String) throws(InvalidValue) {
@@ -20,9 +32,22 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
         self.name = name
     }
 
+    /// The user's own tag of that meaning.
+    package init(_ owned: Owned, of user: UserName) {
+        self.name = owned.rawValue + user.name
+    }
+
     /// The tag that every registration of that user has.
     package init(user: UserName) {
-        self.name = Tag.userPrefix + user.name
+        self.init(.user, of: user)
+    }
+
+    /// The meaning that it has, whoever's it is; nil for a tag that is the apps' own.
+    ///
+    /// Whatever the letter case: other hubs compare tags without regard to it, and people read them so.
+    package var owned: Owned? {
+        let name = self.name.lowercased()
+        return Owned.allCases.first { name.hasPrefix($0.rawValue) }
     }
 
     package init(from decoder: any Decoder) throws {

@@ -3,8 +3,8 @@ import Foundation
 extension PushlineClient {
     /// Registers a device, in the order that the server expects.
     ///
-    /// Asks for an id unless one is stored, and registers under it. Where that id is gone (it was deleted on purpose), a new one
-    /// is asked for and tried once. Keep the id that is returned and give it the next time; register again whenever the
+    /// Asks for an id unless one is stored, and registers under it. Where that id cannot be had any more (it was deleted on purpose,
+    /// or is another user's), a new one is asked for and tried once. Keep the id that is returned and give it the next time; register again whenever the
     /// address changes, and at each start of the app.
     ///
     /// - Parameters:
@@ -18,7 +18,7 @@ extension PushlineClient {
         do {
             try await self.put(device, id: id)
             return id
-        } catch let error as PushlineError where error.code == .gone {
+        } catch let error as PushlineError where error.code == .gone || error.code == .notFound {
             let fresh = try await self.issueRegistrationID(handle: device.handle)
             try await self.put(device, id: fresh)
             return fresh
@@ -36,7 +36,8 @@ extension PushlineClient {
 
     /// Creates or replaces the registration under that id.
     ///
-    /// - Throws: ``PushlineError``; ``PushlineError/Code/gone`` when the id was deleted on purpose.
+    /// - Throws: ``PushlineError``; ``PushlineError/Code/gone`` when the id was deleted on purpose, ``PushlineError/Code/notFound`` when
+    ///   it is another user's.
     public func put(_ device: Device, id: String) async throws {
         struct Body: Encodable {
             let platform: Platform

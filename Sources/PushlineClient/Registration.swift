@@ -37,7 +37,7 @@ public struct Registration: Sendable, Equatable, Codable, Identifiable {
     public let handle: String?
     /// All tags, the user's own included.
     public let tags: [String]
-    /// `issued`, `live`, `pruned`, `expired`, `replaced` or `deleted`.
+    /// `live`, `pruned`, `expired`, `replaced` or `deleted`.
     public let state: String
     /// When it was last registered.
     public let updated: Date

@@ -5,12 +5,12 @@ package protocol RegistrationStore: Sendable {
     /// Applies a change in one transaction.
     ///
     /// A change applies only where the registration's version is below `sequence`; repeating the very same change gives the
-    /// same result (rule 11). `upsert`: an id never handed out is ``RegisterResult/notFound``, one deleted on purpose is
-    /// ``RegisterResult/gone``; another user's is taken over with the same handle, else ``RegisterResult/notFound``; its
-    /// owner revives one that was pruned, replaced or has expired. The handle leaves any other registration of the app
-    /// (state ``Registration/State/replaced``). `delete`: by its owner, or by anyone where `user` is nil (an operator);
-    /// leaves a tombstone. An id that its app's user was handed out and that was never registered has no owner: whoever
-    /// puts it first gets it.
+    /// same result (rule 11). `issue`: gives the id that has one of the handles, else the candidate, of which nothing is kept.
+    /// `upsert`: an id that nobody has becomes the user's, one deleted on purpose is ``RegisterResult/gone``; another user's
+    /// is taken over with the same handle, else ``RegisterResult/notFound``; its owner revives one that was pruned, replaced
+    /// or has expired. The handle leaves any other registration of the app (state ``Registration/State/replaced``). `delete`:
+    /// by its owner, or by anyone where `user` is nil (an operator); a deleted id stays so until it is forgotten. Deleting an
+    /// id that nobody has is ``RegisterResult/notFound``, and for two days no earlier change of the same user makes it.
     ///
     /// - Parameters:
     ///   - request: The change.
@@ -19,6 +19,8 @@ package protocol RegistrationStore: Sendable {
     ///     deleting.
     ///   - sequence: The register job's ``Job/sequence``.
     ///   - expires: When the registration expires, reckoned from ``steadyTime``; nil = never.
+    ///   - most: How many live registrations the user may have: one more ends the one that was changed longest ago. As many that
+    ///     have ended are remembered beside those of the last day; nil = any number.
     /// - Returns: What it made of the change; a refusal is a result, not an error.
     /// - Throws: ``StoreError``.
     func change(
@@ -26,7 +28,8 @@ package protocol RegistrationStore: Sendable {
         app: AppID,
         user: UserName?,
         sequence: Int64,
-        expires: Timestamp?
+        expires: Timestamp?,
+        most: Int?
     ) async throws -> RegisterResult
 
     /// Begins an import.
@@ -36,7 +39,7 @@ package protocol RegistrationStore: Sendable {
 
     /// Creates and updates registrations as an operator wants them.
     ///
-    /// Each is found by its id, else by its handle among the live ones; an id never handed out is taken as it is. Nobody's
+    /// Each is found by its id, else by its handle among the live ones; an id that nobody has is taken as it is. Nobody's
     /// ownership is asked for, a handle leaves any other registration, and a change applies only where the registration's version
     /// is not above `sequence`. Of two rows with the same id or handle the later counts. Repeating an import changes nothing
     /// but when the registrations were updated.

@@ -13,6 +13,8 @@ struct RegistrationChange {
     let user: UserName?
     let sequence: Int64
     let expires: Timestamp?
+    /// How many live registrations the user may have; nil = any number.
+    let most: Int?
     /// An operator may change anyone's.
     var ignoresOwner = false
 
@@ -25,13 +27,8 @@ struct RegistrationChange {
         let holders = try handles.flatMap { handle in
             try PNS.allCases.compactMap { try self.holder(of: handle, $0) }
         }.sorted { $0.row < $1.row }
-        guard let kept = holders.first else {
-            try self.database.run(
-                "INSERT INTO registration(app, id, state, version, updated) VALUES (?, ?, ?, ?, ?)",
-                [self.app, candidate.text, Registration.State.issued.number, self.sequence, self.wall]
-            )
-            return .issued(candidate)
-        }
+        // Nothing is kept of an id that may never be used: whoever puts it makes it.
+        guard let kept = holders.first else { return .issued(candidate) }
         for other in holders.dropFirst() where other.version < self.sequence {
             try self.replace(other, by: kept.id)
             // This is a change to them: what was asked of them before comes too late.
@@ -41,42 +38,74 @@ struct RegistrationChange {
     }
 
     func upsert(_ id: RegistrationID, _ upsert: RegisterRequest.Upsert) throws -> RegisterResult {
-        guard let row = try self.row(id) else { return .notFound }
-        if row.version > self.sequence {
-            try self.passOver(upsert, of: row)
-            return row.state == .deleted ? .gone : .superseded
+        let row = try self.row(id)
+        let hasSameHandle = row?.handle == upsert.handle && row?.pns == upsert.pns
+        if let row {
+            if let result = try self.end(of: upsert, at: row, hasSameHandle: hasSameHandle) { return result }
+            if !hasSameHandle { try self.release(row) }
+            try self.removeFromAudiences(row)
+        } else if try self.context.isDeleted(id, by: self.user, app: self.app, after: self.sequence) {
+            try self.passOver(upsert, of: id)
+            return .superseded
         }
-        if row.state == .deleted { return .gone }
-        // Done before, and ended since: a message that comes again revives nothing.
-        if row.version == self.sequence, row.state == .pruned || row.state == .expired { return .done }
-        let isOwners = row.state == .issued || row.user == self.user || self.ignoresOwner
-        let hasSameHandle = row.handle == upsert.handle && row.pns == upsert.pns
-        guard isOwners || hasSameHandle else { return .notFound }
-        if !hasSameHandle { try self.release(row) }
-        try self.removeFromAudiences(row)
-        let isHolder = hasSameHandle && row.state == .live
-        let holder = isHolder ? nil : try self.holder(of: upsert.handle, upsert.pns)
-        // A later change gave the handle away before this one came: it is as if it had come first.
-        if let holder, holder.version > self.sequence {
-            try self.write(upsert, to: row.row, endedBy: Self.replaced(by: holder.id))
-        } else if try self.context.isClaimed(upsert.handle, upsert.pns, app: self.app, after: self.sequence) {
-            if isHolder { try self.context.letGo(of: upsert.handle, upsert.pns, app: self.app, by: row.row) }
-            try self.write(upsert, to: row.row, endedBy: "its handle went to a later registration, which has ended")
-        } else {
-            if let holder { try self.replace(holder, by: id) }
-            if !isHolder { try self.context.hold(upsert.handle, upsert.pns, app: self.app, by: row.row) }
-            try self.write(upsert, to: row.row, endedBy: nil)
+        let isHolder = hasSameHandle && row?.state == .live
+        let reason = try self.claim(upsert, for: id, isHolder: isHolder)
+        let number = try self.write(upsert, to: row?.row, id, endedBy: reason)
+        if reason == nil {
+            if !isHolder { try self.context.hold(upsert.handle, upsert.pns, app: self.app, by: number) }
+            if row?.state != .live || row?.user != self.user { try self.endOldest() }
+        } else if isHolder {
+            try self.context.letGo(of: upsert.handle, upsert.pns, app: self.app, by: number)
         }
+        if row == nil { try self.forgetOldest() }
         return .done
     }
 
+    /// What a registration makes of a change that comes too late for it, was done before, or is not this user's to make.
+    ///
+    /// - Returns: nil where the change is to be done.
+    private func end(
+        of upsert: RegisterRequest.Upsert,
+        at row: RegistrationRow,
+        hasSameHandle: Bool
+    ) throws -> RegisterResult? {
+        if row.version > self.sequence {
+            if row.user == nil || row.user == self.user || self.ignoresOwner { try self.passOver(upsert, of: row.id) }
+            return row.state == .deleted ? .gone : .superseded
+        }
+        if row.state == .deleted { return .gone }
+        if row.version == self.sequence {
+            // Done before, and ended since: a message that comes again revives nothing. An import may name one twice.
+            if row.state == .pruned || row.state == .expired { return .done }
+            if row.state == .replaced, !self.ignoresOwner { return .done }
+        }
+        return row.user == self.user || self.ignoresOwner || hasSameHandle ? nil : .notFound
+    }
+
+    /// Takes the handle from whoever has it.
+    ///
+    /// - Returns: Why the registration does not get it: a later change gave the handle away before this one came; it is as if this
+    ///   one had come first. nil = it gets it.
+    private func claim(
+        _ upsert: RegisterRequest.Upsert,
+        for id: RegistrationID,
+        isHolder: Bool
+    ) throws -> String? {
+        let holder = isHolder ? nil : try self.holder(of: upsert.handle, upsert.pns)
+        if let holder, holder.version > self.sequence { return Self.replaced(by: holder.id) }
+        if try self.context.isClaimed(upsert.handle, upsert.pns, app: self.app, after: self.sequence) {
+            return "its handle went to a later registration, which has ended"
+        }
+        if let holder { try self.replace(holder, by: id) }
+        return nil
+    }
+
     /// Takes a handle from those that had it before a change that comes too late for its own registration.
-    private func passOver(_ upsert: RegisterRequest.Upsert, of row: RegistrationRow) throws {
-        guard row.user == nil || row.user == self.user || self.ignoresOwner else { return }
-        if let holder = try self.holder(of: upsert.handle, upsert.pns), holder.row != row.row,
+    private func passOver(_ upsert: RegisterRequest.Upsert, of id: RegistrationID) throws {
+        if let holder = try self.holder(of: upsert.handle, upsert.pns), holder.id != id,
             holder.version < self.sequence
         {
-            try self.replace(holder, by: row.id)
+            try self.replace(holder, by: id)
         }
         try self.context.release(upsert.handle, upsert.pns, app: self.app, version: self.sequence)
     }
@@ -105,10 +134,19 @@ struct RegistrationChange {
     }
 
     func delete(_ id: RegistrationID) throws -> RegisterResult {
-        guard let row = try self.row(id) else { return .notFound }
+        guard let row = try self.row(id) else {
+            try self.context.remember(
+                deletionOf: id,
+                by: self.user,
+                app: self.app,
+                version: self.sequence,
+                most: self.most
+            )
+            return .notFound
+        }
         if row.state == .deleted { return row.version == self.sequence ? .done : .gone }
         if row.version > self.sequence { return .superseded }
-        guard self.user == nil || row.state == .issued || row.user == self.user else { return .notFound }
+        guard self.user == nil || row.user == self.user else { return .notFound }
         try self.release(row)
         try self.database.run(
             """
@@ -142,27 +180,96 @@ struct RegistrationChange {
 
     /// - Parameters:
     ///   - upsert: What it becomes.
-    ///   - row: The registration.
+    ///   - row: The registration; nil = it is new.
+    ///   - id: Its id.
     ///   - reason: Why it is replaced at once; nil = it is live.
+    /// - Returns: The registration's row.
     /// - Throws: What SQLite says.
-    private func write(_ upsert: RegisterRequest.Upsert, to row: Int64, endedBy reason: String?) throws {
+    private func write(
+        _ upsert: RegisterRequest.Upsert,
+        to row: Int64?,
+        _ id: RegistrationID,
+        endedBy reason: String?
+    ) throws -> Int64 {
         let state: Registration.State = reason == nil ? .live : .replaced
         let tags = TagList(state == .live ? try self.numbers(of: upsert.tags) : [])
-        try self.database.run(
-            """
-            UPDATE registration SET pns = ?, handle = ?, user = ?, state = ?, version = ?, updated = ?, expires = ?,
-                ended_at = ?, ended_reason = ?, tags = ? WHERE row = ?
-            """,
-            [
-                upsert.pns.number, upsert.handle.text, self.user?.name, state.number, self.sequence, self.wall,
-                self.expires?.milliseconds, reason == nil ? nil : self.wall, reason, tags.text, row,
-            ]
-        )
-        try self.database.addToAudiences(row, upsert.pns, tags)
+        let values: StatementArguments = [
+            upsert.pns.number, upsert.handle.text, self.user?.name, state.number, self.sequence, self.wall,
+            self.expires?.milliseconds, reason == nil ? nil : self.wall, reason, tags.text,
+        ]
+        let number: Int64
+        if let row {
+            try self.database.run(
+                """
+                UPDATE registration SET pns = ?, handle = ?, user = ?, state = ?, version = ?, updated = ?, expires = ?,
+                    ended_at = ?, ended_reason = ?, tags = ? WHERE row = ?
+                """,
+                values + [row]
+            )
+            number = row
+        } else {
+            try self.database.run(
+                """
+                INSERT INTO registration(pns, handle, user, state, version, updated, expires, ended_at, ended_reason, tags, app, id)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """,
+                values + [self.app, id.text]
+            )
+            number = self.database.lastInsertedRowID
+        }
+        try self.database.addToAudiences(number, upsert.pns, tags)
+        return number
     }
 
     /// The numbers of tags, each once; a user's own has none.
     private func numbers(of tags: [Tag]) throws -> [Int64] {
         try Set(tags.filter { $0.owner == nil }).map { try self.database.ensureNumber(of: $0, app: self.app) }.sorted()
+    }
+}
+
+// MARK: How many a user has
+
+extension RegistrationChange {
+    /// Whether the job of a registration's last change, and so all before it, can change nothing any more; `?` is the store's time.
+    static let isFinal = "NOT EXISTS (SELECT 1 FROM job WHERE job.sequence = registration.version AND job.ends > ?)"
+
+    static let hasMore = "SELECT 1 FROM registration WHERE app = ? AND user = ? AND state = 1 LIMIT 1 OFFSET ?"
+    /// Of so many: an import may have given the user any number.
+    static let oldest = """
+        SELECT row FROM (SELECT row, version FROM registration WHERE app = ? AND user = ? AND state = 1 LIMIT ?)
+        ORDER BY version, row LIMIT 1
+        """
+    static let hasMorePast = """
+        SELECT 1 FROM registration WHERE app = ? AND user = ? AND state <> 1 ORDER BY version LIMIT 1 OFFSET ?
+        """
+    static let oldestPast = """
+        SELECT row FROM registration WHERE app = ? AND user = ? AND state <> 1 ORDER BY version LIMIT 2
+        """
+
+    /// Ends the registration of the user that was changed longest ago, where there is now one more than may be.
+    ///
+    /// By their changes' order, which no clock can turn round, and which is the same in whatever order they are done.
+    private func endOldest() throws {
+        guard let user = self.user?.name, let most = self.most,
+            try self.database.exists(Self.hasMore, [self.app, user, most]),
+            let row = try self.database.first(Self.oldest, [self.app, user, most + 1], read: { $0[0] as Int64 })
+        else { return }
+        let reason = "its user made more than the \(most) live registrations that one may have, and it was the oldest"
+        try self.context.end(row, as: .replaced, reason: reason, where: "1", [])
+    }
+
+    /// Forgets ended registrations of a user who has many, but for those that an earlier change may yet concern.
+    ///
+    /// Two for each that is new: there come to be no more of them than changes are made in a day.
+    private func forgetOldest() throws {
+        guard let user = self.user?.name, let most = self.most,
+            try self.database.exists(Self.hasMorePast, [self.app, user, most])
+        else { return }
+        for row in try self.database.all(Self.oldestPast, [self.app, user], read: { $0[0] as Int64 }) {
+            try self.database.run(
+                "DELETE FROM registration WHERE row = ? AND \(Self.isFinal)",
+                [row, self.context.now]
+            )
+        }
     }
 }

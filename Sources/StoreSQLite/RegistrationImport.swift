@@ -22,7 +22,8 @@ struct RegistrationImport {
     private let sequence: Int64
     private let rows: [ImportedRegistration]
     private let statements: ImportStatements
-    /// Whether changes that came after this import have claimed handles that nobody has any more: hardly ever.
+    /// Whether changes that came after this import have claimed handles that nobody has any more, or deleted what was not there: hardly
+    /// ever.
     private let mayBeLate: Bool
     private var random = SystemRandom()
     /// By index, whether a row's id and handle are new.
@@ -39,7 +40,8 @@ struct RegistrationImport {
         self.sequence = sequence
         self.statements = try ImportStatements(context.database)
         try self.statements.bind(app: self.app, sequence: sequence, wall: context.wall.milliseconds)
-        self.mayBeLate = try context.isAnyClaimed(after: sequence)
+        self.mayBeLate =
+            try context.isAnyClaimed(after: sequence) || context.isAnyDeleted(after: sequence)
     }
 
     /// What there is to do, before anything is done.
@@ -187,13 +189,7 @@ struct RegistrationImport {
         }
         guard let id = row.id else { return try self.update(holder, to: row, numbered.digest, tags: tags) }
         if holder.version > self.sequence { return .superseded }
-        // The id is new, and its handle is another's: it is handed out, and then takes the handle as any other would.
-        try self.context.database.run(
-            "INSERT INTO registration(app, id, state, version, updated) VALUES (?, ?, ?, ?, ?)",
-            [
-                self.app, id.text, Registration.State.issued.number, self.sequence, self.context.wall.milliseconds,
-            ]
-        )
+        // The id is new, and its handle is another's: it takes the handle as any other would.
         try self.change(id, to: row)
         return .created
     }
@@ -222,10 +218,12 @@ struct RegistrationImport {
         return .updated
     }
 
-    /// Whether the row's handle went to a later registration, which has ended.
+    /// Whether the row's handle went to a later registration, which has ended, or its id was deleted later.
     private func isLate(_ row: ImportedRegistration) throws -> Bool {
-        try self.mayBeLate
-            && self.context.isClaimed(row.handle, row.pns, app: self.app, after: self.sequence)
+        guard self.mayBeLate else { return false }
+        if try self.context.isClaimed(row.handle, row.pns, app: self.app, after: self.sequence) { return true }
+        guard let id = row.id else { return false }
+        return try self.context.isDeleted(id, by: row.user, app: self.app, after: self.sequence)
     }
 
     private func change(_ id: RegistrationID, to row: ImportedRegistration) throws {
@@ -235,6 +233,7 @@ struct RegistrationImport {
             user: row.user,
             sequence: self.sequence,
             expires: row.expires,
+            most: nil,
             ignoresOwner: true
         )
         let result = try change.upsert(id, .init(pns: row.pns, handle: row.handle, tags: row.tags))

@@ -72,7 +72,7 @@ struct RegistrationRanges {
             let state = self.query.state.map { "= \($0.number)" } ?? "<> \(Registration.State.deleted.number)"
             return self.add("\(source) AND user = ? AND state \(state)", [self.app, user])
         }
-        let ended: [Registration.State] = [.issued, .pruned, .expired, .replaced]
+        let ended: [Registration.State] = [.pruned, .expired, .replaced]
         for state in self.query.state.map({ [$0] }) ?? ended {
             self.add("\(source) AND state = \(state.number)", [self.app])
         }

@@ -21,7 +21,7 @@ extension SQLiteStore: DeadStore {
             )
             guard isNew > 0 else { return }
             let letter = context.database.lastInsertedRowID
-            let closed = try context.bury(message, result: result, text: text)
+            let closed = try context.bury(message, letter: letter, result: result, text: text)
             try context.database.run("UPDATE dead SET closed = ? WHERE id = ?", [closed.rawValue, letter])
         }
     }
@@ -56,7 +56,12 @@ extension Database {
 }
 
 extension WriteContext {
-    fileprivate func bury(_ message: DeadMessage, result: RegisterResult, text: String) throws -> Burial {
+    fileprivate func bury(
+        _ message: DeadMessage,
+        letter: Int64,
+        result: RegisterResult,
+        text: String
+    ) throws -> Burial {
         if let key = BatchKey(message.messageID) { return try self.bury(key) ? .batch : .nothing }
         if let bundle = BundleID(message.messageID) {
             try self.takeApart(bundle)
@@ -65,6 +70,7 @@ extension WriteContext {
         } else if let id = JobID(message.messageID), let row = try self.database.jobRow(id), !row.state.isFinal {
             switch row.work.kind {
             case .register:
+                try self.keepWork(of: row.sequence, letter: letter)
                 _ = try self.finishRegister(id, result: result, text: text)
                 return .register
             case .send:

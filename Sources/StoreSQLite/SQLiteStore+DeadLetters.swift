@@ -55,7 +55,7 @@ extension SQLiteStore: DeadLetterStore {
                 try context.bringBack(batch, list: found)
                 replay = .begun(job: batch.job, devices: found.devices.count)
             case .job(let job, let sequence, .register):
-                try context.bringBack(register: sequence)
+                try context.bringBack(register: sequence, letter: id)
                 replay = .begun(job: job, devices: nil)
             case .job(let job, let sequence, .send):
                 try context.bringBack(send: sequence)
@@ -142,7 +142,7 @@ private enum DeadTarget {
 
 /// A row of the table `dead`, without the body.
 private struct DeadRow {
-    static let columns = "id, queue, type, message, app, reason, length(body), at, closed"
+    static let columns = "id, queue, type, message, app, reason, length(body), at, closed, work IS NOT NULL"
 
     let id: Int64
     let queue: String
@@ -153,6 +153,8 @@ private struct DeadRow {
     let size: Int
     let at: Timestamp
     let closed: Burial
+    /// Of a register job: whether it is still known what it was.
+    let hasWork: Bool
 
     init(_ row: Row) throws {
         self.id = row[0]
@@ -167,6 +169,7 @@ private struct DeadRow {
             throw StoreError(.corrupt, "a dead message's row names an unknown effect")
         }
         self.closed = closed
+        self.hasWork = row[9]
     }
 
     func letter(in database: Database, at now: Int64) throws -> DeadLetter {
@@ -203,7 +206,8 @@ private struct DeadRow {
         case .register, .send:
             guard let id = JobID(self.message), let job = try database.jobOfDead(id) else { return .nothing(Self.gone) }
             if let obstacle = job.obstacle(at: now) { return .nothing(obstacle) }
-            return .job(id, sequence: job.sequence, self.closed == .register ? .register : .send)
+            if self.closed == .send { return .job(id, sequence: job.sequence, .send) }
+            return self.hasWork ? .job(id, sequence: job.sequence, .register) : .nothing("its handle is kept no longer")
         }
     }
 
@@ -322,14 +326,14 @@ extension WriteContext {
     }
 
     /// Queues a register job again: its sequence still says in which order it counts (rule 11).
-    fileprivate func bringBack(register job: Int64) throws {
+    fileprivate func bringBack(register job: Int64, letter: Int64) throws {
         let reopened = try self.database.change(
             """
-            UPDATE job SET state = 1, reason = NULL, result = NULL, finished = NULL, planned = 0, due = ?, starts = 0,
-                planner_epoch = planner_epoch + 1
-            WHERE sequence = ? AND state = 11
+            UPDATE job SET state = 1, reason = NULL, result = NULL, finished = NULL, planned = 0, due = ?1, starts = 0,
+                planner_epoch = planner_epoch + 1, work = (SELECT work FROM dead WHERE id = ?3)
+            WHERE sequence = ?2 AND state = 11
             """,
-            [self.now, job]
+            [self.now, job, letter]
         )
         self.countBacklog(unfinished: reopened)
     }

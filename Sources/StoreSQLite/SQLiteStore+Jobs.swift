@@ -235,6 +235,8 @@ extension WriteContext {
 
     /// Ends a register job; a job that is refused is abandoned.
     ///
+    /// Handles are in its work no longer.
+    ///
     /// - Parameters:
     ///   - id: The job.
     ///   - result: What it came to.
@@ -252,7 +254,7 @@ extension WriteContext {
         let ended = try self.database.first(
             """
             UPDATE job SET state = ?1, reason = ?2, result = ?3, due = NULL, planned = 1, stopped = NULL,
-                started = coalesce(started, ?4), finished = ?4
+                started = coalesce(started, ?4), finished = ?4, work = \(RegisterWork.withoutHandles)
             WHERE id = ?5 AND kind = ?6 AND state < 10 RETURNING waiter
             """,
             [state.number, reason, text, self.wall.milliseconds, id.blob, JobKind.register.number]

@@ -8,7 +8,8 @@ extension SQLiteStore: RegistrationStore {
         app: AppID,
         user: UserName?,
         sequence: Int64,
-        expires: Timestamp?
+        expires: Timestamp?,
+        most: Int?
     ) async throws -> RegisterResult {
         try await self.write { context in
             // Its worker may have been halted since it looked: what is released is remembered no longer than jobs live.
@@ -20,7 +21,8 @@ extension SQLiteStore: RegistrationStore {
                 app: try context.database.ensureNumber(of: app),
                 user: user,
                 sequence: sequence,
-                expires: expires
+                expires: expires,
+                most: most
             )
             switch request {
             case .issue(let candidate, let handles): return try change.issue(candidate, handles: handles)
@@ -97,13 +99,22 @@ extension SQLiteStore: RegistrationStore {
             SELECT row FROM registration WHERE state = 1 AND expires IS NOT NULL AND expires <= ? ORDER BY expires LIMIT ?
             """
         let released = self.clock.now - ReleasedHandle.life
+        let dead = self.clock.cautious.milliseconds - ReleasedHandle.life
         let isTime = try await self.read { database in
             try (
                 registrations: database.exists(sql, [time, 1]),
-                handles: database.exists("SELECT 1 FROM released_handle WHERE at <= ? LIMIT 1", [released])
+                traces: database.exists("SELECT 1 FROM released_handle WHERE at <= ? LIMIT 1", [released])
+                    || database.exists("SELECT 1 FROM tombstone WHERE at <= ? LIMIT 1", [released])
+                    || database.exists("SELECT 1 FROM dead WHERE work IS NOT NULL AND at <= ? LIMIT 1", [dead])
             )
         }
-        if isTime.handles { try await self.write { try $0.forgetReleased(before: released, limit: limit) } }
+        if isTime.traces {
+            try await self.write { context in
+                try context.forgetReleased(before: released, limit: limit)
+                try context.forgetTombstones(before: released, limit: limit)
+                try context.forgetDeadWork(before: dead, limit: limit)
+            }
+        }
         guard isTime.registrations else { return 0 }
         return try await self.write { context in
             let rows = try context.database.all(sql, [context.clock.cautious.milliseconds, limit]) { $0[0] as Int64 }

@@ -108,13 +108,12 @@ extension SQLiteStore: RetentionStore {
     }
 
     private func removeRegistrations(before: Int64, limit: Int) async throws -> RetentionBite {
+        let condition = "state <> 1 AND coalesce(ended_at, updated) <= ? AND \(RegistrationChange.isFinal)"
+        let now = self.clock.now
         let rows = try await self.read { database in
             try database.all(
-                """
-                SELECT row FROM registration WHERE state <> 1 AND coalesce(ended_at, updated) <= ?
-                ORDER BY coalesce(ended_at, updated) LIMIT ?
-                """,
-                [before, limit]
+                "SELECT row FROM registration WHERE \(condition) ORDER BY coalesce(ended_at, updated) LIMIT ?",
+                [before, now, limit]
             ) { $0[0] as Int64 }
         }
         guard !rows.isEmpty else { return RetentionBite(removed: 0, next: nil) }
@@ -123,8 +122,8 @@ extension SQLiteStore: RetentionStore {
                 // It may have come back to life since it was looked at.
                 $0
                     + (try context.database.change(
-                        "DELETE FROM registration WHERE row = ? AND state <> 1 AND coalesce(ended_at, updated) <= ?",
-                        [$1, before]
+                        "DELETE FROM registration WHERE row = ? AND \(condition)",
+                        [$1, before, now]
                     ))
             }
         }

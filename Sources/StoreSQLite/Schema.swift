@@ -2,7 +2,7 @@ import GRDB
 
 /// The tables, as migrations: named, in order, and never edited once they are released.
 ///
-/// Moments named `due`, `stopped`, `ends`, and `at` of `released_handle`, are milliseconds of the store's own clock (``StoreClock``), all
+/// Moments named `due`, `stopped`, `ends`, and `at` of `released_handle` and `tombstone`, are milliseconds of the store's own clock (``StoreClock``), all
 /// others of the wall clock.
 enum Schema {
     static var migrator: DatabaseMigrator {
@@ -26,6 +26,11 @@ enum Schema {
         migrator.registerMigration("17 tags of rows") { try $0.execute(sql: TagList.tables) }
         migrator.registerMigration("18 held handles") { try HeldHandle.migrate($0) }
         migrator.registerMigration("19 unfinished jobs") { try $0.execute(sql: InlineBatch.indexes) }
+        migrator.registerMigration("20 what users leave behind") { database in
+            try database.execute(sql: Tombstone.table)
+            try database.execute(sql: RegisterWork.tables)
+            try database.execute(sql: self.foreignTags)
+        }
         return migrator
     }
 
@@ -392,5 +397,19 @@ enum Schema {
         UPDATE job SET ends = expires WHERE state <> 0;
         DROP INDEX job_expires;
         CREATE INDEX job_ends ON job(ends) WHERE state < 3;
+        """
+
+    private static let foreignTags = """
+        -- Tags by which devices got what others than their user sent.
+        UPDATE registration SET tags = (
+            SELECT nullif(json_group_array(l.value), '[]') FROM json_each(registration.tags) AS l
+            CROSS JOIN tag_name AS n ON n.number = l.value
+            WHERE n.name NOT LIKE 'from:%' OR n.name IS 'from:' || registration.user
+        ) WHERE row IN (
+            SELECT t.row FROM tag_name AS n CROSS JOIN tagged AS t ON t.tag = n.number WHERE n.name LIKE 'from:%');
+        DELETE FROM tagged WHERE (tag, pns, row) IN (
+            SELECT t.tag, t.pns, t.row FROM tag_name AS n CROSS JOIN tagged AS t ON t.tag = n.number
+            CROSS JOIN registration AS r ON r.row = t.row
+            WHERE n.name LIKE 'from:%' AND n.name IS NOT 'from:' || r.user);
         """
 }

@@ -76,9 +76,10 @@ extension Priority {
 
 extension Registration.State {
     /// Live is 1: the schema's indexes rely on it.
+    ///
+    /// 0 was that of ids which were handed out and never used.
     var number: Int {
         switch self {
-        case .issued: 0
         case .live: 1
         case .pruned: 2
         case .expired: 3

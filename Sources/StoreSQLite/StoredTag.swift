@@ -24,8 +24,8 @@ extension Tag {
     /// The user whose own tag it is; nil for any other tag.
     var owner: String? {
         let name = self.name.utf8
-        guard name.starts(with: Tag.userPrefix.utf8) else { return nil }
-        return String(self.name.dropFirst(Tag.userPrefix.utf8.count))
+        guard name.starts(with: Tag.Owned.user.rawValue.utf8) else { return nil }
+        return String(self.name.dropFirst(Tag.Owned.user.rawValue.utf8.count))
     }
 }
 

@@ -49,6 +49,10 @@ extension WriteContext {
         }
         try self.database.run("UPDATE batch SET due = NULL WHERE job = ? AND open = 1", [job])
         try self.completeIfDone(job)
+        try self.database.run(
+            "UPDATE job SET work = \(RegisterWork.withoutHandles) WHERE sequence = ? AND kind = 1 AND state >= 10",
+            [job]
+        )
     }
 
     /// Whether a job waits for its start: it does not count as unfinished yet.

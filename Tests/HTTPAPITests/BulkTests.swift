@@ -83,6 +83,10 @@ import Testing
         (#"{"pns":"fcm","handle":"h","user":"ann","tags":["username:bob"]}"#, "tags[0]", "another user's"),
         (#"{"pns":"fcm","handle":"h","tags":["username:a","username:b"]}"#, "tags[1]", "another user's"),
         (#"{"pns":"fcm","handle":"h","tags":["UserName:a"]}"#, "tags[0]", "another user's"),
+        (#"{"pns":"fcm","handle":"h","user":"ann","tags":["a","from:bob"]}"#, "tags[1]", "another user's"),
+        (#"{"pns":"fcm","handle":"h","user":"ann","tags":["FROM:ann"]}"#, "tags[0]", "another user's"),
+        (#"{"pns":"fcm","handle":"h","tags":["from:bob"]}"#, "tags[0]", "another user's"),
+        (#"{"pns":"fcm","handle":"h","tags":["from:bob","username:ann"]}"#, "tags[0]", "another user's"),
         (#"{"pns":"fcm","handle":"h","expires":"soon"}"#, "expires", "time"),
         (#"{"pns":"fcm","handle":"h","expires":"2001-01-01T00:00:00Z"}"#, "expires", "over"),
         (#"{"pns":"fcm","handle":"h","tag":["x"]}"#, "tag", "no such member"),
@@ -103,6 +107,20 @@ import Testing
             #expect(fault["line"]?.number == 2)
             #expect(fault["member"]?.text == member)
             #expect(fault["reason"]?.text?.contains(reason) == true, "\(fault["reason"]?.text ?? "")")
+        }
+    }
+
+    /// What one exports can be imported again, one's own tags of every meaning included.
+    @Test func onesOwnTagsAreImportedAndExported() async throws {
+        try await Harness.run { api async throws in
+            let tags = Tag.Owned.allCases.map { "\"\($0.rawValue)ann\"" }.reversed().joined(separator: ",")
+            let answer = try await self.bring(#"{"pns":"fcm","handle":"h","tags":[\#(tags)]}"#, to: api)
+            #expect(answer.json["created"]?.number == 1)
+            let stored = try await api.store.registrations(RegistrationQuery(app: .default)).items
+            #expect(stored.map(\.user?.name) == ["ann"])
+            #expect(stored.first?.tags == (try Tag.Owned.allCases.map { Tag($0, of: try UserName("ann")) }.sorted()))
+            let export = try await api.call(.get, "/api/registrations/export", as: .user("root"))
+            #expect(try await self.bring(export.text, to: api).json["updated"]?.number == 1)
         }
     }
 

@@ -71,6 +71,11 @@ import Testing
         Case("tag is no string", #"{"Platform":"fcm","Handle":"t","Tags":[1]}"#, 400, "Tags[0]"),
         Case("illegal tag", #"{"Platform":"fcm","Handle":"t","Tags":["a","b c"]}"#, 400, "Tags[1]"),
         Case("an expression", #"{"Platform":"fcm","Handle":"t","Tags":["a||b"]}"#, 400, "Tags[0]"),
+        Case("own sender tag", #"{"Platform":"fcm","Handle":"t","Tags":["from:alice"]}"#, 200),
+        Case("another's sender tag", #"{"Platform":"fcm","Handle":"t","Tags":["from:bob"]}"#, 403),
+        Case("another's sender tag, disguised", #"{"Platform":"fcm","Handle":"t","Tags":["FROM:bob"]}"#, 403),
+        Case("own sender tag, disguised", #"{"Platform":"fcm","Handle":"t","Tags":["From:alice"]}"#, 403),
+        Case("nobody's sender tag", #"{"Platform":"fcm","Handle":"t","Tags":["from:"]}"#, 403),
         Case("another's user tag", #"{"Platform":"fcm","Handle":"t","Tags":["username:bob"]}"#, 403),
         Case("another's, disguised", #"{"Platform":"fcm","Handle":"t","Tags":["UserName:bob"]}"#, 403),
         Case("reserved", #"{"Platform":"fcm","Handle":"t","Tags":["VIP-1"]}"#, 403),
@@ -104,8 +109,77 @@ import Testing
             #expect(try await api.call(.put, "/api/register/not an id", body: stolen).status == 403)
             let plain = #"{"Platform":"fcm","Handle":"mine"}"#
             #expect(try await api.call(.put, "/api/register/\(id)", body: plain).status == 404)
-            #expect(try await api.call(.put, "/api/register/never-handed-out", body: plain).status == 404)
+            #expect(try await api.call(.put, "/api/register/never-handed-out", body: stolen).status == 403)
             #expect(try await api.call(.delete, "/api/register/\(id)").status == 404)
+        }
+    }
+
+    @Test(arguments: Tag.Owned.allCases) func aTagWithAMeaningIsItsUsersAlone(owned: Tag.Owned) async throws {
+        try await Harness.run { api async throws in
+            let id = try await api.register()
+            for (tag, status) in [
+                ("\(owned.rawValue)alice", 200), ("\(owned.rawValue)bob", 403),
+                ("\(owned.rawValue.uppercased())bob", 403),
+                ("\(owned.rawValue)Alice", 403),
+            ] {
+                let body = #"{"Platform":"apns","Handle":"\#(Self.token)","Tags":["\#(tag)"]}"#
+                let answer = try await api.call(.put, "/api/register/\(id)", body: body)
+                #expect(answer.status == status, "\(tag)")
+                #expect(status == 200 || answer.text.contains("\\\"\(tag)\\\""), "\(answer.text)")
+            }
+        }
+    }
+
+    /// An app that moves here keeps the id that another backend gave it.
+    @Test func anIDThatNobodyHasIsTaken() async throws {
+        try await Harness.run { api async throws in
+            let id = "1234567890123456789-1234567890123456789-1"
+            let body = #"{"Platform":"apns","Handle":"\#(Self.token)","Tags":["news"]}"#
+            // To delete it first changes nothing.
+            #expect(try await api.call(.delete, "/api/register/\(id)").status == 404)
+            #expect(try await api.call(.put, "/api/register/\(id)", body: body).status == 200)
+            let stored = try await api.store.registration(try #require(RegistrationID(id)), app: .default)
+            #expect(stored?.state == .live)
+            #expect(stored?.tags.map(\.name) == ["news", "username:alice"])
+            #expect(try await api.call(.post, "/api/register?handle=\(Self.token)").text == "\"\(id)\"")
+            let other = #"{"Platform":"fcm","Handle":"mine"}"#
+            #expect(try await api.call(.put, "/api/register/\(id)", as: .user("bob"), body: other).status == 404)
+            #expect(try await api.call(.delete, "/api/register/\(id)").status == 200)
+            #expect(try await api.call(.put, "/api/register/\(id)", body: body).status == 410)
+        }
+    }
+
+    @Test(arguments: ["/API", "/Api", "/api", "/api/apps/default", "/API/Apps/default"])
+    func theClassicPathsAreFoundInAnyLetterCase(prefix: String) async throws {
+        try await Harness.run { api async throws in
+            let body = #"{"Platform":"apns","Handle":"\#(Self.token)"}"#
+            for (method, path, status) in [
+                (HTTPRequest.Method.post, "/Register", 200), (.post, "/register/", 200),
+                (.post, "/REGISTER/?handle=x", 200), (.put, "/Register/one", 200), (.put, "/register/one/", 200),
+                (.get, "/Register/one", 405), (.delete, "/rEGISTER/one/", 200), (.put, "/register/One", 200),
+                (.delete, "/REGISTER/One/", 200), (.post, "/Notifications/?PNS=apns&To_Tag=bob", 200),
+                (.post, "/register//", 404), (.post, "/registers/", 404),
+            ] {
+                let answer = try await api.call(method, prefix + path, body: method == .put ? body : nil)
+                #expect(answer.status == status, "\(method) \(path): \(answer.text)")
+            }
+            #expect(try await api.call(.get, prefix + "/NOTIFICATIONS/77").text.contains("no such notification"))
+            // Ids are exact, and each was deleted on purpose.
+            for id in ["one", "One"] {
+                #expect(try await api.call(.put, "/api/register/\(id)", body: body).status == 410)
+            }
+            #expect(try await api.call(.put, "/api/register/ONE", body: body).status == 200)
+        }
+    }
+
+    @Test func otherPathsAndNamesAreExact() async throws {
+        try await Harness.run { api async throws in
+            for path in [
+                "/api/Jobs", "/api/jobs/", "/Healthz", "/healthz/", "/api/Registrations", "/api/apps/default/Jobs",
+            ] {
+                #expect(try await api.call(.get, path).text.contains("no such path"), "\(path)")
+            }
+            #expect(try await api.call(.post, "/api/apps/DEFAULT/Register").text.contains("no such app"))
         }
     }
 

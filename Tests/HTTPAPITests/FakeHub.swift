@@ -61,7 +61,8 @@ struct FakeHub: Service {
             app: job.app,
             user: job.user,
             sequence: job.sequence,
-            expires: nil
+            expires: nil,
+            most: nil
         )
         return try await self.store.finishRegister(id, result: result)
     }

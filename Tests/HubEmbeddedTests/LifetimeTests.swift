@@ -10,7 +10,7 @@ import Testing
 
 @testable import HubEmbedded
 
-/// Registrations live as long as their app says, whatever the wall clock says as they are made.
+/// Registrations live as long as their app says, whatever the wall clock says as they are made; and no more of a user's than it says.
 @Suite struct LifetimeTests {
     /// The machine's clocks, with a wall clock that somebody sets.
     private struct JumpingClock: ClockSource {
@@ -50,5 +50,30 @@ import Testing
         let expires = try #require(try await store.registration(id, app: .default)?.expires)
         let left = clock.machine.wall.duration(to: expires)
         #expect(left > .seconds(29 * 86_400) && left < .seconds(31 * 86_400))
+    }
+
+    /// How many live registrations a user has who registers so many devices.
+    private func live(registering devices: Int, spec: AppSpec) async throws -> Int {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appending(path: "store.sqlite").path
+        let store = try SQLiteStore(configuration: SQLiteStore.Configuration(path: path))
+        let hub = EmbeddedHub(store: store, broker: InMemoryBroker(), logger: Logger(label: "test"))
+        let user = try UserName("ann")
+        for device in 0..<devices {
+            let upsert = RegisterRequest.Upsert(pns: .fcm, handle: Handle(stored: "h\(device)"), tags: [])
+            let request = RegisterRequest.upsert(.random(), upsert)
+            let new = NewJob(app: .default, user: user, work: .register(request), lifetime: .seconds(600))
+            guard case .accepted(let job) = try await store.accept(new) else { return -1 }
+            #expect(try await hub.register(request, for: job, spec: spec) == .done)
+        }
+        let query = RegistrationQuery(app: .default, user: user, state: .live, limit: 1000)
+        return try await store.registrations(query).items.count
+    }
+
+    @Test func aUserHasAsManyAsTheAppAllows() async throws {
+        #expect(try await self.live(registering: 103, spec: AppSpec()) == 100)
+        #expect(try await self.live(registering: 4, spec: AppSpec(registrationsPerUser: 2)) == 2)
     }
 }

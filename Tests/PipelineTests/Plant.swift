@@ -203,7 +203,14 @@ struct Plant: Sendable {
             number += 1
             return number
         }
-        let result = try await self.store.change(request, app: app, user: user, sequence: sequence, expires: nil)
+        let result = try await self.store.change(
+            request,
+            app: app,
+            user: user,
+            sequence: sequence,
+            expires: nil,
+            most: nil
+        )
         switch result {
         case .issued, .done: break
         default: Issue.record("\(result)")

@@ -108,6 +108,7 @@ import Testing
         var spec = AppSpec()
         spec.wns = .init(clientID: "c", clientSecretFile: "/s", tokenURL: "https://t")
         spec.registrationLifetimeDays = 90
+        spec.registrationsPerUser = 20
         #expect(try JSONDecoder().decode(AppSpec.self, from: JSONEncoder().encode(spec)) == spec)
     }
 

@@ -111,8 +111,9 @@ import Testing
         #expect(await transport.lines == ["PUT /api/register/old"])
     }
 
-    @Test func asksForANewIDWhenTheStoredOneIsGone() async throws {
-        let transport = ScriptedTransport(HTTPAnswer(status: 410), .json(#""new""#), HTTPAnswer(status: 200))
+    /// It was deleted on purpose, or is another user's.
+    @Test(arguments: [410, 404]) func asksForANewIDWhenTheStoredOneCannotBeHad(status: Int) async throws {
+        let transport = ScriptedTransport(HTTPAnswer(status: status), .json(#""new""#), HTTPAnswer(status: 200))
         let id = try await client(transport).register(Device(platform: .fcm, handle: "t"), storedID: "old")
         #expect(id == "new")
         #expect(

@@ -50,7 +50,8 @@ import Testing
                 app: .default,
                 user: nil,
                 sequence: Int64(number + 1),
-                expires: nil
+                expires: nil,
+                most: nil
             )
         }
         return store

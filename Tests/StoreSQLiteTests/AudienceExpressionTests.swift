@@ -100,7 +100,14 @@ import Testing
         }
         for number in 0..<600 where number % 17 == 3 {
             let id = try #require(RegistrationID("r\(number)"))
-            _ = try await store.change(.delete(id), app: rows[number].app, user: nil, sequence: 2, expires: nil)
+            _ = try await store.change(
+                .delete(id),
+                app: rows[number].app,
+                user: nil,
+                sequence: 2,
+                expires: nil,
+                most: nil
+            )
         }
         var known: [Known] = []
         for (number, (row, app)) in rows.enumerated() where app == .default && row.pns == .apns && number % 17 != 3 {

@@ -109,7 +109,8 @@ struct DeadLetterContract {
                 app: .default,
                 user: nil,
                 sequence: try await self.scenario.sequence(),
-                expires: nil
+                expires: nil,
+                most: nil
             )
         }
         for number in 4..<4 + joined {

@@ -57,7 +57,14 @@ struct HeldHandleTests {
             let sequence = try await scenario.sequence()
             let deletion = RegisterRequest.delete(ids[index])
             #expect(
-                try await keep.store.change(deletion, app: .default, user: nil, sequence: sequence, expires: nil)
+                try await keep.store.change(
+                    deletion,
+                    app: .default,
+                    user: nil,
+                    sequence: sequence,
+                    expires: nil,
+                    most: nil
+                )
                     == .done
             )
         }
@@ -133,7 +140,8 @@ struct HeldHandleTests {
                         app: .default,
                         user: nil,
                         sequence: sequence,
-                        expires: nil
+                        expires: nil,
+                        most: nil
                     )
                     results.append(["\(result)"])
                 }

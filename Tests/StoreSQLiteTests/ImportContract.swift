@@ -188,15 +188,11 @@ struct ImportContract {
         #expect(try await self.store.registration(known, app: .default)?.tags.map(\.name) == ["all", "username:ann"])
     }
 
-    @Test(arguments: [Registration.State.issued, .pruned, .expired, .replaced])
+    @Test(arguments: [Registration.State.pruned, .expired, .replaced])
     func anIDThatIsNotLiveIsRevived(state: Registration.State) async throws {
         let soon = self.keep.time.wall.advanced(by: .seconds(10))
         let id: RegistrationID
         switch state {
-        case .issued:
-            id = .random()
-            let issue = RegisterRequest.issue(candidate: id, handles: [])
-            _ = try await self.store.change(issue, app: .default, user: nil, sequence: 1, expires: nil)
         case .expired:
             id = try await self.scenario.register(user: "ann", handle: "aa", expires: soon)
             self.keep.time.advance(.seconds(11))
@@ -235,7 +231,8 @@ struct ImportContract {
             app: .default,
             user: nil,
             sequence: try await self.scenario.sequence(),
-            expires: nil
+            expires: nil,
+            most: nil
         )
         #expect(try await self.bring([self.row("aa", id: id), self.row("bb")]) == [.gone, .created])
         #expect(try await self.store.registration(id, app: .default)?.state == .deleted)

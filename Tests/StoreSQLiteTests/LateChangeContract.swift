@@ -21,7 +21,7 @@ struct LateChangeContract {
     }
 
     private func delete(_ id: RegistrationID, sequence: Int64, app: AppID = .default) async throws -> RegisterResult {
-        try await self.store.change(.delete(id), app: app, user: nil, sequence: sequence, expires: nil)
+        try await self.store.change(.delete(id), app: app, user: nil, sequence: sequence, expires: nil, most: nil)
     }
 
     /// The push service says that a registration's handle is dead.
@@ -197,7 +197,8 @@ struct LateChangeContract {
                 app: app,
                 user: nil,
                 sequence: Int64(number + 1),
-                expires: nil
+                expires: nil,
+                most: nil
             )
             guard case .issued(let id) = result else { throw Unexpected("\(result)") }
             ids.append(id)
@@ -217,8 +218,9 @@ struct LateChangeContract {
         }
         var live: [Int: String] = [:]
         for (number, id) in ids.enumerated() {
-            let registration = try #require(try await self.store.registration(id, app: app))
-            if registration.state == .live { live[number] = registration.handle?.text }
+            // Nothing is kept of an id that was deleted before it was used.
+            let registration = try await self.store.registration(id, app: app)
+            if let registration, registration.state == .live { live[number] = registration.handle?.text }
         }
         return live
     }

@@ -53,7 +53,7 @@ import Testing
         for (number, row) in rows.enumerated() {
             let id = try #require(row.id)
             if number % 11 == 5 {
-                _ = try await store.change(.delete(id), app: .default, user: nil, sequence: 2, expires: nil)
+                _ = try await store.change(.delete(id), app: .default, user: nil, sequence: 2, expires: nil, most: nil)
                 continue
             }
             let stored = try #require(try await store.registration(id, app: .default))
@@ -196,7 +196,14 @@ import Testing
         #expect(try await page(after: 0).rows == [1, 2])
         // One is deleted, one becomes a stranger's, one another listed user's.
         let sequence = try await scenario.sequence()
-        _ = try await keep.store.change(.delete(ids[2]), app: .default, user: nil, sequence: sequence, expires: nil)
+        _ = try await keep.store.change(
+            .delete(ids[2]),
+            app: .default,
+            user: nil,
+            sequence: sequence,
+            expires: nil,
+            most: nil
+        )
         #expect(try await scenario.upsert(ids[3], user: "stranger", handle: "h3") == .done)
         #expect(try await scenario.upsert(ids[4], user: "u0", handle: "h4") == .done)
         // On a busy machine what was found may be forgotten by now; then the pages are others, and their rows the same.

@@ -32,6 +32,18 @@ struct QueryPlanTests {
             sql: HeldHandle.find("r.row"),
             plan: ["SEARCH h USING PRIMARY KEY (digest=?)", "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"]
         ),
+        Pinned(
+            sql: RegistrationChange.hasMore,
+            plan: ["SEARCH registration USING COVERING INDEX registration_user (app=? AND user=? AND state=?)"]
+        ),
+        Pinned(
+            sql: RegistrationChange.hasMorePast,
+            plan: ["SEARCH registration USING COVERING INDEX registration_user_past (app=? AND user=?)"]
+        ),
+        Pinned(
+            sql: RegistrationChange.oldestPast,
+            plan: ["SEARCH registration USING COVERING INDEX registration_user_past (app=? AND user=?)"]
+        ),
         Pinned(sql: ImportStatements.holds, plan: ["SEARCH held USING PRIMARY KEY (digest=?)"]),
         Pinned(
             sql: SingleTagReader.query.ofNumber,
@@ -228,8 +240,8 @@ struct QueryPlanTests {
             || step.contains("USING PRIMARY KEY (tag=?)") && sql != SmallSendReader.query.ofNumber
     }
 
-    /// Sorts of what is small: the parked batches of one job.
-    private static let sorts = ["SELECT due, carried_reason FROM batch", "max(row)"]
+    /// Sorts of what is small: the parked batches of one job, the registrations of one user.
+    private static let sorts = ["SELECT due, carried_reason FROM batch", "max(row)", RegistrationChange.oldest]
 
     private static func doEverything(_ scenario: Scenario) async throws {
         let store = scenario.store
@@ -291,7 +303,30 @@ struct QueryPlanTests {
         scenario.time.advance(.seconds(86_500))
         _ = try await store.expireRegistrations(limit: 5)
         _ = try await scenario.upsert(id, user: "ann", handle: "aa")
-        _ = try await store.change(.delete(id), app: .default, user: nil, sequence: scenario.sequence(), expires: nil)
+        for number in 0..<4 {
+            for request in [
+                RegisterRequest.delete(.random()),
+                .upsert(.random(), .init(pns: .apns, handle: Handle(stored: "n\(number)"), tags: [])),
+            ] {
+                let sequence = try await scenario.sequence()
+                _ = try await store.change(
+                    request,
+                    app: .default,
+                    user: user,
+                    sequence: sequence,
+                    expires: nil,
+                    most: 1
+                )
+            }
+        }
+        _ = try await store.change(
+            .delete(id),
+            app: .default,
+            user: nil,
+            sequence: scenario.sequence(),
+            expires: nil,
+            most: nil
+        )
         _ = try await store.expireJobs(limit: 5, lease: .seconds(1))
         scenario.time.advance(.seconds(10))
         _ = try await store.expireJobs(limit: 5, lease: .seconds(1))

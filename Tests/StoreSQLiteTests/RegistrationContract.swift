@@ -27,7 +27,8 @@ struct RegistrationContract {
             app: .default,
             user: try user.map { try UserName($0) },
             sequence: number,
-            expires: nil
+            expires: nil,
+            most: nil
         )
     }
 
@@ -55,19 +56,51 @@ struct RegistrationContract {
                 app: .default,
                 user: nil,
                 sequence: 7,
-                expires: nil
+                expires: nil,
+                most: nil
             )
             #expect(result == .issued(candidate))
         }
-        #expect(try await self.registration(candidate).state == .issued)
+        // Nothing is kept of an id that may never be used.
+        #expect(try await self.store.registration(candidate, app: .default) == nil)
+        #expect(try await self.scenario.upsert(candidate, user: "ann", handle: "aa") == .done)
+        let again = try await self.store.change(
+            .issue(candidate: candidate, handles: [Handle(stored: "aa")]),
+            app: .default,
+            user: nil,
+            sequence: 7,
+            expires: nil,
+            most: nil
+        )
+        #expect(again == .issued(candidate))
     }
 
-    @Test func anIdThatWasNeverHandedOutIsNotFound() async throws {
-        #expect(try await self.scenario.upsert(.random(), user: "ann", handle: "aa") == .notFound)
-        #expect(try await self.delete(.random(), user: "ann") == .notFound)
-        let id = try await self.scenario.register(user: "ann", handle: "aa")
-        let elsewhere = try await self.scenario.upsert(id, user: "ann", handle: "aa", app: AppID("other"))
-        #expect(elsewhere == .notFound)
+    @Test func anIdThatNobodyHasBecomesTheUsers() async throws {
+        let id = try #require(RegistrationID("1234567890123456789-1234567890123456789-1"))
+        #expect(try await self.delete(id, user: "ann") == .notFound)
+        #expect(try await self.scenario.upsert(id, user: "ann", handle: "aa", tags: ["t"]) == .done)
+        let made = try await self.registration(id)
+        #expect(made.state == .live)
+        #expect(made.tags.map(\.name) == ["t", "username:ann"])
+        #expect(try await self.scenario.upsert(id, user: "bob", handle: "bb") == .notFound)
+        // Each app has its own.
+        #expect(try await self.scenario.upsert(id, user: "bob", handle: "aa", app: AppID("other")) == .done)
+        #expect(try await self.registration(id).user?.name == "ann")
+        let handles = try await self.store.handles(
+            of: [made.row],
+            in: .tag(Tag(user: try UserName("ann"))),
+            app: .default,
+            pns: .apns
+        )
+        #expect(handles == [made.row: Handle(stored: "aa")])
+    }
+
+    @Test func aNewIdTakesItsHandleFromWhoeverHasIt() async throws {
+        let first = try await self.scenario.register(user: "ann", handle: "aa")
+        let id = try #require(RegistrationID("from-elsewhere"))
+        #expect(try await self.scenario.upsert(id, user: "bob", handle: "aa") == .done)
+        #expect(try await self.registration(first).state == .replaced)
+        #expect(try await self.registration(id).state == .live)
     }
 
     @Test func anotherUserTakesOverWithTheSameHandleAlone() async throws {

@@ -245,7 +245,14 @@ struct RetentionContract {
         let later = try await self.scenario.register(user: "cid", handle: "c1", tags: ["t"])
         func delete(_ id: RegistrationID) async throws -> RegisterResult {
             let sequence = try await self.scenario.sequence()
-            return try await self.store.change(.delete(id), app: .default, user: nil, sequence: sequence, expires: nil)
+            return try await self.store.change(
+                .delete(id),
+                app: .default,
+                user: nil,
+                sequence: sequence,
+                expires: nil,
+                most: nil
+            )
         }
         #expect(try await delete(deleted) == .done)
         self.time.advance(Self.day)

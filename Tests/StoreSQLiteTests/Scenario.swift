@@ -127,7 +127,8 @@ struct Scenario {
             app: app,
             user: nil,
             sequence: try await self.sequence(app: app),
-            expires: nil
+            expires: nil,
+            most: nil
         )
         guard case .issued(let id) = issued else { throw Unexpected("\(issued)") }
         let result = try await self.upsert(
@@ -160,7 +161,8 @@ struct Scenario {
             app: app,
             user: try user.map { try UserName($0) },
             sequence: number,
-            expires: expires
+            expires: expires,
+            most: nil
         )
     }
 

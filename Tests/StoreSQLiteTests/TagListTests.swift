@@ -81,7 +81,14 @@ import Testing
             case 4: _ = try await keep.store.expireRegistrations(limit: 3)
             default:
                 let sequence = try await scenario.sequence()
-                _ = try await keep.store.change(.delete(id), app: .default, user: nil, sequence: sequence, expires: nil)
+                _ = try await keep.store.change(
+                    .delete(id),
+                    app: .default,
+                    user: nil,
+                    sequence: sequence,
+                    expires: nil,
+                    most: nil
+                )
             }
         }
         try await self.compare(keep.store)

@@ -55,23 +55,25 @@ struct ImportLine {
 
     /// Takes the user's own tag from the tags; where the line has no user, that tag names them, as on other hubs.
     private static func split(_ all: [Tag], user: UserName?) throws -> (UserName?, [Tag]) {
-        var user = user
+        let user = try user ?? Self.user(named: all)
         var tags: [Tag] = []
         for (index, tag) in all.enumerated() {
-            guard tag.name.lowercased().hasPrefix(Tag.userPrefix) else {
-                tags.append(tag)
-                continue
-            }
-            if user == nil, tag.name.hasPrefix(Tag.userPrefix) {
-                user = try Self.named("tags[\(index)]") {
-                    try UserName(String(tag.name.dropFirst(Tag.userPrefix.count)))
+            let owned = tag.owned
+            if let owned {
+                guard let user, tag == Tag(owned, of: user) else {
+                    throw InvalidValue(member: "tags[\(index)]", "is another user's than this registration's")
                 }
             }
-            guard let user, tag == Tag(user: user) else {
-                throw InvalidValue(member: "tags[\(index)]", "is another user's than this registration's")
-            }
+            if owned != .user { tags.append(tag) }
         }
         return (user, tags)
+    }
+
+    /// The user whose tag is the first of its kind.
+    private static func user(named tags: [Tag]) throws -> UserName? {
+        let prefix = Tag.Owned.user.rawValue
+        guard let index = tags.firstIndex(where: { $0.name.hasPrefix(prefix) }) else { return nil }
+        return try Self.named("tags[\(index)]") { try UserName(String(tags[index].name.dropFirst(prefix.count))) }
     }
 
     /// When the line says, else after the app's lifetime of a registration.

@@ -142,7 +142,7 @@ extension NewJob {
         guard case .send(let send) = self.work, let tags = send.audience.alternatives, tags.count == 1 else {
             return false
         }
-        return tags[0].name.hasPrefix(Tag.userPrefix)
+        return tags[0].name.hasPrefix(Tag.Owned.user.rawValue)
     }
 }
 

@@ -12,8 +12,8 @@ struct ClassicNotificationRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/api/notifications", body: .limited, handler: self.post),
-            Route(.get, "/api/notifications/{id}", handler: self.content),
+            Route(.post, "/api/notifications", body: .limited, isTolerant: true, handler: self.post),
+            Route(.get, "/api/notifications/{id}", isTolerant: true, handler: self.content),
         ]
     }
 
@@ -34,13 +34,15 @@ struct ClassicNotificationRoutes: Sendable {
         }
         let user: UserName
         do { user = try UserName(recipient) } catch { throw Problem.invalid([error.named("to_tag")]) }
-        let from: Tag
-        do { from = try Tag("from:\(sender.name)") } catch { throw Problem.invalid([error]) }
         // Nothing said is an empty text, as at the classic backend.
         let content = Content.classic(sender: sender, text: try ClassicBody(request.body).message ?? "")
         try SendJobs.check(content, for: [pns], spec: request.spec)
         let answer = try await self.take(
-            SendRequest(audience: .any([.tag(Tag(user: user)), .tag(from)]), platforms: [pns], content: content),
+            SendRequest(
+                audience: .any([.tag(Tag(user: user)), .tag(Tag(.sender, of: sender))]),
+                platforms: [pns],
+                content: content
+            ),
             request: request
         )
         return self.response(to: answer, request: request)

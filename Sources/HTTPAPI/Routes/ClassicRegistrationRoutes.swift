@@ -10,9 +10,9 @@ struct ClassicRegistrationRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/api/register", body: .limited, handler: self.issue),
-            Route(.put, "/api/register/{id}", body: .limited, handler: self.upsert),
-            Route(.delete, "/api/register/{id}", handler: self.delete),
+            Route(.post, "/api/register", body: .limited, isTolerant: true, handler: self.issue),
+            Route(.put, "/api/register/{id}", body: .limited, isTolerant: true, handler: self.upsert),
+            Route(.delete, "/api/register/{id}", isTolerant: true, handler: self.delete),
         ]
     }
 
@@ -160,11 +160,11 @@ struct TagPolicy {
     /// - Throws: ``Problem`` 403 that names the tag.
     func check(_ tags: [Tag], claimedBy user: UserName) throws {
         for tag in tags where tag != Tag(user: user) {
-            // Whatever the letter case: hubs may compare without regard to it.
-            let name = tag.name.lowercased()
-            if name.hasPrefix(Tag.userPrefix) {
+            if let owned = tag.owned, tag != Tag(owned, of: user) {
                 throw Problem.forbidden("the tag \"\(tag)\" is another user's")
             }
+            // Whatever the letter case: hubs may compare without regard to it.
+            let name = tag.name.lowercased()
             if self.reserved.contains(where: { !$0.isEmpty && name.hasPrefix($0.lowercased()) }) {
                 throw Problem.forbidden("the tag \"\(tag)\" begins as those that the app keeps to itself")
             }

@@ -30,6 +30,8 @@ struct Route: Sendable {
     let template: String
     let access: Access
     let body: Body
+    /// Whether its path is found in any letter case and with a slash at its end, as existing apps may write it; parameters are exact.
+    let isTolerant: Bool
     let handler: @Sendable (APIRequest) async throws -> Response
 
     init(
@@ -37,12 +39,14 @@ struct Route: Sendable {
         _ template: String,
         access: Access = .caller,
         body: Body = .none,
+        isTolerant: Bool = false,
         handler: @escaping @Sendable (APIRequest) async throws -> Response
     ) {
         self.method = method
         self.template = template
         self.access = access
         self.body = body
+        self.isTolerant = isTolerant
         self.handler = handler
     }
 
@@ -58,6 +62,8 @@ struct Route: Sendable {
 }
 
 /// Finds the route for a path and method: one without parameters before the others, and of those the first that fits.
+///
+/// Only where none does, a tolerant one is looked for in other letter cases.
 struct RouteTable: Sendable {
     /// What was found.
     struct Match: Sendable {
@@ -72,7 +78,13 @@ struct RouteTable: Sendable {
         let segments: [Substring]
         var routes: [HTTPRequest.Method: Route]
 
-        func parameters(_ path: [Substring]) -> [String: String]? {
+        var isTolerant: Bool { self.routes.values.contains { $0.isTolerant } }
+
+        /// - Parameters:
+        ///   - path: The path's segments.
+        ///   - ignoringCase: Whether what is no parameter may be in any letter case.
+        /// - Returns: The parameters; nil where it is another path.
+        func parameters(_ path: [Substring], ignoringCase: Bool = false) -> [String: String]? {
             guard path.count == self.segments.count else { return nil }
             var parameters: [String: String] = [:]
             for (segment, part) in zip(self.segments, path) {
@@ -81,7 +93,7 @@ struct RouteTable: Sendable {
                         return nil
                     }
                     parameters[String(segment.dropFirst().dropLast())] = value
-                } else if segment != part {
+                } else if segment != part, !ignoringCase || segment != part.lowercased() {
                     return nil
                 }
             }
@@ -103,6 +115,7 @@ struct RouteTable: Sendable {
     }
 
     private var entries: [Entry] = []
+    private var tolerant: [Entry] = []
     /// Which of them has no parameters, by its path.
     private var literals: [String: Int] = [:]
 
@@ -118,6 +131,7 @@ struct RouteTable: Sendable {
                 }
             }
         }
+        self.tolerant = self.entries.filter(\.isTolerant)
     }
 
     /// Every template with its methods, for the test that holds the OpenAPI document to it.
@@ -129,9 +143,15 @@ struct RouteTable: Sendable {
     func match(_ method: HTTPRequest.Method, path: String) throws -> Match {
         // Most paths have no parameters, and are found without being taken apart.
         if let index = self.literals[path] { return try self.entries[index].match(method, parameters: [:]) }
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        var parts = path.split(separator: "/", omittingEmptySubsequences: false)
         for entry in self.entries {
             if let parameters = entry.parameters(parts) { return try entry.match(method, parameters: parameters) }
+        }
+        if parts.last?.isEmpty == true { parts.removeLast() }
+        for entry in self.tolerant {
+            if let parameters = entry.parameters(parts, ignoringCase: true) {
+                return try entry.match(method, parameters: parameters)
+            }
         }
         throw Problem.notFound("no such path")
     }

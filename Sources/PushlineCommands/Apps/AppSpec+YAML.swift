@@ -5,8 +5,7 @@ extension AppSpec {
     /// The keys of an app in the file.
     static let keys = [
         "hub", "authentication", "reserved_tags", "recording", "requests_per_second", "registration_lifetime_days",
-        "apns",
-        "fcm", "wns", "rich",
+        "registrations_per_user", "apns", "fcm", "wns", "rich",
     ]
 
     /// - Parameters:
@@ -26,6 +25,7 @@ extension AppSpec {
         self.recording = try section.choice("recording", of: Recording.self) ?? self.recording
         self.requestsPerSecond = try section.integer("requests_per_second", in: 1...1_000_000)
         self.registrationLifetimeDays = try section.integer("registration_lifetime_days", in: 1...36_500)
+        self.registrationsPerUser = try section.integer("registrations_per_user", in: 1...10_000)
         self.apns = try section.section("apns", known: APNs.keys).map { try APNs($0, folder: folder) }
         self.fcm = try section.section("fcm", known: FCM.keys).map { try FCM($0, folder: folder) }
         self.wns = try section.section("wns", known: WNS.keys).map { try WNS($0, folder: folder) }

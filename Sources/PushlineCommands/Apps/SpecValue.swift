@@ -49,6 +49,7 @@ extension AppSpec {
             "recording": .text(self.recording.rawValue),
             "requests_per_second": self.requestsPerSecond.map(SpecValue.number),
             "registration_lifetime_days": self.registrationLifetimeDays.map(SpecValue.number),
+            "registrations_per_user": .number(self.registrationsPerUser ?? Self.defaultRegistrationsPerUser),
             "apns": self.apns.map(\.tree),
             "fcm": self.fcm.map(\.tree),
             "wns": self.wns.map(\.tree),

@@ -24,7 +24,7 @@ struct RegistrationsCommand: AsyncParsableCommand {
         @Option(help: "Those of this push service: apns, fcm, wns or mpns.")
         var platform: String?
 
-        @Option(help: "issued, live, pruned, expired, replaced or deleted; all but the deleted unless given.")
+        @Option(help: "live, pruned, expired, replaced or deleted; all but the deleted unless given.")
         var state: String?
 
         @Option(help: "The most to list.")

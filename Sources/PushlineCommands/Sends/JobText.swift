@@ -1,4 +1,5 @@
 import Foundation
+import PushModel
 import PushlineClient
 
 /// A job in words, for people.
@@ -35,7 +36,8 @@ struct JobText {
     /// Why there is no target, by what the send was for.
     private var nobody: String {
         let users = (self.job.to ?? []).compactMap { tag in
-            tag.hasPrefix("username:") ? String(tag.dropFirst("username:".count)) : nil
+            let own = Tag.Owned.user.rawValue
+            return tag.hasPrefix(own) ? String(tag.dropFirst(own.count)) : nil
         }
         guard users.isEmpty || users.count < self.job.to?.count ?? 0 else {
             return users.count == 1 ? "user \(users[0]) has no device for it" : "none of the users has a device for it"

@@ -31,7 +31,7 @@ extension ConfigurationKey {
     static let retentionRegistrations = days(
         "retention.registrations",
         default: 90,
-        "How long a registration is remembered that ended; a deleted id is answered 404 instead of 410 then."
+        "How long a registration is remembered that ended; a PUT under a deleted id makes it anew then."
     )
     static let retentionDead = days(
         "retention.dead",

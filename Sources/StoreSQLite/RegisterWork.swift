@@ -1,0 +1,40 @@
+import GRDB
+
+/// The work of register jobs that are final: nobody reads the handles in it any more, and whom they belong to may want them
+/// forgotten.
+///
+/// One whose message is dead may be brought back as long as its time is not over: the dead message has the work until then.
+enum RegisterWork {
+    /// The column `work` of a register job, without the handles in it.
+    static let withoutHandles = """
+        json_replace(work, '$.register._0.upsert._1.handle', '', '$.register._0.issue.handles', json('[]'))
+        """
+
+    static let tables = """
+        -- Of a register job that its burial closed: what it was, for a replay.
+        ALTER TABLE dead ADD COLUMN work TEXT;
+        CREATE INDEX dead_work ON dead(at) WHERE work IS NOT NULL;
+        UPDATE job SET work = \(withoutHandles) WHERE kind = 1 AND state >= 10;
+        """
+}
+
+extension WriteContext {
+    /// Keeps the work of a register job with its dead message, before the job forgets it.
+    func keepWork(of job: Int64, letter: Int64) throws {
+        try self.database.run(
+            "UPDATE dead SET work = (SELECT work FROM job WHERE sequence = ?) WHERE id = ?",
+            [job, letter]
+        )
+    }
+
+    /// Forgets the work of register jobs whose messages died before that time: their own is over.
+    func forgetDeadWork(before time: Int64, limit: Int) throws {
+        try self.database.run(
+            """
+            UPDATE dead SET work = NULL WHERE id IN (
+                SELECT id FROM dead WHERE work IS NOT NULL AND at <= ? ORDER BY at LIMIT ?)
+            """,
+            [time, limit]
+        )
+    }
+}

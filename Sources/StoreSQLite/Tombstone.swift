@@ -1,0 +1,82 @@
+import GRDB
+import PushModel
+
+/// What stays of deleting an id that nobody has: the sequence of the deletion, so that no earlier change makes it (rule 11).
+///
+/// It stops changes of the same user alone, and all where an operator deleted: what one user deletes is nothing to another.
+enum Tombstone {
+    static let table = """
+        -- Ids that were deleted while nobody had them, and the last deletion of each; an operator's user is ''.
+        CREATE TABLE tombstone(
+            app INTEGER NOT NULL REFERENCES app,
+            id TEXT NOT NULL,
+            user TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            PRIMARY KEY (app, id, user)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX tombstone_user ON tombstone(app, user, version);
+        CREATE INDEX tombstone_version ON tombstone(version);
+        CREATE INDEX tombstone_at ON tombstone(at);
+
+        -- Ids that were handed out and never used: nothing is kept of those any more.
+        DELETE FROM registration WHERE state = 0;
+        -- By their last change, so that the oldest are forgotten first.
+        CREATE INDEX registration_user_past ON registration(app, user, version) WHERE state <> 1 AND user IS NOT NULL;
+        """
+}
+
+extension WriteContext {
+    /// Remembers that an id was deleted while nobody had it, for as long as an earlier change may come.
+    ///
+    /// - Parameters:
+    ///   - id: The id.
+    ///   - user: Who deleted it; nil = an operator.
+    ///   - app: The app's number.
+    ///   - version: The sequence of the deletion.
+    ///   - most: How many of the user's are kept: what is forgotten could do harm to that user alone; nil = all.
+    /// - Throws: What SQLite says.
+    func remember(deletionOf id: RegistrationID, by user: UserName?, app: Int64, version: Int64, most: Int?) throws {
+        let name = user?.name ?? ""
+        try self.database.run(
+            """
+            INSERT INTO tombstone(app, id, user, version, at) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (app, id, user) DO UPDATE SET version = max(version, excluded.version), at = excluded.at
+            """,
+            [app, id.text, name, version, self.now]
+        )
+        guard user != nil, let most else { return }
+        let oldest = try self.database.first(
+            "SELECT version FROM tombstone WHERE app = ? AND user = ? ORDER BY version DESC LIMIT 1 OFFSET ?",
+            [app, name, most]
+        ) { $0[0] as Int64 }
+        guard let oldest else { return }
+        try self.database.run(
+            "DELETE FROM tombstone WHERE app = ? AND user = ? AND version <= ?",
+            [app, name, oldest]
+        )
+    }
+
+    /// Whether an id that nobody has was deleted by that user, or by an operator, after that change.
+    func isDeleted(_ id: RegistrationID, by user: UserName?, app: Int64, after sequence: Int64) throws -> Bool {
+        try self.database.exists(
+            "SELECT 1 FROM tombstone WHERE app = ? AND id = ? AND user IN ('', ?) AND version > ?",
+            [app, id.text, user?.name ?? "", sequence]
+        )
+    }
+
+    /// Whether any id that nobody had was deleted after that change.
+    func isAnyDeleted(after sequence: Int64) throws -> Bool {
+        try self.database.exists("SELECT 1 FROM tombstone WHERE version > ? LIMIT 1", [sequence])
+    }
+
+    func forgetTombstones(before time: Int64, limit: Int) throws {
+        try self.database.run(
+            """
+            DELETE FROM tombstone WHERE (app, id, user) IN (
+                SELECT app, id, user FROM tombstone WHERE at <= ? ORDER BY at LIMIT ?)
+            """,
+            [time, limit]
+        )
+    }
+}
