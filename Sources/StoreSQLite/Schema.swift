@@ -26,6 +26,7 @@ enum Schema {
         migrator.registerMigration("17 tags of rows") { try $0.execute(sql: TagList.tables) }
         migrator.registerMigration("18 held handles") { try HeldHandle.migrate($0) }
         migrator.registerMigration("19 unfinished jobs") { try $0.execute(sql: InlineBatch.indexes) }
+        migrator.registerMigration("22 rich notifications by number") { try $0.execute(sql: KeptNotification.tables) }
         return migrator
     }
 
