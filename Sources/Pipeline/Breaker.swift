@@ -10,7 +10,7 @@ package struct Breaker {
     package struct Configuration: Sendable {
         /// So many devices failed without the service having answered for as many.
         package var failures = 100
-        /// So many tokens were called bad, at least.
+        /// So many tokens were called bad, at least; of each user a few count (``TokenAnswers``).
         package var deadTokens = 100
         /// And they were this part of the answers.
         package var deadShare = 0.8
@@ -53,12 +53,14 @@ package struct Breaker {
     private var reason = ""
     /// Devices that failed in a row, less those answered for between them.
     private var run = 0
-    private var dead = 0
-    private var live = 0
-    /// Why it is open, or was last.
+    /// The last answers.
+    private var answers = TokenAnswers()
+    /// Why it is open; nil where it is closed.
     private var cause: Cause?
     /// The answers to the probes since it opened or the last pause began, where it is open for bad tokens.
-    private var probed = (dead: 0, live: 0)
+    private var probed = TokenAnswers()
+    /// It was open for bad tokens and has closed: until many answers have come, fewer of them make a flood.
+    private var isOnTrial = false
 
     /// So many answers are remembered.
     private static let memory = 2000
@@ -109,15 +111,16 @@ package struct Breaker {
             return nil
         }
         self.run = max(0, self.run + observation.failed - observation.answered)
-        self.dead += observation.dead
-        self.live += observation.answered - observation.dead
-        defer { if self.dead + self.live > Self.memory { (self.dead, self.live) = (self.dead / 2, self.live / 2) } }
+        self.answers.add(observation)
+        defer { if self.answers.count > Self.memory { self.answers.halve() } }
         switch self.state {
         case .closed:
             if self.run >= self.configuration.failures {
                 return self.open(observation.refusal == nil ? .service : .credentials, observation, now: now)
             }
-            return self.isFlood(observation) ? self.open(.tokens, observation, now: now) : nil
+            if self.isFlood(observation) { return self.open(.tokens, observation, now: now) }
+            if self.answers.count >= self.configuration.deadTokens { self.isOnTrial = false }
+            return nil
         case .probing where passage == .probe: return self.judge(observation, now: now)
         case .probing, .open:
             // It began before the breaker opened.
@@ -129,34 +132,35 @@ package struct Breaker {
     private mutating func judge(_ observation: Observation, now: ContinuousClock.Instant) -> Transition? {
         var isBad = observation.failed >= max(1, observation.answered)
         if !isBad, self.cause == .tokens {
-            self.probed.dead += observation.dead
-            self.probed.live += observation.answered - observation.dead
-            let answers = self.probed.dead + self.probed.live
-            guard answers >= Self.fewAnswers else {
+            self.probed.add(observation)
+            guard self.probed.count >= Self.fewAnswers else {
                 self.state = .open(until: now)
                 return nil
             }
-            isBad = Double(self.probed.dead) >= self.configuration.deadShare * Double(answers)
+            isBad = self.probed.isFlood(of: 1, share: self.configuration.deadShare)
         }
-        self.probed = (0, 0)
+        self.probed = TokenAnswers()
         if isBad {
             self.pause = min(self.pause * 2, self.configuration.longestPause)
             self.state = .open(until: now.advanced(by: max(self.pause, observation.asked ?? .zero)))
             return nil
         }
-        // Tokens are believed again when some were good: what follows the probe may be few.
-        if self.cause == .tokens { (self.dead, self.live) = (self.configuration.deadTokens, 0) }
+        if self.cause == .tokens { (self.answers, self.isOnTrial) = (TokenAnswers(), true) }
         (self.state, self.pause, self.run, self.cause) = (.closed, self.configuration.pause, 0, nil)
         return .closed
     }
 
+    /// Whether it is open because tokens are called bad: what answers call bad then is in doubt.
+    var doubtsTokens: Bool { self.isOpen && self.cause == .tokens }
+
     /// Whether nearly all of many answers call the tokens bad: those of this send, or of the last ones.
     func isFlood(_ observation: Observation) -> Bool {
-        func isFlood(_ dead: Int, of answers: Int) -> Bool {
-            dead >= self.configuration.deadTokens && Double(dead) >= self.configuration.deadShare * Double(answers)
-        }
         guard observation.dead > 0 else { return false }
-        return isFlood(observation.dead, of: observation.answered) || isFlood(self.dead, of: self.dead + self.live)
+        // A flood that is still on when the breaker has closed is known by its next few: what is below a flood is pruned.
+        let least = self.isOnTrial ? max(1, self.configuration.deadTokens / 5) : self.configuration.deadTokens
+        return [TokenAnswers(observation), self.answers].contains {
+            $0.isFlood(of: least, share: self.configuration.deadShare)
+        }
     }
 
     private mutating func open(
@@ -182,8 +186,12 @@ struct Observation {
     var answered = 0
     /// Devices that it, or the way to it, failed.
     var failed = 0
-    /// How many of the answers call the token bad.
-    var dead = 0
+    /// Which of the results call the token bad, by their place.
+    var deadAt: [Int] = []
+    /// Whose tokens those are, as far as they count; nil = nobody's, or nobody could say.
+    ///
+    /// Until it is looked up, each counts for itself.
+    var owners: [UserName?] = []
     var fault = ""
     /// What was said of the app's credentials, where they are at fault.
     var refusal: String?
@@ -191,17 +199,22 @@ struct Observation {
     /// The longest wait that the service asked for.
     var asked: Duration?
 
+    /// How many of the answers call the token bad.
+    var dead: Int { self.deadAt.count }
+    /// How many do not.
+    var live: Int { self.answered - self.dead }
+
     /// - Parameters:
     ///   - results: What came of a send.
     ///   - pns: The service. A channel of WNS names its own host, which the device chose: that nothing comes from there says nothing
     ///     about the service, or one made-up channel could keep an app's messages from all others.
     init(_ results: some Sequence<DeviceResult>, of pns: PNS = .apns) {
-        for result in results {
+        for (place, result) in results.enumerated() {
             switch result {
             case .accepted, .rejected, .retry(_, .device, _, _, _): self.answered += 1
             case .dead(_, let reason, _):
                 self.answered += 1
-                self.dead += 1
+                self.deadAt.append(place)
                 self.deadReason = reason
             case .retry(_, .sender, _, _, nil) where pns == .wns: break
             case .unanswered where pns == .wns: break
@@ -218,5 +231,6 @@ struct Observation {
             case .unsent: break
             }
         }
+        self.owners = Array(repeating: nil, count: self.dead)
     }
 }

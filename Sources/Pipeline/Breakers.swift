@@ -44,24 +44,24 @@ final class Breakers: Sendable {
         self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.leave(passage, now: .now) }
     }
 
-    /// Takes note of the results of a send.
+    /// Takes note of what the results of a send say.
     ///
     /// - Returns: Whether the tokens that these results call bad are not to be believed.
-    func record(_ results: some Sequence<DeviceResult>, as passage: Breaker.Passage, _ app: AppID, _ pns: PNS) -> Bool {
+    func record(_ observation: Observation, as passage: Breaker.Passage, _ app: AppID, _ pns: PNS) -> Bool {
         let key = Key(app: app, pns: pns)
-        let observation = Observation(results, of: pns)
         self.note(observation, of: key)
-        let (transition, isFlood, count) = self.breakers.withLockedValue { breakers in
+        let (transition, areDoubted, count) = self.breakers.withLockedValue { breakers in
             // Names come from messages: those of which nothing is known are forgotten before they fill the memory.
             if breakers[key] == nil, breakers.count >= 10_000 { breakers = breakers.filter { $0.value.isOpen } }
             var breaker = breakers[key] ?? Breaker(self.configuration)
+            let wasInDoubt = breaker.doubtsTokens
             let transition = breaker.record(observation, as: passage, now: .now)
-            let isFlood = breaker.isFlood(observation)
+            let areDoubted = observation.dead > 0 && (wasInDoubt || breaker.isFlood(observation))
             breakers[key] = breaker
             let count = transition == nil ? 0 : breakers.count { $0.key.pns == pns && $0.value.isOpen }
-            return (transition, isFlood, count)
+            return (transition, areDoubted, count)
         }
-        guard let transition else { return isFlood }
+        guard let transition else { return areDoubted }
         self.open[pns]?.record(count)
         var metadata: Logger.Metadata = ["app": "\(app)", "push.service": "\(pns.rawValue)"]
         switch transition {
@@ -73,7 +73,7 @@ final class Breakers: Sendable {
         case .closed:
             self.logger.info("The breaker closes: the app's messages go out again", metadata: metadata)
         }
-        return isFlood
+        return areDoubted
     }
 
     /// Says once that an app's credentials do not work, and once that they do again: somebody has to do something.

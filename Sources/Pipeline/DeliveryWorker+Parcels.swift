@@ -110,7 +110,8 @@ extension DeliveryWorker {
                 }
                 var results = Array(repeating: [DeviceResult](), count: groups.count)
                 for await (number, result) in sends { results[number] = result }
-                let areKept = self.breakers.record(results.joined(), as: passage, app, pns)
+                let rows = { groups.flatMap(\.1.devices.rows) }
+                let areKept = await self.record(results.joined(), of: rows, as: passage, app, pns)
                 for (group, results) in zip(groups, results) {
                     var rest = results[...]
                     for (index, devices) in group.0 {

@@ -247,69 +247,6 @@ package struct DeliveryWorker: Service {
         }
     }
 
-    private func deliver(_ batch: DeliverBatch, spec: AppSpec, logger: Logger) async -> BatchOutcome {
-        var tally = OutcomeTally(batch, recording: spec.recording, retry: self.configuration.retry)
-        let stop = { @Sendable in self.inWork.stopCause(of: batch.key) }
-        let toTry = tally.settleUntried(stop: stop())
-        guard !toTry.isEmpty else { return tally.outcome() }
-        let (app, pns) = (batch.app, batch.key.pns)
-        let passage = self.breakers.enter(app, pns)
-        if case .refused(let pause, let reason) = passage {
-            tally.settleStopped(toTry, reason: reason, wait: pause)
-            return tally.outcome()
-        }
-        do {
-            let sender = try self.senders.sender(app: app, pns: pns, spec: spec)
-            let deadline = ContinuousClock.now.advanced(by: self.configuration.sendingTime)
-            // A probe is small, and the rest follows where the service takes it.
-            let first = passage == .probe ? Array(toTry.prefix(self.configuration.breaker.probe)) : toTry
-            var rest = toTry.dropFirst(first.count)
-            var part = first
-            var way = passage
-            while !part.isEmpty {
-                let results = await sender.send(self.push(batch, part, deadline: deadline, stop: stop))
-                let areKept = self.breakers.record(results, as: way, app, pns)
-                tally.settle(part, results, stop: stop(), keepsTokens: areKept, isProbe: way == .probe)
-                way = .free
-                if case .refused(let pause, let reason) = self.breakers.look(app, pns), !rest.isEmpty {
-                    tally.settleStopped(Array(rest), reason: reason, wait: pause)
-                    rest = []
-                }
-                (part, rest) = (Array(rest), [])
-            }
-        } catch {
-            self.breakers.leave(passage, app, pns)
-            logger.warning(
-                "The app's sender cannot work; the batch waits",
-                metadata: ["app": "\(app)", "push.service": "\(pns.rawValue)", "error": "\(error)"]
-            )
-            tally.settleStopped(toTry, reason: error.description)
-        }
-        return tally.outcome()
-    }
-
-    private func push(
-        _ batch: DeliverBatch,
-        _ indexes: [Int],
-        deadline: ContinuousClock.Instant,
-        stop: @escaping @Sendable () -> StopCause?
-    ) -> PushBatch {
-        PushBatch(
-            payload: batch.payload,
-            job: batch.key.job,
-            priority: batch.priority,
-            keepUntil: batch.keepUntil,
-            collapse: batch.collapse,
-            devices: batch.devices,
-            indexes: indexes,
-            deadline: deadline,
-            isStopped: {
-                stop() != nil || self.inWork.isDraining
-                    || self.pauses.reason(.deliver(batch.key.pns), app: batch.app) != nil
-            }
-        )
-    }
-
     func bury(
         _ delivery: Delivery,
         _ subscription: any Subscription,

@@ -17,6 +17,8 @@ struct OutcomeTally {
     private static let tolerance = Duration.seconds(1)
     /// How often a device is tried whose token is called bad among nearly all others.
     private static let doubtfulTries = 5
+    /// The same for one that a breaker's probe falls to: an operator has some twenty minutes to put things right.
+    private static let doubtfulProbes = 20
 
     init(_ batch: DeliverBatch, recording: AppSpec.Recording, retry: RetryPolicy) {
         self.batch = batch
@@ -62,7 +64,7 @@ struct OutcomeTally {
     ///   - stop: Why the sender was stopped, if it was.
     ///   - keepsTokens: So many tokens are called bad that it is not believed: those devices are tried a few times more, and
     ///     nothing is pruned.
-    ///   - isProbe: It was a breaker's probe, which does not count against devices whose tokens are called bad.
+    ///   - isProbe: It was a breaker's probe: devices whose tokens are called bad have more of those than of other tries.
     mutating func settle(
         _ indexes: [Int],
         _ results: [DeviceResult],
@@ -77,7 +79,8 @@ struct OutcomeTally {
                 self.result.accepted += 1
                 if self.recording == .all { self.result.acceptedRows.append(self.batch.devices.rows[index]) }
             case .dead(_, let reason, let status) where keepsTokens:
-                self.doubted(index, tries: tries + (isProbe ? 0 : 1), status: status, reason: reason)
+                let most = isProbe ? Self.doubtfulProbes : Self.doubtfulTries
+                self.doubted(index, tries: tries + 1, of: most, status: status, reason: reason)
             case .dead(let before, let reason, let status):
                 self.failed(index, .unregistered, status: status, reason: reason)
                 self.result.deadHandles.append(
@@ -130,8 +133,8 @@ struct OutcomeTally {
     }
 
     /// A device whose token is called bad as nearly all are.
-    private mutating func doubted(_ index: Int, tries: Int, status: Int?, reason: String) {
-        guard tries < Self.doubtfulTries, !self.isOneTry else {
+    private mutating func doubted(_ index: Int, tries: Int, of most: Int, status: Int?, reason: String) {
+        guard tries < most, !self.isOneTry else {
             return self.failed(index, .unregistered, status: status, reason: reason)
         }
         self.result.carriedReason = "\(reason), as nearly all tokens are called: none is pruned"

@@ -33,7 +33,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
     package var apns: APNs?
     package var fcm: FCM?
     package var wns: WNS?
-    /// What `POST /api/notifications` without query and body sends.
+    /// What `POST /api/notifications` without a query sends, and how much of it is kept.
     package var richDefault: RichDefault
     /// Requests a second and account; nil = the process's own limit.
     package var requestsPerSecond: Int?
@@ -182,17 +182,46 @@ package struct AppSpec: Codable, Sendable, Equatable {
         }
     }
 
-    /// The rich notification that the classic route sends without a body.
+    /// The rich notification that the classic route sends without a body, and what holds for all of them.
     package struct RichDefault: Codable, Sendable, Equatable {
         package var message: String
         package var richType: String
         /// The id of uploaded content; nil = the small picture that Pushline brings along.
         package var content: String?
+        /// The payload carries `secureId` alone, and whoever fetches the notification is handed its text as JSON.
+        package var isSecure: Bool
+        /// The most that are kept for an account.
+        package var perAccount: Int
+        /// The most that are kept for the app.
+        package var perApp: Int
 
-        package init(message: String = "Check this image out!", richType: String = "img", content: String? = nil) {
+        package init(
+            message: String = "Check this image out!",
+            richType: String = "img",
+            content: String? = nil,
+            isSecure: Bool = false,
+            perAccount: Int = 1000,
+            perApp: Int = 1_000_000
+        ) {
             self.message = message
             self.richType = richType
             self.content = content
+            self.isSecure = isSecure
+            self.perAccount = perAccount
+            self.perApp = perApp
+        }
+
+        /// What an older declaration does not say is the default.
+        package init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            self.init(
+                message: try container.decode(String.self, forKey: .message),
+                richType: try container.decode(String.self, forKey: .richType),
+                content: try container.decodeIfPresent(String.self, forKey: .content)
+            )
+            self.isSecure = try container.decodeIfPresent(Bool.self, forKey: .isSecure) ?? self.isSecure
+            self.perAccount = try container.decodeIfPresent(Int.self, forKey: .perAccount) ?? self.perAccount
+            self.perApp = try container.decodeIfPresent(Int.self, forKey: .perApp) ?? self.perApp
         }
     }
 }

@@ -18,7 +18,7 @@ package struct PushlineCommand: AsyncParsableCommand {
         version: pushlineVersion,
         subcommands: [
             AppsCommand.self, AccountsCommand.self, KeysCommand.self, SendCommand.self, JobsCommand.self,
-            JobCommand.self,
+            JobCommand.self, NotificationsCommand.self,
             RegistrationsCommand.self, DeadCommand.self, QueuesCommand.self, StoreCommand.self, DoctorCommand.self,
         ]
     )

@@ -9,15 +9,18 @@ package protocol ContentStore: Sendable {
 
     func content(_ id: String, app: AppID) async throws -> StoredContent?
 
-    /// Keeps a rich notification.
-    ///
-    /// - Returns: Its id, a positive number that fits 32 bits and is hard to guess.
-    func add(_ notification: NewRichNotification, app: AppID) async throws -> Int32
+    /// Whether a rich notification for that user names the content.
+    func names(_ content: String, in notificationsOf: UserName, app: AppID) async throws -> Bool
 
     func richNotification(_ id: Int32, app: AppID) async throws -> RichNotification?
 
+    /// Rich notifications, newest first.
+    func richNotifications(_ query: RichNotificationQuery) async throws -> Page<RichNotification>
+
     /// Remembers that the addressee has read it; the first time counts.
-    func markRead(_ id: Int32, app: AppID, at: Timestamp) async throws
+    ///
+    /// - Returns: Whether this was the first time.
+    func markRead(_ id: Int32, app: AppID, at: Timestamp) async throws -> Bool
 }
 
 /// Bytes with their media type.
@@ -33,8 +36,11 @@ package struct StoredContent: Sendable, Equatable {
     }
 }
 
-/// A rich notification that is to be kept.
+/// A rich notification that is to be kept, together with the job that tells of it: neither is there without the other.
 package struct NewRichNotification: Sendable {
+    /// A positive number that is hard to guess; where the app has one of that id, nothing is accepted
+    /// (``StoreError/Code/conflict``).
+    package let id: Int32
     package let sender: UserName?
     package let addressee: UserName
     package let message: String
@@ -42,15 +48,33 @@ package struct NewRichNotification: Sendable {
     /// The id of its content; nil = the app's default picture.
     package let content: String?
     package let isSecure: Bool
+    /// When so many are kept already, one of the sender's that was read makes place, the oldest; where there is none, nothing
+    /// is accepted (``StoreError/Code/quotaReached``).
+    package let quota: Quota
+
+    /// The most rich notifications that are kept.
+    package struct Quota: Sendable, Equatable {
+        package var perSender: Int
+        package var perApp: Int
+
+        package init(perSender: Int = .max, perApp: Int = .max) {
+            self.perSender = perSender
+            self.perApp = perApp
+        }
+    }
 
     package init(
+        id: Int32 = .random(in: 1...Int32.max),
         sender: UserName?,
         addressee: UserName,
         message: String,
         richType: String,
         content: String?,
-        isSecure: Bool
+        isSecure: Bool,
+        quota: Quota = Quota()
     ) {
+        self.id = id
+        self.quota = quota
         self.sender = sender
         self.addressee = addressee
         self.message = message
@@ -93,5 +117,33 @@ package struct RichNotification: Sendable {
         self.isSecure = isSecure
         self.created = created
         self.read = read
+    }
+}
+
+/// Which rich notifications to list.
+package struct RichNotificationQuery: Sendable {
+    package var app: AppID
+    package var sender: UserName?
+    package var addressee: UserName?
+    /// Those made since then.
+    package var since: Timestamp?
+    package var cursor: String?
+    /// 1 to 1000.
+    package var limit: Int
+
+    package init(
+        app: AppID,
+        sender: UserName? = nil,
+        addressee: UserName? = nil,
+        since: Timestamp? = nil,
+        cursor: String? = nil,
+        limit: Int = 100
+    ) {
+        self.app = app
+        self.sender = sender
+        self.addressee = addressee
+        self.since = since
+        self.cursor = cursor
+        self.limit = limit
     }
 }

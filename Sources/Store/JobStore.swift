@@ -94,6 +94,8 @@ package final class NewJob: Sendable {
     package let idempotency: Idempotency?
     /// When it is to start, by the wall clock; nil or past = at once.
     package let startsAt: Timestamp?
+    /// What it tells of, where that is to be kept with it.
+    package let notification: NewRichNotification?
 
     package init(
         id: JobID = .make(),
@@ -106,7 +108,8 @@ package final class NewJob: Sendable {
         traceparent: String? = nil,
         waiter: String? = nil,
         idempotency: Idempotency? = nil,
-        startsAt: Timestamp? = nil
+        startsAt: Timestamp? = nil,
+        notification: NewRichNotification? = nil
     ) {
         self.id = id
         self.app = app
@@ -119,6 +122,7 @@ package final class NewJob: Sendable {
         self.waiter = waiter
         self.idempotency = idempotency
         self.startsAt = startsAt
+        self.notification = notification
     }
 
     /// The same job, for whose answer the process waits that has this routing key.
@@ -134,7 +138,8 @@ package final class NewJob: Sendable {
             traceparent: self.traceparent,
             waiter: waiter,
             idempotency: self.idempotency,
-            startsAt: self.startsAt
+            startsAt: self.startsAt,
+            notification: self.notification
         )
     }
 

@@ -46,6 +46,11 @@ package protocol OutcomeSink: Sendable {
     ///
     /// - Returns: How often it was begun so; 0 where it is closed.
     func raiseStarts(batch: BatchKey) async throws -> Int
+
+    /// Whose these registrations are, an element for each that is live; nil = nobody's.
+    ///
+    /// Asked when a push service calls their tokens dead: it says how much that tells of others.
+    func users(ofLive rows: [Int64]) async throws -> [UserName?]
 }
 
 /// Whether a batch is still to be worked on.

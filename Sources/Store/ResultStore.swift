@@ -46,7 +46,7 @@ package struct Page<Element: Sendable>: Sendable {
 package struct StoreError: Error, Sendable, CustomStringConvertible {
     /// The kind of fault.
     package struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Base: String { case unavailable, backlogFull, conflict, corrupt, invalidCursor }
+        private enum Base: String { case unavailable, backlogFull, quotaReached, conflict, corrupt, invalidCursor }
         private let base: Base
 
         /// It cannot commit now: locked, full, read-only.
@@ -55,6 +55,8 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         package static let unavailable = Code(base: .unavailable)
         /// So much is accepted and unfinished that no more is taken.
         package static let backlogFull = Code(base: .backlogFull)
+        /// So much of a kind is kept for an account or an app that no more is taken; the message says of what.
+        package static let quotaReached = Code(base: .quotaReached)
         /// Something of that name exists.
         package static let conflict = Code(base: .conflict)
         /// What was read makes no sense.

@@ -36,59 +36,14 @@ extension SQLiteStore: ContentStore {
         }
     }
 
-    package func add(_ notification: NewRichNotification, app: AppID) async throws -> Int32 {
-        try await self.write { context in
-            let app = try context.database.ensureNumber(of: app)
-            // 31 random bits meet now and then among many; then another is drawn.
-            for _ in 0..<64 {
-                let id = Int32.random(in: 1...Int32.max)
-                let added = try context.database.change(
-                    """
-                    INSERT INTO rich(app, id, sender, addressee, message, rich_type, content, secure, created)
-                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
-                    """,
-                    [
-                        app, id, notification.sender?.name, notification.addressee.name, notification.message,
-                        notification.richType, notification.content, notification.isSecure, context.wall.milliseconds,
-                    ]
-                )
-                if added > 0 { return id }
-            }
-            throw StoreError(.conflict, "no free id was found for a rich notification")
-        }
-    }
-
-    package func richNotification(_ id: Int32, app: AppID) async throws -> RichNotification? {
+    package func names(_ content: String, in notificationsOf: UserName, app: AppID) async throws -> Bool {
         try await self.read { database in
-            try database.first(
+            try database.exists(
                 """
-                SELECT sender, addressee, message, rich_type, content, secure, created, read FROM rich
-                WHERE app = (SELECT number FROM app WHERE name = ?) AND id = ?
+                SELECT 1 FROM rich WHERE app = (SELECT number FROM app WHERE name = ?) AND content = ? AND addressee = ?
+                LIMIT 1
                 """,
-                [app.name, id]
-            ) { row in
-                RichNotification(
-                    id: id,
-                    sender: try (row[0] as String?).map { try UserName(stored: $0) },
-                    addressee: try UserName(stored: row[1]),
-                    message: row[2],
-                    richType: row[3],
-                    content: row[4],
-                    isSecure: row[5],
-                    created: Timestamp(milliseconds: row[6]),
-                    read: (row[7] as Int64?).map(Timestamp.init(milliseconds:))
-                )
-            }
-        }
-    }
-
-    package func markRead(_ id: Int32, app: AppID, at: Timestamp) async throws {
-        try await self.write { context in
-            try context.database.run(
-                """
-                UPDATE rich SET read = ? WHERE app = (SELECT number FROM app WHERE name = ?) AND id = ? AND read IS NULL
-                """,
-                [at.milliseconds, app.name, id]
+                [app.name, content, notificationsOf.name]
             )
         }
     }

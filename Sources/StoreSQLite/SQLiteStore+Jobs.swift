@@ -22,6 +22,7 @@ extension SQLiteStore: JobStore {
                     throw StoreError(.backlogFull, "\(limit) jobs are accepted and \(what)")
                 }
             }
+            if let notification = job.notification { try context.insert(notification, app: app) }
             let accepted = try context.insert(job, app: app, work: work)
             if let idempotency = job.idempotency {
                 try database.run(

@@ -52,6 +52,17 @@ extension SQLiteStore: OutcomeSink {
             ) { $0[0] as Int } ?? 0
         }
     }
+
+    package func users(ofLive rows: [Int64]) async throws -> [UserName?] {
+        try await self.read(isShort: rows.count <= Shortcut.rows) { database in
+            let users = try RawStatement("SELECT user FROM registration WHERE row = ? AND state = 1", in: database)
+            defer { users.reset() }
+            return try rows.reduce(into: []) { found, row in
+                try users.restart(row)
+                if try users.step() { found.append(try users.text(0).map { try UserName(stored: $0) }) }
+            }
+        }
+    }
 }
 
 extension Database {

@@ -31,6 +31,7 @@ enum Schema {
             try database.execute(sql: RegisterWork.tables)
             try database.execute(sql: self.foreignTags)
         }
+        migrator.registerMigration("22 rich notifications by number") { try $0.execute(sql: KeptNotification.tables) }
         return migrator
     }
 

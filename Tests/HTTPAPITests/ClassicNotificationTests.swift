@@ -171,6 +171,8 @@ import Testing
             #expect(answer.bytes.isEmpty)
             let send = try await Self.job(answer, api)
             #expect(send.audience == .tag(Tag(user: try UserName("alice"))))
+            // As the classic backend has it.
+            #expect(send.platforms == [.apns])
             guard case .rich(let rich) = send.content else {
                 Issue.record("not rich")
                 return
@@ -226,7 +228,8 @@ import Testing
 
     @Test(arguments: [
         (#"{"message":1}"#, "message"), (#"{"secure":"yes"}"#, "secure"), (#"{"content":"\u0000"}"#, "content"),
-        (#"{"richType":"\u0000"}"#, "richType"), ("7", ""),
+        (#"{"richType":"\u0000"}"#, "richType"), ("7", ""), (#"{"platforms":"fcm"}"#, "platforms"),
+        (#"{"platforms":[]}"#, "platforms"), (#"{"platforms":["apns","adm"]}"#, "platforms[1]"),
     ])
     func richBodiesAreChecked(body: String, member: String) async throws {
         try await Harness.run { api async throws in

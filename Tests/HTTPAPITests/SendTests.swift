@@ -127,6 +127,9 @@ import Testing
         (#"{"to":{"user":"bob"},"body":"x","ttl":99999999999999999999999}"#, "ttl"),
         (#"{"to":{"user":"bob"},"body":"x","collapse":""}"#, "collapse"),
         (#"{"to":{"user":"bob"},"body":"x","collapse":"é"}"#, "collapse"),
+        (#"{"to":{"user":"bob"},"body":"x","collapse":" a"}"#, "collapse"),
+        (#"{"to":{"user":"bob"},"body":"x","collapse":"a "}"#, "collapse"),
+        (#"{"to":{"user":"bob"},"body":"x","collapse":" "}"#, "collapse"),
     ])
     func whatIsWrongIsNamed(body: String, member: String) async throws {
         try await Harness.run { api async throws in

@@ -8,7 +8,10 @@ import Testing
 extension EndToEndTests {
     private func importDevices(_ pns: String, _ handles: [String], tag: String) async throws {
         try await self.installation.importRegistrations(
-            handles.map { #"{"pns":"\#(pns)","handle":"\#($0)","user":"alice","tags":["\#(tag)"]}"# }
+            // Of many users: what the tokens of one say is nobody else's matter.
+            handles.enumerated().map {
+                #"{"pns":"\#(pns)","handle":"\#($1)","user":"user\#($0 % 300)","tags":["\#(tag)"]}"#
+            }
         )
     }
 

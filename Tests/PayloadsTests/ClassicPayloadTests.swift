@@ -48,9 +48,9 @@ import Testing
     }
 
     @Test(arguments: [
-        (PNS.apns, #"{"aps":{"content-available":1,"sound":""},"secureId":"2147483647"}"#),
+        (PNS.apns, #"{"aps":{"content-available":1},"secureId":"2147483647"}"#),
         (.fcm, #"{"data":{"secureId":"2147483647"}}"#),
-        (.wns, #"{"secureId":"2147483647"}"#),
+        (.wns, "2147483647"),
     ])
     func secureSaysItsIDAlone(pns: PNS, body: String) throws {
         let content = Content.rich(.init(id: .max, message: "private", richType: "img", isSecure: true))

@@ -28,9 +28,14 @@ struct BreakerTests {
 
     private func accepted(_ count: Int) -> Observation { Observation(Array(repeating: .accepted, count: count)) }
 
-    private func dead(_ count: Int, of all: Int) -> Observation {
+    // The bad tokens are shared among so many users; nil = they are nobody's.
+    private func dead(_ count: Int, of all: Int, users: Int? = nil) -> Observation {
         let dead = DeviceResult.dead(before: .now, reason: "BadDeviceToken", status: 400)
-        return Observation((0..<all).map { $0 < count ? dead : .accepted })
+        var observation = Observation((0..<all).map { $0 < count ? dead : .accepted })
+        if let users {
+            observation.owners = (0..<count).map { UserName(known: "user\($0 % users)") }
+        }
+        return observation
     }
 
     private func breaker() -> Breaker { Breaker(Breaker.Configuration()) }
@@ -157,14 +162,107 @@ struct BreakerTests {
         let last = later.advanced(by: .seconds(10))
         #expect(breaker.enter(now: last) == .probe)
         #expect(breaker.record(self.dead(1, of: 20), as: .probe, now: last) == .closed)
-        // A few good answers later single ones are believed again.
-        _ = breaker.record(self.accepted(30), as: .free, now: last)
+        // What it knew is forgotten: a single one is believed again.
         #expect(breaker.record(self.dead(1, of: 1), as: .free, now: last) == nil)
         #expect(!breaker.isFlood(self.dead(1, of: 1)))
         // Many small sends make a flood, too.
         var small = self.breaker()
         let transitions = (0..<100).map { _ in small.record(self.dead(1, of: 1), as: .free, now: self.start) }
         #expect(transitions.last != .some(nil))
+    }
+}
+
+/// What the tokens of few users say of all others': little.
+extension BreakerTests {
+    @Test func whatOneUserMakesUpIsNoFlood() {
+        var breaker = self.breaker()
+        for _ in 0..<10 {
+            let garbage = self.dead(500, of: 500, users: 1)
+            #expect(breaker.record(garbage, as: .free, now: self.start) == nil)
+            #expect(!breaker.isFlood(garbage))
+        }
+        for _ in 0..<500 { #expect(breaker.record(self.dead(1, of: 1, users: 1), as: .free, now: self.start) == nil) }
+        // Nor do they hide a flood of the others'.
+        let flood = self.dead(200, of: 200, users: 50)
+        #expect(breaker.record(flood, as: .free, now: self.start) != nil)
+        #expect(breaker.isFlood(flood))
+        #expect(breaker.doubtsTokens)
+    }
+
+    @Test(arguments: [(24, false), (25, true)])
+    func aFloodIsOfManyUsers(users: Int, isFlood: Bool) {
+        var breaker = self.breaker()
+        let opens = breaker.record(self.dead(1000, of: 1000, users: users), as: .free, now: self.start) != nil
+        #expect(opens == isFlood)
+    }
+
+    @Test func manySmallSendsOfManyUsersAreAFlood() {
+        var breaker = self.breaker()
+        var opened: [Int] = []
+        for number in 0..<200 {
+            var observation = self.dead(1, of: 1)
+            observation.owners = [UserName(known: "user\(number % 50)")]
+            if breaker.record(observation, as: .free, now: self.start) != nil { opened.append(number) }
+        }
+        #expect(opened == [99])
+    }
+
+    @Test func tokensOfRegistrationsThatAreGoneSayNothing() {
+        var breaker = self.breaker()
+        var observation = self.dead(500, of: 500)
+        observation.owners = []
+        #expect(breaker.record(observation, as: .free, now: self.start) == nil)
+        #expect(!breaker.isFlood(observation))
+    }
+
+    /// One that a flood of bad tokens has opened and whose pause is over.
+    private func probing() -> (Breaker, ContinuousClock.Instant) {
+        var breaker = self.breaker()
+        _ = breaker.record(self.dead(950, of: 1000, users: 500), as: .free, now: self.start)
+        return (breaker, self.start.advanced(by: .seconds(5)))
+    }
+
+    @Test func whatOneUserMakesUpDoesNotKeepItOpen() {
+        var (breaker, now) = self.probing()
+        for _ in 0..<20 {
+            #expect(breaker.enter(now: now) == .probe)
+            #expect(breaker.record(self.dead(20, of: 20, users: 1), as: .probe, now: now) == nil)
+        }
+        // The pause was not prolonged, and six good answers outweigh them.
+        #expect(breaker.enter(now: now) == .probe)
+        #expect(breaker.record(self.accepted(6), as: .probe, now: now) == .closed)
+        #expect(!breaker.doubtsTokens)
+    }
+
+    @Test func whatOneUserMakesUpDoesNotOpenItAgain() {
+        var (breaker, now) = self.probing()
+        #expect(breaker.enter(now: now) == .probe)
+        #expect(breaker.record(self.accepted(20), as: .probe, now: now) == .closed)
+        let garbage = self.dead(500, of: 500, users: 1)
+        #expect(breaker.record(garbage, as: .free, now: now) == nil)
+        #expect(!breaker.isFlood(garbage))
+    }
+
+    @Test func aFloodThatIsStillOnOpensItAgainSoon() {
+        var (breaker, now) = self.probing()
+        #expect(breaker.enter(now: now) == .probe)
+        #expect(breaker.record(self.dead(12, of: 20, users: 20), as: .probe, now: now) == .closed)
+        // Few are enough now, and those few are not believed.
+        var (trial, quiet) = (breaker, breaker)
+        let few = self.dead(30, of: 31, users: 30)
+        #expect(trial.record(few, as: .free, now: now) != nil)
+        #expect(trial.isFlood(few))
+        // Until many have been good.
+        #expect(quiet.record(self.accepted(100), as: .free, now: now) == nil)
+        #expect(quiet.record(few, as: .free, now: now) == nil)
+        #expect(!quiet.isFlood(few))
+    }
+}
+
+extension UserName {
+    /// - Parameter known: A legal name.
+    fileprivate init(known: String) {
+        do { self = try UserName(known) } catch { preconditionFailure("\(error)") }
     }
 }
 
@@ -195,7 +293,7 @@ extension PlantTests {
                 _ = try await plant.store.apply(try plant.simulator.appSpec, to: other)
                 try await plant.importDevices(
                     (1...1500).map { String(token($0).dropFirst(4)) + "cafe" },
-                    user: "ann",
+                    user: nil,
                     tag: "news"
                 )
                 try await plant.register("ann", .fcm, "fcm-of-ann")

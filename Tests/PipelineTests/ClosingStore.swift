@@ -35,6 +35,8 @@ struct ClosingStore: OutcomeSink, PauseStore {
         try await self.base.park(parcel, for: pause, reason: reason)
     }
 
+    func users(ofLive rows: [Int64]) async throws -> [UserName?] { try await self.base.users(ofLive: rows) }
+
     func pauses() async throws -> [Pause] { try await self.base.pauses() }
 
     func pause(_ queue: WorkQueue, app: AppID?, by caller: String) async throws {

@@ -58,9 +58,12 @@ struct OutcomeTallyTests {
         #expect(tally.outcome().deadHandles.isEmpty)
         #expect(tally.outcome().carried.map(\.tries) == [1, 4])
         #expect(tally.outcome().failures.map(\.row) == [3])
-        var probe = self.tally(self.batch(1, tries: [4]))
-        probe.settle(probe.settleUntried(stop: nil), [dead], stop: nil, keepsTokens: true, isProbe: true)
-        #expect(probe.outcome().carried.map(\.tries) == [4])
+        // A probe may be tried more often, but not for ever.
+        var probe = self.tally(self.batch(2, tries: [4, 19]))
+        probe.settle(probe.settleUntried(stop: nil), [dead, dead], stop: nil, keepsTokens: true, isProbe: true)
+        #expect(probe.outcome().carried.map(\.tries) == [5])
+        #expect(probe.outcome().failures.map(\.row) == [2])
+        #expect(probe.outcome().deadHandles.isEmpty)
     }
 
     @Test func everyDeviceLandsInOnePlace() {

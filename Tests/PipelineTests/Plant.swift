@@ -228,9 +228,9 @@ struct Plant: Sendable {
     }
 
     /// Registers APNs devices in a few transactions.
-    func importDevices(_ handles: [String], user: String, tag: String, app: AppID = .default) async throws {
+    func importDevices(_ handles: [String], user: String?, tag: String, app: AppID = .default) async throws {
         let sequence = try await self.store.beginImport()
-        let (name, tags) = (try UserName(user), [try Tag(tag)])
+        let (name, tags) = (try user.map { try UserName($0) }, [try Tag(tag)])
         var rest = handles[...]
         while !rest.isEmpty {
             let rows = rest.prefix(2000).map {

@@ -53,6 +53,14 @@ import Testing
         )
     }
 
+    @Test func anOlderDeclarationHasTheDefaultsOfWhatItDoesNotSay() throws {
+        let text = #"{"message":"m","richType":"url","content":"c"}"#
+        let rich = try JSONDecoder().decode(AppSpec.RichDefault.self, from: Data(text.utf8))
+        #expect(rich == AppSpec.RichDefault(message: "m", richType: "url", content: "c"))
+        let changed = AppSpec.RichDefault(message: "m", isSecure: true, perAccount: 3, perApp: 9)
+        #expect(try JSONDecoder().decode(AppSpec.RichDefault.self, from: JSONEncoder().encode(changed)) == changed)
+    }
+
     @Test func platformsMayBeMissing() throws {
         let text = #"{"audience":"a","content":{"message":{"_0":{"data":{}}}}}"#
         let request = try JSONDecoder().decode(SendRequest.self, from: Data(text.utf8))

@@ -30,7 +30,7 @@ import Testing
                   scope: other
                   channel_prefixes: ["https://127.0.0.1:4/"]
                   trust_file: t.pem
-                rich: {message: Look, rich_type: url, content: abc}
+                rich: {message: Look, rich_type: url, content: abc, secure: true, per_account: 5, per_app: 50}
               shop: {}
             """
         let apps = try self.parse(text).apps
@@ -72,7 +72,17 @@ import Testing
                     trustFile: "/srv/push/t.pem"
                 )
         )
-        #expect(spec.richDefault == AppSpec.RichDefault(message: "Look", richType: "url", content: "abc"))
+        #expect(
+            spec.richDefault
+                == AppSpec.RichDefault(
+                    message: "Look",
+                    richType: "url",
+                    content: "abc",
+                    isSecure: true,
+                    perAccount: 5,
+                    perApp: 50
+                )
+        )
         #expect(try apps[AppID("shop")] == AppSpec())
     }
 
@@ -103,6 +113,10 @@ import Testing
         (
             "apps:\n  default:\n    apns: {kei_file: a}",
             "apps.yaml:3: apps.default.apns.kei_file: unknown; did you mean key_file?"
+        ),
+        (
+            "apps:\n  default:\n    rich: {secure: sometimes}",
+            "apps.yaml:3: apps.default.rich.secure: must be true or false"
         ),
         ("apps:\n  default:\n    apns: {key_id: a}", "apps.yaml:3: apps.default.apns.key_file: is missing"),
         (

@@ -185,28 +185,4 @@ struct JobContract {
         #expect(try await self.store.keys(app: other).isEmpty)
         #expect(try await self.store.accounts(app: .default).count == 1)
     }
-
-    @Test func contentsAndRichNotificationsAreKept() async throws {
-        let content = StoredContent(owner: try UserName("ann"), mediaType: "image/png", bytes: [0, 1, 255])
-        let id = try await self.store.put(content, app: .default)
-        #expect(try await self.store.content(id, app: .default) == content)
-        #expect(try await self.store.content(id, app: AppID("other")) == nil)
-        let new = NewRichNotification(
-            sender: nil,
-            addressee: try UserName("bob"),
-            message: "m",
-            richType: "img",
-            content: id,
-            isSecure: true
-        )
-        let number = try await self.store.add(new, app: .default)
-        #expect(number > 0)
-        try await self.store.markRead(number, app: .default, at: self.time.wall)
-        try await self.store.markRead(number, app: .default, at: self.time.wall.advanced(by: .seconds(5)))
-        let kept = try #require(try await self.store.richNotification(number, app: .default))
-        #expect(kept.read == self.time.wall)
-        #expect(kept.content == id)
-        #expect(kept.isSecure)
-        #expect(try await self.store.richNotification(number, app: AppID("other")) == nil)
-    }
 }

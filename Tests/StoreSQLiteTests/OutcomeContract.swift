@@ -30,6 +30,25 @@ struct OutcomeContract {
         #expect(done.tallies.values.allSatisfy { $0.targets == 0 })
     }
 
+    @Test func ofLiveRegistrationsIsToldWhoseTheyAre() async throws {
+        var ids: [RegistrationID] = []
+        for (user, handle) in [("ann", "aa1"), ("ann", "aa2"), ("ben", "aa3")] {
+            ids.append(try await self.scenario.register(user: user, handle: handle))
+        }
+        let sequence = try await self.store.beginImport()
+        let nobodys = ImportedRegistration(pns: .apns, handle: Handle(stored: "aa4"), user: nil, tags: [])
+        _ = try await self.store.importRegistrations([nobodys], app: .default, sequence: sequence)
+        #expect(try await self.store.users(ofLive: [4, 3, 2, 1, 99]).map { $0?.name } == [nil, "ben", "ann", "ann"])
+        _ = try await self.store.change(
+            .delete(ids[1]),
+            app: .default,
+            user: nil,
+            sequence: try await self.scenario.sequence(app: .default),
+            expires: nil
+        )
+        #expect(try await self.store.users(ofLive: [1, 2, 3]).map { $0?.name } == ["ann", "ben"])
+    }
+
     @Test func outcomesCompleteAJobAndCountEachDeviceOnce() async throws {
         for number in 0..<25 {
             try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["news"])

@@ -367,7 +367,18 @@ struct QueryPlanTests {
         _ = try await store.apps()
         let content = try await store.put(StoredContent(owner: nil, mediaType: "", bytes: []), app: .default)
         _ = try await store.content(content, app: .default)
-        try await store.markRead(1, app: .default, at: scenario.time.wall)
+        _ = try await store.markRead(1, app: .default, at: scenario.time.wall)
+        _ = try await store.names(content, in: user, app: .default)
+        _ = try await store.users(ofLive: [1])
+        for (sender, addressee) in [(nil, nil), (user, nil), (nil, user), (user, user)] {
+            let query = RichNotificationQuery(
+                app: .default,
+                sender: sender,
+                addressee: addressee,
+                since: scenario.time.wall
+            )
+            _ = try await store.richNotifications(query)
+        }
         _ = try await store.richNotification(1, app: .default)
         try await Self.doEverythingTogether(scenario)
         try await Self.removeEverything(scenario)
@@ -432,9 +443,10 @@ struct QueryPlanTests {
                 message: "",
                 richType: "",
                 content: content,
-                isSecure: false
+                isSecure: false,
+                quota: NewRichNotification.Quota(perSender: 5, perApp: 5)
             )
-            _ = try await scenario.store.add(rich, app: .default)
+            try await scenario.keep(rich)
         }
         scenario.time.advance(.seconds(100 * 86_400))
         var removed = 0

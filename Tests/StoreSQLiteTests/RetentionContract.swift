@@ -217,7 +217,7 @@ struct RetentionContract {
         spec.richDefault.content = picture
         _ = try await self.store.apply(spec, to: .default)
         func name(_ content: String) async throws -> Int32 {
-            try await self.store.add(
+            try await self.scenario.keep(
                 NewRichNotification(
                     sender: nil,
                     addressee: try UserName("ann"),
@@ -225,8 +225,7 @@ struct RetentionContract {
                     richType: "img",
                     content: content,
                     isSecure: false
-                ),
-                app: .default
+                )
             )
         }
         let old = try await name(loose)

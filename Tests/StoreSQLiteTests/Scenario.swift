@@ -111,6 +111,33 @@ struct Scenario {
         return job
     }
 
+    /// The job that tells of a rich notification.
+    func job(
+        of notification: NewRichNotification,
+        app: AppID = .default,
+        idempotency: NewJob.Idempotency? = nil
+    ) throws -> NewJob {
+        NewJob(
+            app: app,
+            user: notification.sender,
+            work: .send(self.send(to: .tag(Tag(user: notification.addressee)))),
+            lifetime: .seconds(3600),
+            idempotency: idempotency,
+            notification: notification
+        )
+    }
+
+    /// Keeps a rich notification, with its job.
+    ///
+    /// - Returns: Its id.
+    @discardableResult
+    func keep(_ notification: NewRichNotification, app: AppID = .default) async throws -> Int32 {
+        guard case .accepted = try await self.store.accept(self.job(of: notification, app: app)) else {
+            throw Unexpected("the job of a notification is not accepted")
+        }
+        return notification.id
+    }
+
     /// Registers a device as its app does: by asking for an id, and putting it.
     @discardableResult
     func register(

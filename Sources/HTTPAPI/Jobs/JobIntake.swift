@@ -139,7 +139,10 @@ final class JobIntake: Sendable {
 extension NewJob {
     /// Whether it is a send to one user, who has few devices: it is planned together with others (rule 15).
     fileprivate var isToOneUser: Bool {
-        guard case .send(let send) = self.work, let tags = send.audience.alternatives, tags.count == 1 else {
+        // What is kept with a job is committed with it alone.
+        guard self.notification == nil, case .send(let send) = self.work, let tags = send.audience.alternatives,
+            tags.count == 1
+        else {
             return false
         }
         return tags[0].name.hasPrefix(Tag.Owned.user.rawValue)

@@ -13,6 +13,7 @@ struct SendJobs: Sendable {
     ///   - priority: How urgent it is.
     ///   - request: Who asks.
     ///   - startsAt: When it is to start; nil = at once.
+    ///   - notification: What it tells of, to be kept with it.
     ///   - wait: How long to wait for the hub's answer.
     ///   - route: The route's name for `Idempotency-Key`; nil = the header has no meaning there.
     /// - Returns: What came of it in time.
@@ -22,6 +23,7 @@ struct SendJobs: Sendable {
         priority: Priority,
         request: APIRequest,
         startsAt: Timestamp? = nil,
+        notification: NewRichNotification? = nil,
         wait: Duration,
         idempotentAs route: String?
     ) async throws -> JobIntake.Answer {
@@ -36,7 +38,8 @@ struct SendJobs: Sendable {
             idempotency: key.map {
                 NewJob.Idempotency(caller: caller.description, route: $0.route, key: $0.key, hash: $0.hash)
             },
-            startsAt: startsAt
+            startsAt: startsAt,
+            notification: notification
         )
         // The hub has no answer before the start.
         return try await self.context.intake.take(job, wait: job.startsAt == nil ? wait : .zero)
@@ -50,7 +53,8 @@ struct SendJobs: Sendable {
         app: AppID,
         traceparent: String?,
         idempotency: NewJob.Idempotency?,
-        startsAt: Timestamp?
+        startsAt: Timestamp?,
+        notification: NewRichNotification? = nil
     ) -> NewJob {
         let start = startsAt.flatMap { $0 > .now ? $0 : nil }
         return NewJob(
@@ -62,7 +66,8 @@ struct SendJobs: Sendable {
             lifetime: self.lifetime(of: send),
             traceparent: traceparent,
             idempotency: idempotency,
-            startsAt: start
+            startsAt: start,
+            notification: notification
         )
     }
 

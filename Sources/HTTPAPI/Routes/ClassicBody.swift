@@ -9,7 +9,8 @@ struct ClassicBody {
     let richType: String?
     /// The id of uploaded content.
     let content: String?
-    let isSecure: Bool
+    let isSecure: Bool?
+    let platforms: [PNS]?
 
     /// - Throws: ``Problem`` 400 when the body is neither, or a member is of the wrong kind.
     init(_ body: [UInt8]) throws {
@@ -30,7 +31,8 @@ struct ClassicBody {
         self.message = message
         self.richType = nil
         self.content = nil
-        self.isSecure = false
+        self.isSecure = nil
+        self.platforms = nil
     }
 
     private init(_ members: TolerantMembers) throws {
@@ -38,9 +40,14 @@ struct ClassicBody {
         self.richType = try Self.name("richType", in: members)
         self.content = try Self.name("content", in: members)
         switch members["secure"] {
-        case nil: self.isSecure = false
+        case nil: self.isSecure = nil
         case .bool(let value): self.isSecure = value
         case let other?: throw Problem.invalid("secure", "must be true or false, not \(other.kind)")
+        }
+        switch members["platforms"] {
+        case nil: self.platforms = nil
+        case .array(let values): self.platforms = try SendTarget.platforms(values)
+        case let other?: throw Problem.invalid("platforms", "must be an array, not \(other.kind)")
         }
     }
 

@@ -6,14 +6,15 @@ import Store
 
 /// Sending to a user, and rich push, as existing apps do it.
 ///
-/// Successful answers have an empty body: apps parse it as XML.
+/// A send that is accepted has an empty body: apps parse it as XML.
 struct ClassicNotificationRoutes: Sendable {
     let context: RouteContext
 
     var routes: [Route] {
         [
             Route(.post, "/api/notifications", body: .limited, isTolerant: true, handler: self.post),
-            Route(.get, "/api/notifications/{id}", isTolerant: true, handler: self.content),
+            Route(.get, "/api/notifications", isTolerant: true, handler: self.list),
+            Route(.get, "/api/notifications/{id}", isTolerant: true, handler: self.fetch),
         ]
     }
 
@@ -57,12 +58,17 @@ struct ClassicNotificationRoutes: Sendable {
         }
     }
 
-    private func take(_ send: SendRequest, request: APIRequest) async throws -> JobIntake.Answer {
+    private func take(
+        _ send: SendRequest,
+        notification: NewRichNotification? = nil,
+        request: APIRequest
+    ) async throws -> JobIntake.Answer {
         let configuration = self.context.configuration
         return try await SendJobs(context: self.context).take(
             send,
             priority: .normal,
             request: request,
+            notification: notification,
             wait: request.preference.limit(most: configuration.maximumWait) ?? configuration.classicWait,
             idempotentAs: "POST /api/notifications"
         )
@@ -86,8 +92,15 @@ struct ClassicNotificationRoutes: Sendable {
         }
         return Response(status: .ok, headers: headers)
     }
+}
 
-    /// Creates a rich notification for the caller, then tells the caller's devices to fetch it.
+// MARK: Rich push
+
+extension ClassicNotificationRoutes {
+    /// How often an id is drawn where the app has one of that number already: among a million, one draw of two thousand meets one.
+    private static let draws = 8
+
+    /// Creates a rich notification for the caller and tells the caller's devices to fetch it.
     private func rich(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         let user = try caller.requireUser()
@@ -104,27 +117,40 @@ struct ClassicNotificationRoutes: Sendable {
             }
         }
         // Its size is checked with the longest id there is: nothing is kept of what cannot be sent.
-        let longest = wanted.push(id: .max)
-        try SendJobs.check(.rich(longest), for: [], spec: request.spec)
+        try SendJobs.check(.rich(wanted.push(id: .max)), for: wanted.platforms, spec: request.spec)
+        var draws = Self.draws
+        while true {
+            draws -= 1
+            do {
+                return self.response(to: try await self.take(wanted, of: user, request: request), request: request)
+            } catch let error as StoreError where error.code == .conflict && draws > 0 {
+                continue
+            }
+        }
+    }
+
+    /// The notification and its job are committed together: the app fetches at once, and what is refused leaves nothing.
+    private func take(_ wanted: RichWish, of user: UserName, request: APIRequest) async throws -> JobIntake.Answer {
+        let settings = request.spec.richDefault
         let notification = NewRichNotification(
             sender: user,
             addressee: user,
             message: wanted.message,
             richType: wanted.richType,
             content: wanted.content,
-            isSecure: wanted.isSecure
+            isSecure: wanted.isSecure,
+            quota: NewRichNotification.Quota(perSender: settings.perAccount, perApp: settings.perApp)
         )
-        // Committed before the push: the app fetches at once.
-        let id = try await self.context.store.add(notification, app: request.app)
-        let answer = try await self.take(
-            SendRequest(audience: .tag(Tag(user: user)), content: .rich(wanted.push(id: id))),
-            request: request
+        let send = SendRequest(
+            audience: .tag(Tag(user: user)),
+            platforms: wanted.platforms,
+            content: .rich(wanted.push(id: notification.id))
         )
-        return self.response(to: answer, request: request)
+        return try await self.take(send, notification: notification, request: request)
     }
 
-    /// The content of a rich notification, for its addressee and its sender; the addressee's first look is remembered.
-    private func content(_ request: APIRequest) async throws -> Response {
+    /// A rich notification, for its addressee and its sender; the addressee's first look is remembered.
+    private func fetch(_ request: APIRequest) async throws -> Response {
         let missing = Problem.notFound("no such notification")
         let user = try request.caller.requireUser()
         guard let id = request.parameters["id"].flatMap(Int32.init), id > 0,
@@ -132,14 +158,60 @@ struct ClassicNotificationRoutes: Sendable {
             notification.addressee == user || notification.sender == user
         else { throw missing }
         var content = DefaultPicture.content
-        if let stored = notification.content {
+        let isText = notification.isSecure && request.spec.richDefault.isSecure
+        if let stored = notification.content, !isText {
             guard let found = try await self.context.store.content(stored, app: request.app) else { throw missing }
             content = found
         }
-        if notification.addressee == user, notification.read == nil, request.head.method != .head {
-            try await self.context.store.markRead(id, app: request.app, at: .now)
+        var isRead = notification.read != nil
+        if notification.addressee == user, !isRead, request.head.method != .head {
+            // Of two that fetch it at once, one is the first.
+            isRead = try await !self.context.store.markRead(id, app: request.app, at: .now)
         }
-        return ContentRoutes.response(content)
+        guard isText else { return ContentRoutes.response(content) }
+        // In the words of the apps that fetch it.
+        return .json(
+            .members([
+                "Id": .integer(Int(id)), "Payload": .string(notification.message), "Read": .bool(isRead),
+            ])
+        )
+    }
+
+    /// What was sent, and whether it was read: one's own, or for an operator the app's.
+    private func list(_ request: APIRequest) async throws -> Response {
+        let caller = try request.caller
+        let list = try ListQuery(request, filters: ["user", "sender", "since"])
+        var query = RichNotificationQuery(
+            app: request.app,
+            sender: try list.value("sender", UserName.init),
+            addressee: try list.user,
+            since: try list.time("since"),
+            cursor: try list.cursor,
+            limit: try list.limit
+        )
+        if caller.role != .operator {
+            let user = try caller.requireUser()
+            if let sender = query.sender, sender != user {
+                throw Problem.forbidden("only an operator may list the notifications of others")
+            }
+            query.sender = user
+        }
+        let page = try await self.context.store.richNotifications(query)
+        return .page(page.items.map(Self.text), cursor: page.cursor)
+    }
+
+    private static func text(_ notification: RichNotification) -> JSONValue {
+        .members([
+            "id": .integer(Int(notification.id)),
+            "sender": notification.sender.map { .string($0.name) },
+            "user": .string(notification.addressee.name),
+            "richType": .string(notification.richType),
+            "content": notification.content.map { .string($0) },
+            "isSecure": .bool(notification.isSecure),
+            "created": .string(notification.created.iso8601),
+            "isRead": .bool(notification.read != nil),
+            "read": notification.read.map { .string($0.iso8601) },
+        ])
     }
 }
 
@@ -149,6 +221,7 @@ private struct RichWish {
     let richType: String
     let content: String?
     let isSecure: Bool
+    let platforms: [PNS]
 
     init(_ request: APIRequest) throws {
         let standard = request.spec.richDefault
@@ -158,7 +231,9 @@ private struct RichWish {
         self.message = message.map { String(String.UnicodeScalarView($0)) } ?? standard.message
         self.richType = body.richType ?? standard.richType
         self.content = body.content ?? standard.content
-        self.isSecure = body.isSecure
+        self.isSecure = body.isSecure ?? standard.isSecure
+        // As the classic backend has it; others where they are asked for.
+        self.platforms = body.platforms ?? [.apns]
     }
 
     func push(id: Int32) -> Content.RichPush {

@@ -37,15 +37,22 @@ struct ContentRoutes: Sendable {
         return response
     }
 
-    /// For who uploaded it, and operators: others read it through a notification.
+    /// For who uploaded it, for operators, and for the addressee of a notification that names it.
     private func download(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
         guard let id = request.parameters["id"], (1...128).contains(id.utf8.count), !id.utf8.contains(0),
             let content = try await self.context.store.content(id, app: request.app),
-            caller.role == .operator || (content.owner != nil && content.owner == caller.user)
+            try await self.mayRead(content, id: id, caller: caller)
         else { throw Problem.notFound("no such content") }
         return Self.response(content)
+    }
+
+    private func mayRead(_ content: StoredContent, id: String, caller: Caller) async throws -> Bool {
+        if caller.role == .operator { return true }
+        guard let user = caller.user else { return false }
+        if content.owner == user { return true }
+        return try await self.context.store.names(id, in: user, app: caller.app)
     }
 
     /// Content is handed out as what it was said to be, and as nothing that a browser would run.

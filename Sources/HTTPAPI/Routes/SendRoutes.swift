@@ -109,7 +109,8 @@ struct SendTarget {
             throw body.fault("to", "is needed: {\"user\": …}, {\"users\": …}, {\"tag\": …} or {\"tags\": …}")
         }
         (self.audience, self.isToUser) = try Self.audience(to)
-        self.platforms = try Self.platforms(body)
+        self.platforms =
+            try body.array("platforms").map { try Self.platforms($0, member: body.name(of: "platforms")) } ?? []
     }
 
     private static func audience(_ value: JSONValue) throws -> (TagExpression, isToUser: Bool) {
@@ -169,16 +170,16 @@ struct SendTarget {
         do { return try Tag(text) } catch { throw Problem.invalid([error.named(member)]) }
     }
 
-    private static func platforms(_ body: StrictMembers) throws -> [PNS] {
+    /// The services that an array names.
+    static func platforms(_ values: [JSONValue], member: String = "platforms") throws -> [PNS] {
         var found: [PNS] = []
-        guard let values = try body.array("platforms") else { return [] }
         for (index, value) in values.enumerated() {
             guard case .string(let name) = value, let pns = PNS(platformName: name) else {
-                throw body.fault("platforms[\(index)]", "must be one of apns, fcm (or gcm), wns and mpns")
+                throw Problem.invalid("\(member)[\(index)]", "must be one of apns, fcm (or gcm), wns and mpns")
             }
             if !found.contains(pns) { found.append(pns) }
         }
-        guard !found.isEmpty else { throw body.fault("platforms", "must name a service; leave it out for all") }
+        guard !found.isEmpty else { throw Problem.invalid(member, "must name a service, or be left out") }
         return found
     }
 }
@@ -225,9 +226,14 @@ struct SendWish {
         self.collapse = try body.string("collapse")
         if let collapse = self.collapse {
             guard (1...PayloadFormatter.maximumCollapse).contains(collapse.utf8.count),
-                collapse.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+                collapse.utf8.allSatisfy({ (0x20...0x7E).contains($0) }),
+                // It travels as a header's value, and those have none.
+                !collapse.hasPrefix(" "), !collapse.hasSuffix(" ")
             else {
-                throw body.fault("collapse", "must have 1 to \(PayloadFormatter.maximumCollapse) ASCII characters")
+                throw body.fault(
+                    "collapse",
+                    "must have 1 to \(PayloadFormatter.maximumCollapse) ASCII characters, and no blank at either end"
+                )
             }
         }
     }

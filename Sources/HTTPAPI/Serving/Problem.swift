@@ -65,6 +65,10 @@ struct Problem: Error, Sendable, Equatable {
         switch error.code {
         case .backlogFull:
             self = .later(.serviceUnavailable, "so much is accepted and unfinished that no more is taken", seconds: 10)
+        case .quotaReached:
+            // The store's words: they say of what there is too much, and hold no values of rows.
+            let status = HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
+            self = Problem(status, error.message, type: "quota-reached")
         case .invalidCursor:
             self = .invalid("cursor", "is not a cursor of this list")
         case .conflict:

@@ -39,11 +39,11 @@ enum APNsPayload {
         return Self.payload(.alert, aps: [("alert", alert), ("sound", .string("default"))], beside: beside)
     }
 
-    /// A silent push with an empty sound, as existing apps know it.
+    /// A silent push as existing apps know it: with an empty sound, unless it is a secure one.
     private static func rich(_ rich: Content.RichPush) -> NativePayload {
         Self.payload(
             .background,
-            aps: [("content-available", .integer(1)), ("sound", .string(""))],
+            aps: [("content-available", .integer(1))] + (rich.isSecure ? [] : [("sound", .string(""))]),
             beside: RichReference.members(rich).map { ($0.name, .string($0.text)) }
         )
     }

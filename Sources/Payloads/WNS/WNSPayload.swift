@@ -16,7 +16,11 @@ enum WNSPayload {
             payload = Self.toast(#"<binding template="ToastText01"><text id="1">\#(shown)</text></binding>"#)
         case .rich(let rich):
             let members = RichReference.members(rich).map { (name: $0.name, value: JSONText.string($0.text)) }
-            payload = NativePayload(kind: .raw, body: JSONText.object(members).bytes)
+            // Of a secure one the bare number.
+            payload = NativePayload(
+                kind: .raw,
+                body: rich.isSecure ? Array(String(rich.id).utf8) : JSONText.object(members).bytes
+            )
         }
         try PayloadFormatter.check(size: payload.body.count, limit: Self.limit, service: "WNS")
         return payload

@@ -89,13 +89,16 @@ extension AppSpec.WNS {
 }
 
 extension AppSpec.RichDefault {
-    static let keys = ["message", "rich_type", "content"]
+    static let keys = ["message", "rich_type", "content", "secure", "per_account", "per_app"]
 
     init(_ section: YAMLSection) throws {
         self.init()
         self.message = try section.text("message") ?? self.message
         self.richType = try section.text("rich_type") ?? self.richType
         self.content = try section.text("content")
+        self.isSecure = try section.boolean("secure") ?? self.isSecure
+        self.perAccount = try section.integer("per_account", in: 1...1_000_000) ?? self.perAccount
+        self.perApp = try section.integer("per_app", in: 1...100_000_000) ?? self.perApp
     }
 }
 

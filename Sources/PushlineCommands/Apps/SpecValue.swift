@@ -113,6 +113,9 @@ extension AppSpec.RichDefault {
             "message": .text(self.message),
             "rich_type": .text(self.richType),
             "content": self.content.map(SpecValue.text),
+            "secure": .text(String(self.isSecure)),
+            "per_account": .number(self.perAccount),
+            "per_app": .number(self.perApp),
         ])
     }
 }

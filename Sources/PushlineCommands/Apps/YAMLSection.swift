@@ -89,6 +89,15 @@ struct YAMLSection {
         return number
     }
 
+    /// true or false, or nil where there is neither.
+    func boolean(_ key: String) throws -> Bool? {
+        guard let node = self.values[key] else { return nil }
+        guard let scalar = node.scalar, scalar.style == .plain, let value = Bool(scalar.string) else {
+            throw self.fault(key, "must be true or false")
+        }
+        return value
+    }
+
     /// The word under that key, or nil where there is none.
     func choice<Choice: RawRepresentable<String> & CaseIterable>(_ key: String, of type: Choice.Type) throws -> Choice?
     {

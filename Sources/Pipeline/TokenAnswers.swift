@@ -1,0 +1,43 @@
+import PushModel
+
+/// What a push service answered about tokens, weighed by whose they are.
+///
+/// A user registers what he likes: his tokens may all be made up, and say little of the others'. A flood is of many users.
+struct TokenAnswers {
+    /// So many dead tokens of a user count; the others count neither as dead nor as live.
+    private static let mostOfUser = 4
+
+    private(set) var dead = 0
+    private(set) var live = 0
+    /// How many of ``dead`` are whose: no more users than that, so it is bounded as the answers are.
+    private var users: [UserName: Int] = [:]
+
+    var count: Int { self.dead + self.live }
+
+    init() {}
+
+    init(_ observation: Observation) { self.add(observation) }
+
+    mutating func add(_ observation: Observation) {
+        self.live += observation.live
+        for owner in observation.owners {
+            if let owner {
+                let counted = self.users[owner, default: 0]
+                guard counted < Self.mostOfUser else { continue }
+                self.users[owner] = counted + 1
+            }
+            self.dead += 1
+        }
+    }
+
+    /// Whether nearly all of many answers call the tokens bad.
+    func isFlood(of least: Int, share: Double) -> Bool {
+        self.dead >= least && Double(self.dead) >= share * Double(self.count)
+    }
+
+    /// Forgets half.
+    mutating func halve() {
+        (self.dead, self.live) = (self.dead / 2, self.live / 2)
+        self.users = self.users.compactMapValues { $0 > 1 ? $0 / 2 : nil }
+    }
+}

@@ -1,0 +1,49 @@
+public import Foundation
+
+/// A rich notification as the server lists it: what a silent push told an app to fetch.
+public struct RichNotification: Sendable, Equatable, Codable, Identifiable {
+    /// The number that the push carries.
+    public let id: Int
+    /// Who sent it.
+    public let sender: String?
+    /// Whom it is for.
+    public let user: String
+    /// `img`, or what the sender named.
+    public let richType: String
+    /// The id of its uploaded content; nil = the default picture.
+    public let content: String?
+    /// Whether the push carries nothing but the number.
+    public let isSecure: Bool
+    /// When it was sent.
+    public let created: Date
+    /// Whether its addressee has fetched it.
+    public let isRead: Bool
+    /// When that was, the first time.
+    public let read: Date?
+}
+
+extension PushlineClient {
+    /// Rich notifications and whether they were read, newest first: those that one sent, or for an operator the app's.
+    ///
+    /// - Parameters:
+    ///   - user: Those for that user.
+    ///   - sender: Those of that sender.
+    ///   - since: Those sent since then.
+    ///   - limit: The most to return, 1 to 1000.
+    ///   - cursor: From the piece before.
+    /// - Returns: A piece of the list.
+    /// - Throws: ``PushlineError``.
+    public func richNotifications(
+        user: String? = nil,
+        sender: String? = nil,
+        since: Date? = nil,
+        limit: Int? = nil,
+        cursor: String? = nil
+    ) async throws -> Page<RichNotification> {
+        let query = [
+            ("user", user), ("sender", sender), ("since", since.map(Coding.text)), ("limit", limit.map(String.init)),
+            ("cursor", cursor),
+        ]
+        return try await self.value(Call(method: "GET", path: ["notifications"], query: query))
+    }
+}
