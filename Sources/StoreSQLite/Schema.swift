@@ -26,6 +26,7 @@ enum Schema {
         migrator.registerMigration("17 tags of rows") { try $0.execute(sql: TagList.tables) }
         migrator.registerMigration("18 held handles") { try HeldHandle.migrate($0) }
         migrator.registerMigration("19 unfinished jobs") { try $0.execute(sql: InlineBatch.indexes) }
+        migrator.registerMigration("21 content quotas") { try $0.execute(sql: self.contentUsage) }
         return migrator
     }
 
@@ -392,5 +393,35 @@ enum Schema {
         UPDATE job SET ends = expires WHERE state <> 0;
         DROP INDEX job_expires;
         CREATE INDEX job_ends ON job(ends) WHERE state < 3;
+        """
+
+    private static let contentUsage = """
+        -- The backend's key that uploaded it, where no account did.
+        ALTER TABLE content ADD COLUMN key TEXT;
+        -- How many bytes of contents are kept for each uploader (account:NAME, key:NAME), and for all of the app ('').
+        CREATE TABLE content_usage(
+            app INTEGER NOT NULL REFERENCES app,
+            uploader TEXT NOT NULL,
+            bytes INTEGER NOT NULL,
+            PRIMARY KEY (app, uploader)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO content_usage
+            SELECT app, coalesce('account:' || owner, 'key:'), sum(length(bytes) + 1024) FROM content GROUP BY 1, 2;
+        INSERT INTO content_usage SELECT app, '', sum(bytes) FROM content_usage GROUP BY app;
+        CREATE TRIGGER content_added AFTER INSERT ON content BEGIN
+            INSERT INTO content_usage
+                VALUES (new.app, coalesce('account:' || new.owner, 'key:' || new.key, 'key:'), length(new.bytes) + 1024)
+                ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+            INSERT INTO content_usage VALUES (new.app, '', length(new.bytes) + 1024)
+                ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+        END;
+        CREATE TRIGGER content_removed AFTER DELETE ON content BEGIN
+            UPDATE content_usage SET bytes = bytes - length(old.bytes) - 1024
+                WHERE app = old.app
+                    AND uploader IN ('', coalesce('account:' || old.owner, 'key:' || old.key, 'key:'));
+            DELETE FROM content_usage
+                WHERE app = old.app AND bytes <= 0
+                    AND uploader IN ('', coalesce('account:' || old.owner, 'key:' || old.key, 'key:'));
+        END;
         """
 }

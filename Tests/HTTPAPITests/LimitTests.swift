@@ -38,9 +38,9 @@ import Testing
         source.yield(ByteBuffer(string: "{"))
         let head = HTTPRequest(method: .post, scheme: "http", authority: "localhost", path: "/api/sends")
         let request = Request(head: head, body: RequestBody(asyncSequence: body))
-        let reader = BodyReader(configuration: configuration)
+        let reader = BodyReader(configuration: configuration, large: LargeBodies(configuration: configuration))
         let problem = await #expect(throws: Problem.self) {
-            try await reader.read(request, kind: .limited) { source.finish() }
+            try await reader.read(request, kind: .limited, caller: .user("alice")) { source.finish() }
         }
         #expect(problem?.status == .requestTimeout)
     }
@@ -78,7 +78,8 @@ import Testing
     @Test func tooManyRequestsUnderWayAre503AndHealthIsStillTold() async throws {
         var options = Harness.Options()
         options.hub = .isSilent
-        options.configuration.requestsInFlight = 2
+        // One of them is kept for others.
+        options.configuration.requestsInFlight = 3
         options.configuration.classicWait = .seconds(2)
         try await Harness.run(options) { api async throws in
             try await withThrowingTaskGroup(of: Int.self) { group in
@@ -87,6 +88,7 @@ import Testing
                 let full = try await api.call(.get, "/api/jobs")
                 #expect(full.status == 503)
                 #expect(full.headers[.retryAfter] == "1")
+                #expect(try await api.call(.get, "/api/jobs", as: .user("bob")).status == 200)
                 #expect(try await api.call(.get, "/healthz", as: .nobody).status == 200)
                 for try await status in group { #expect(status == 503) }
             }

@@ -134,10 +134,12 @@ struct ClassicNotificationRoutes: Sendable {
             guard let found = try await self.context.store.content(stored, app: request.app) else { throw missing }
             content = found
         }
+        // Before it counts as read: it may be refused.
+        let response = try ContentRoutes.response(content, for: try request.caller, within: self.context)
         if notification.addressee == user, notification.read == nil, request.head.method != .head {
             try await self.context.store.markRead(id, app: request.app, at: .now)
         }
-        return ContentRoutes.response(content)
+        return response
     }
 }
 

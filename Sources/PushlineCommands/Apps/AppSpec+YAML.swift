@@ -6,7 +6,7 @@ extension AppSpec {
     static let keys = [
         "hub", "authentication", "reserved_tags", "recording", "requests_per_second", "registration_lifetime_days",
         "apns",
-        "fcm", "wns", "rich",
+        "fcm", "wns", "rich", "contents",
     ]
 
     /// - Parameters:
@@ -31,6 +31,7 @@ extension AppSpec {
         self.wns = try section.section("wns", known: WNS.keys).map { try WNS($0, folder: folder) }
         self.richDefault =
             try section.section("rich", known: RichDefault.keys).map(RichDefault.init) ?? self.richDefault
+        self.contents = try section.section("contents", known: Contents.keys).map(Contents.init)
     }
 }
 
@@ -96,6 +97,16 @@ extension AppSpec.RichDefault {
         self.message = try section.text("message") ?? self.message
         self.richType = try section.text("rich_type") ?? self.richType
         self.content = try section.text("content")
+    }
+}
+
+extension AppSpec.Contents {
+    static let keys = ["account_bytes", "app_bytes"]
+
+    init(_ section: YAMLSection) throws {
+        self.init()
+        self.accountBytes = try section.integer("account_bytes", in: 0...1 << 50) ?? self.accountBytes
+        self.appBytes = try section.integer("app_bytes", in: 0...1 << 50) ?? self.appBytes
     }
 }
 

@@ -53,6 +53,7 @@ extension AppSpec {
             "fcm": self.fcm.map(\.tree),
             "wns": self.wns.map(\.tree),
             "rich": self.richDefault.tree,
+            "contents": (self.contents ?? Contents()).tree,
         ])
     }
 
@@ -113,5 +114,11 @@ extension AppSpec.RichDefault {
             "rich_type": .text(self.richType),
             "content": self.content.map(SpecValue.text),
         ])
+    }
+}
+
+extension AppSpec.Contents {
+    fileprivate var tree: SpecValue {
+        .section(["account_bytes": .number(self.accountBytes), "app_bytes": .number(self.appBytes)])
     }
 }
