@@ -40,11 +40,15 @@ final class StallWatch: Sendable {
     func waiting<Value>(_ bytes: (Value) -> Int, _ body: () async throws -> Value) async throws -> Value {
         let start = ContinuousClock.now
         self.state.withLockedValue { $0.waitingSince = start }
-        defer { self.state.withLockedValue { $0.waitingSince = nil } }
-        let value = try await body()
-        let made = Duration.seconds(Double(bytes(value)) / Double(self.rate))
-        self.state.withLockedValue { $0.behind = max(.zero, $0.behind + (.now - start) - made) }
-        return value
+        let result: Result<Value, any Error>
+        do { result = .success(try await body()) } catch { result = .failure(error) }
+        var made = Duration.zero
+        if case .success(let value) = result { made = .seconds(Double(bytes(value)) / Double(self.rate)) }
+        self.state.withLockedValue { state in
+            state.behind = max(.zero, state.behind + (.now - start) - made)
+            state.waitingSince = nil
+        }
+        return try result.get()
     }
 
     /// Does the work, and cancels it when the other side stalls.
