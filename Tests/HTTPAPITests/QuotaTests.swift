@@ -1,4 +1,5 @@
 import HTTPTypes
+import HummingbirdTesting
 import PushModel
 import Testing
 

@@ -1,4 +1,5 @@
 import HTTPTypes
+import HummingbirdCore
 import NIOConcurrencyHelpers
 import Testing
 
