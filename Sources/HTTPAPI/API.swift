@@ -52,6 +52,7 @@ package struct API: Sendable {
             deadline: configuration.publishTime,
             logger: logger
         )
+        let large = LargeBodies(configuration: configuration)
         let waiter = OutcomeWaiter(broker: broker, logger: logger) { try await store.jobs($0) }
         let context = RouteContext(
             configuration: configuration,
@@ -64,12 +65,14 @@ package struct API: Sendable {
                 drainWait: configuration.drainWait
             ),
             monitor: JobMonitor { try await store.job($0, app: $1) },
+            large: large,
             metricsText: metricsText,
             logger: logger
         )
         self.responder = APIResponder(
             table: RouteTable(API.routes(context)),
             configuration: configuration,
+            body: BodyReader(configuration: configuration, large: large),
             apps: AppDirectory(store: store, lifetime: configuration.directoryLifetime),
             authenticator: Authenticator(
                 directory: CallerDirectory(store: store, lifetime: configuration.directoryLifetime),
@@ -120,6 +123,7 @@ final class RouteContext: Sendable {
     let broker: any MessageBroker
     let intake: JobIntake
     let monitor: JobMonitor
+    let large: LargeBodies
     let metricsText: @Sendable () -> String
     /// For what an operator changes.
     let logger: Logger
@@ -130,6 +134,7 @@ final class RouteContext: Sendable {
         broker: any MessageBroker,
         intake: JobIntake,
         monitor: JobMonitor,
+        large: LargeBodies,
         metricsText: @escaping @Sendable () -> String,
         logger: Logger
     ) {
@@ -138,6 +143,7 @@ final class RouteContext: Sendable {
         self.broker = broker
         self.intake = intake
         self.monitor = monitor
+        self.large = large
         self.metricsText = metricsText
         self.logger = logger
     }

@@ -6,13 +6,17 @@ package struct APIConfiguration: Sendable {
     package var maximumSendSize = 4 << 20
     /// The most bytes of an uploaded content.
     package var maximumContentSize = 5 << 20
-    /// How long a client may take to send a body.
+    /// How long a client may take to send a body, and how far one that goes on for longer may fall behind its rate.
     package var requestTime = Duration.seconds(30)
+    /// Bytes a second that a body beyond ``maximumBodySize`` must bring on the average.
+    package var largeBodyRate = 64 << 10
+    /// Bytes a second that the lines of an import or of many sends must bring on the average, and that an export must be read with.
+    package var lineRate = 1 << 10
     /// The longest that an import or export may take.
     package var bulkTime = Duration.seconds(3600)
     /// Imports and exports under way at a time; more are answered 503.
-    package var bulkRequests = 3
-    /// Requests worked on at a time; more are answered 503.
+    package var bulkRequests = 4
+    /// Requests worked on at a time, bodies read at a time, and requests let in at a time; more are answered 503.
     package var requestsInFlight = 1024
     /// Requests a second and account, where the app does not say; nil = no limit.
     package var requestsPerSecond: Int?

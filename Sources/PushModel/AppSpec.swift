@@ -35,6 +35,8 @@ package struct AppSpec: Codable, Sendable, Equatable {
     package var wns: WNS?
     /// What `POST /api/notifications` without a query sends, and how much of it is kept.
     package var richDefault: RichDefault
+    /// How much content may be uploaded; nil = as much as `Contents()` says.
+    package var contents: Contents?
     /// Requests a second and account; nil = the process's own limit.
     package var requestsPerSecond: Int?
     /// Days after which a registration that was not renewed expires; nil = never.
@@ -54,6 +56,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
         fcm: FCM? = nil,
         wns: WNS? = nil,
         richDefault: RichDefault = RichDefault(),
+        contents: Contents? = nil,
         requestsPerSecond: Int? = nil,
         registrationLifetimeDays: Int? = nil,
         registrationsPerUser: Int? = nil
@@ -66,6 +69,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
         self.fcm = fcm
         self.wns = wns
         self.richDefault = richDefault
+        self.contents = contents
         self.requestsPerSecond = requestsPerSecond
         self.registrationLifetimeDays = registrationLifetimeDays
         self.registrationsPerUser = registrationsPerUser
@@ -179,6 +183,19 @@ package struct AppSpec: Codable, Sendable, Equatable {
             self.channelPrefixes = channelPrefixes
             self.trustFile = trustFile
             self.devicesPerSecond = devicesPerSecond
+        }
+    }
+
+    /// How many bytes of uploaded content are kept at a time.
+    package struct Contents: Codable, Sendable, Equatable {
+        /// Of each account or key.
+        package var accountBytes: Int
+        /// Of all of the app together.
+        package var appBytes: Int
+
+        package init(accountBytes: Int = 100 << 20, appBytes: Int = 10 << 30) {
+            self.accountBytes = accountBytes
+            self.appBytes = appBytes
         }
     }
 

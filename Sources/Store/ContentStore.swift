@@ -2,10 +2,21 @@ package import PushModel
 
 /// Uploaded content and the rich notifications that point to it.
 package protocol ContentStore: Sendable {
-    /// Keeps content.
+    /// Keeps content, where its owner, the app and the disk have room for it.
     ///
-    /// - Returns: Its id, hard to guess.
-    func put(_ content: StoredContent, app: AppID) async throws -> String
+    /// - Parameters:
+    ///   - content: What is to be kept.
+    ///   - app: The app.
+    ///   - key: The name of the backend's key that uploads it; nil = its owner does.
+    ///   - quota: How much the uploader, and all of the app together, may have.
+    /// - Returns: Its id, or why it is not kept.
+    /// - Throws: ``StoreError``.
+    func put(
+        _ content: StoredContent,
+        app: AppID,
+        key: String?,
+        quota: AppSpec.Contents
+    ) async throws -> ContentAcceptance
 
     func content(_ id: String, app: AppID) async throws -> StoredContent?
 
@@ -21,6 +32,24 @@ package protocol ContentStore: Sendable {
     ///
     /// - Returns: Whether this was the first time.
     func markRead(_ id: Int32, app: AppID, at: Timestamp) async throws -> Bool
+}
+
+/// What came of content that was to be kept.
+package enum ContentAcceptance: Sendable, Equatable {
+    /// Under this id, which is hard to guess.
+    case kept(String)
+    /// It is beyond what its uploader may have, who has so many bytes.
+    case accountIsFull(used: Int)
+    /// It is beyond what the app may have, which has so many bytes.
+    case appIsFull(used: Int)
+    /// The disk has little room left, which is kept for other things.
+    case diskIsNearlyFull
+
+    /// The bytes that content counts as beyond its own: its row and the indexes have some hundred.
+    package static let overhead = 1024
+
+    /// What content counts as.
+    package static func cost(of content: StoredContent) -> Int { content.bytes.count + self.overhead }
 }
 
 /// Bytes with their media type.

@@ -4,35 +4,45 @@ package import PushModel
 package import Store
 
 extension SQLiteStore: ContentStore {
-    package func put(_ content: StoredContent, app: AppID) async throws -> String {
-        let id = RegistrationID.random().text
-        try await self.write { context in
-            try context.database.run(
-                "INSERT INTO content(app, id, owner, media_type, bytes, created) VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    context.database.ensureNumber(of: app), id, content.owner?.name, content.mediaType,
-                    Data(content.bytes), context.wall.milliseconds,
-                ]
-            )
+    package func put(
+        _ content: StoredContent,
+        app: AppID,
+        key: String?,
+        quota: AppSpec.Contents
+    ) async throws -> ContentAcceptance {
+        let cost = ContentAcceptance.cost(of: content)
+        if let free = FileSystem.freeBytes(at: self.configuration.path), free - cost < self.configuration.reserve {
+            return .diskIsNearlyFull
         }
-        return id
+        return try await self.write { context in
+            let number = try context.database.ensureNumber(of: app)
+            let uploader = content.owner.map { "account:\($0.name)" } ?? "key:\(key ?? "")"
+            let own = try context.database.contentUsage(app: number, of: uploader)
+            guard own + cost <= quota.accountBytes else { return .accountIsFull(used: own) }
+            let all = try context.database.contentUsage(app: number, of: "")
+            guard all + cost <= quota.appBytes else { return .appIsFull(used: all) }
+            let id = RegistrationID.random().text
+            try context.database.insert(content, id: id, app: number, key: key, at: context.wall.milliseconds)
+            return .kept(id)
+        }
     }
 
     package func content(_ id: String, app: AppID) async throws -> StoredContent? {
         try await self.read { database in
-            try database.first(
-                """
-                SELECT owner, media_type, bytes FROM content
-                WHERE app = (SELECT number FROM app WHERE name = ?) AND id = ?
-                """,
-                [app.name, id]
-            ) { row in
-                StoredContent(
-                    owner: try (row[0] as String?).map { try UserName(stored: $0) },
-                    mediaType: row[1],
-                    bytes: [UInt8](row[2] as Data)
-                )
-            }
+            guard let number = try database.number(of: app) else { return nil }
+            let statement = try RawStatement(
+                "SELECT owner, media_type, bytes FROM content WHERE app = ? AND id = ?",
+                in: database
+            )
+            try statement.bind(number, at: 1)
+            try statement.bind(id, at: 2)
+            guard try statement.step() else { return nil }
+            defer { statement.reset() }
+            return StoredContent(
+                owner: try statement.text(0).map { try UserName(stored: $0) },
+                mediaType: statement.text(1) ?? "",
+                bytes: statement.bytes(2)
+            )
         }
     }
 
@@ -46,5 +56,41 @@ extension SQLiteStore: ContentStore {
                 [app.name, content, notificationsOf.name]
             )
         }
+    }
+}
+
+extension Database {
+    /// How many bytes of contents an uploader has, or all of the app with the name "".
+    fileprivate func contentUsage(app: Int64, of uploader: String) throws -> Int {
+        try self.first("SELECT bytes FROM content_usage WHERE app = ? AND uploader = ?", [app, uploader]) { $0[0] } ?? 0
+    }
+
+    /// Without a copy of the bytes but SQLite's own, which does not stay.
+    fileprivate func insert(_ content: StoredContent, id: String, app: Int64, key: String?, at time: Int64) throws {
+        let statement = try RawStatement(
+            "INSERT INTO content(app, id, owner, key, media_type, bytes, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            in: self
+        )
+        defer { statement.clear() }
+        try statement.bind(app, at: 1)
+        try statement.bind(id, at: 2)
+        try statement.bind(content.owner?.name, at: 3)
+        try statement.bind(content.owner == nil ? key : nil, at: 4)
+        try statement.bind(content.mediaType, at: 5)
+        try statement.bind(content.bytes, at: 6)
+        try statement.bind(time, at: 7)
+        try statement.run()
+    }
+}
+
+/// How full the disk is.
+enum FileSystem {
+    /// The bytes that are free for us where the file is; nil where the system does not tell.
+    static func freeBytes(at path: String) -> Int? {
+        var found = statvfs()
+        guard unsafe statvfs(path, &found) == 0 else { return nil }
+        return Int(
+            clamping: UInt64(found.f_bavail).multipliedReportingOverflow(by: UInt64(found.f_frsize)).partialValue
+        )
     }
 }

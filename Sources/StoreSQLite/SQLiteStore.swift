@@ -31,6 +31,8 @@ package final class SQLiteStore: Sendable {
         package var path: String
         /// So many unfinished jobs are taken; nil = any number.
         package var maximumBacklog: Int?
+        /// Bytes of the disk that no uploaded content is to take.
+        package var reserve: Int
         /// How much of an app may be under way to a push service at each priority.
         package var window = FeedWindow()
         /// Connections for reading.
@@ -46,12 +48,14 @@ package final class SQLiteStore: Sendable {
         package init(
             path: String,
             maximumBacklog: Int? = nil,
+            reserve: Int = 0,
             readers: Int = 3,
             patience: Duration = .seconds(5),
             checkpointInterval: Duration = .seconds(2)
         ) {
             self.path = path
             self.maximumBacklog = maximumBacklog
+            self.reserve = reserve
             self.readers = readers
             self.patience = patience
             self.checkpointInterval = checkpointInterval

@@ -31,6 +31,7 @@ enum Schema {
             try database.execute(sql: RegisterWork.tables)
             try database.execute(sql: self.foreignTags)
         }
+        migrator.registerMigration("21 content quotas") { try $0.execute(sql: self.contentUsage) }
         migrator.registerMigration("22 rich notifications by number") { try $0.execute(sql: KeptNotification.tables) }
         return migrator
     }
@@ -412,5 +413,35 @@ enum Schema {
             SELECT t.tag, t.pns, t.row FROM tag_name AS n CROSS JOIN tagged AS t ON t.tag = n.number
             CROSS JOIN registration AS r ON r.row = t.row
             WHERE n.name LIKE 'from:%' AND n.name IS NOT 'from:' || r.user);
+        """
+
+    private static let contentUsage = """
+        -- The backend's key that uploaded it, where no account did.
+        ALTER TABLE content ADD COLUMN key TEXT;
+        -- How many bytes of contents are kept for each uploader (account:NAME, key:NAME), and for all of the app ('').
+        CREATE TABLE content_usage(
+            app INTEGER NOT NULL REFERENCES app,
+            uploader TEXT NOT NULL,
+            bytes INTEGER NOT NULL,
+            PRIMARY KEY (app, uploader)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO content_usage
+            SELECT app, coalesce('account:' || owner, 'key:'), sum(length(bytes) + 1024) FROM content GROUP BY 1, 2;
+        INSERT INTO content_usage SELECT app, '', sum(bytes) FROM content_usage GROUP BY app;
+        CREATE TRIGGER content_added AFTER INSERT ON content BEGIN
+            INSERT INTO content_usage
+                VALUES (new.app, coalesce('account:' || new.owner, 'key:' || new.key, 'key:'), length(new.bytes) + 1024)
+                ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+            INSERT INTO content_usage VALUES (new.app, '', length(new.bytes) + 1024)
+                ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+        END;
+        CREATE TRIGGER content_removed AFTER DELETE ON content BEGIN
+            UPDATE content_usage SET bytes = bytes - length(old.bytes) - 1024
+                WHERE app = old.app
+                    AND uploader IN ('', coalesce('account:' || old.owner, 'key:' || old.key, 'key:'));
+            DELETE FROM content_usage
+                WHERE app = old.app AND bytes <= 0
+                    AND uploader IN ('', coalesce('account:' || old.owner, 'key:' || old.key, 'key:'));
+        END;
         """
 }

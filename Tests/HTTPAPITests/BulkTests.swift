@@ -386,17 +386,34 @@ import Testing
     }
 
     @Test func aSlowStoreIsNotTheClientsFault() async throws {
-        let watch = StallWatch(idle: .milliseconds(50), total: .seconds(60))
+        let watch = StallWatch(idle: .milliseconds(50), total: .seconds(60), rate: 1000)
         try await watch.run {
-            try await watch.waiting {}
+            try await watch.waiting({ 0 }) {}
             try await Task.sleep(for: .milliseconds(400))
         }
         await #expect(throws: StallWatch.Stalled.self) {
-            try await watch.run { try await watch.waiting { try await Task.sleep(for: .seconds(60)) } }
+            try await watch.run { try await watch.waiting({ 0 }) { try await Task.sleep(for: .seconds(60)) } }
         }
-        let short = StallWatch(idle: .seconds(60), total: .milliseconds(50))
+        let short = StallWatch(idle: .seconds(60), total: .milliseconds(50), rate: 1000)
         await #expect(throws: StallWatch.Stalled.self) {
             try await short.run { try await Task.sleep(for: .seconds(60)) }
+        }
+    }
+
+    /// A byte now and then is progress by events, and none by bytes.
+    @Test func whoDripsIsEndedAndWhoBringsItsRateIsNot() async throws {
+        let watch = StallWatch(idle: .milliseconds(500), total: .seconds(60), rate: 1000)
+        await #expect(throws: StallWatch.Stalled.self) {
+            try await watch.run {
+                while true { try await watch.waiting({ 1 }) { try await Task.sleep(for: .milliseconds(20)) } }
+            }
+        }
+        // As long as that, with what makes up for it; whatever else the machine has to do.
+        let steady = StallWatch(idle: .seconds(5), total: .seconds(60), rate: 1000)
+        try await steady.run {
+            for _ in 0..<50 {
+                try await steady.waiting({ 100_000 }) { try await Task.sleep(for: .milliseconds(20)) }
+            }
         }
     }
 }

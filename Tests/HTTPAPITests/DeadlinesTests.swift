@@ -14,7 +14,7 @@ import Testing
         let (stream, source) = AsyncStream<Int>.makeStream()
         let ends = Atomic(0)
         await #expect(throws: Deadlines.Overdue.self) {
-            try await deadlines.run({ for await _ in stream {} }) {
+            try await deadlines.run({ _ in for await _ in stream {} }) {
                 ends.wrappingAdd(1, ordering: .relaxed)
                 source.finish()
             }
@@ -28,10 +28,10 @@ import Testing
         let deadlines = Deadlines(limit: .milliseconds(40))
         let ends = Atomic(0)
         for _ in 0..<10 {
-            let value = try await deadlines.run({ 7 }) { ends.wrappingAdd(1, ordering: .relaxed) }
+            let value = try await deadlines.run({ _ in 7 }) { ends.wrappingAdd(1, ordering: .relaxed) }
             #expect(value == 7)
             await #expect(throws: Fault.self) {
-                try await deadlines.run({ throw Fault() }) { ends.wrappingAdd(1, ordering: .relaxed) }
+                try await deadlines.run({ _ in throw Fault() }) { ends.wrappingAdd(1, ordering: .relaxed) }
             }
         }
         try await Task.sleep(for: .milliseconds(100))
@@ -42,12 +42,34 @@ import Testing
     @Test func theTimerGoesOnWhileWorkIsUnderWay() async throws {
         let deadlines = Deadlines(limit: .seconds(1))
         let (stream, source) = AsyncStream<Int>.makeStream()
-        let late = Task { try await deadlines.run({ for await _ in stream {} }) { source.finish() } }
+        let late = Task { try await deadlines.run({ _ in for await _ in stream {} }) { source.finish() } }
         for _ in 0..<20 {
-            try await deadlines.run({}) {}
+            try await deadlines.run({ _ in }) {}
             try await Task.sleep(for: .milliseconds(20))
         }
         await #expect(throws: Deadlines.Overdue.self) { try await late.value }
+    }
+
+    /// Work whose bytes go on coming is not late, and is so again when they stop.
+    @Test func workThatIsExtendedGoesOn() async throws {
+        let deadlines = Deadlines(limit: .seconds(1))
+        let (stream, source) = AsyncStream<Int>.makeStream()
+        let start = ContinuousClock.now
+        await #expect(throws: Deadlines.Overdue.self) {
+            try await deadlines.run(
+                { id in
+                    for _ in 0..<20 {
+                        deadlines.extend(id, by: .seconds(60))
+                        try await Task.sleep(for: .milliseconds(100))
+                    }
+                    for await _ in stream {}
+                },
+                end: { source.finish() }
+            )
+        }
+        // It never had more than its limit before it.
+        let elapsed = ContinuousClock.now - start
+        #expect(elapsed >= .milliseconds(2900) && elapsed < .seconds(600))
     }
 
     /// Whoever is late by a moment only does not spoil the connection's next request.

@@ -37,6 +37,8 @@ struct Harness: Sendable {
         /// What the worker does with sends.
         var hub = FakeHub.Habit.takes
         var backlog: Int?
+        /// Bytes of the disk that uploads leave alone.
+        var reserve = 0
         var setup = TestingSetup.router
     }
 
@@ -52,7 +54,8 @@ struct Harness: Sendable {
         let store = try await SQLiteStore.open(
             SQLiteStore.Configuration(
                 path: folder.appending(path: "store.sqlite").path,
-                maximumBacklog: options.backlog
+                maximumBacklog: options.backlog,
+                reserve: options.reserve
             )
         )
         let broker = InMemoryBroker()
@@ -208,4 +211,11 @@ extension JSONValue {
     var number: Double? { if case .number(let text) = self { Double(text) } else { nil } }
 
     var elements: [JSONValue] { if case .array(let values) = self { values } else { [] } }
+}
+
+extension Caller {
+    static func user(_ name: String, app: AppID = .default) -> Caller {
+        guard let user = try? UserName(name) else { preconditionFailure("\(name) is no name of a user") }
+        return Caller(app: app, identity: .account(user), role: .user)
+    }
 }

@@ -70,9 +70,9 @@ import Testing
         var configuration = APIConfiguration()
         // Whatever else the machine has to do.
         configuration.requestTime = .seconds(600)
-        let reader = BodyReader(configuration: configuration)
+        let reader = BodyReader(configuration: configuration, large: LargeBodies(configuration: configuration))
         let problem = await #expect(throws: Problem.self) {
-            try await reader.read(request, kind: .limited) {}
+            try await reader.read(request, kind: .limited, caller: .user("alice")) {}
         }
         #expect(problem?.status == .badRequest)
     }

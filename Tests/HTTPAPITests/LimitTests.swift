@@ -38,9 +38,9 @@ import Testing
         source.yield(ByteBuffer(string: "{"))
         let head = HTTPRequest(method: .post, scheme: "http", authority: "localhost", path: "/api/sends")
         let request = Request(head: head, body: RequestBody(asyncSequence: body))
-        let reader = BodyReader(configuration: configuration)
+        let reader = BodyReader(configuration: configuration, large: LargeBodies(configuration: configuration))
         let problem = await #expect(throws: Problem.self) {
-            try await reader.read(request, kind: .limited) { source.finish() }
+            try await reader.read(request, kind: .limited, caller: .user("alice")) { source.finish() }
         }
         #expect(problem?.status == .requestTimeout)
     }
@@ -78,15 +78,18 @@ import Testing
     @Test func tooManyRequestsUnderWayAre503AndHealthIsStillTold() async throws {
         var options = Harness.Options()
         options.hub = .isSilent
-        options.configuration.requestsInFlight = 2
-        options.configuration.classicWait = .seconds(2)
+        // One of them is kept for others.
+        options.configuration.requestsInFlight = 3
+        options.configuration.classicWait = .seconds(10)
         try await Harness.run(options) { api async throws in
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<2 { group.addTask { try await api.call(.post, "/api/register").status } }
-                try await Task.sleep(for: .milliseconds(700))
+                // When both wait for the hub.
+                while try await api.store.undone().jobs < 2 { try await Task.sleep(for: .milliseconds(20)) }
                 let full = try await api.call(.get, "/api/jobs")
                 #expect(full.status == 503)
                 #expect(full.headers[.retryAfter] == "1")
+                #expect(try await api.call(.get, "/api/jobs", as: .user("bob")).status == 200)
                 #expect(try await api.call(.get, "/healthz", as: .nobody).status == 200)
                 for try await status in group { #expect(status == 503) }
             }

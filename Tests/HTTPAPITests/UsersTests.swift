@@ -154,24 +154,29 @@ import Testing
         }
     }
 
-    @Test func notManyLargeSendsAreReadAtATime() async throws {
+    @Test func largeSendsOfOneCallerLeaveRoomForOthers() async throws {
         var configuration = APIConfiguration()
         configuration.maximumBodySize = 100
         // Whatever else the machine has to do.
         configuration.requestTime = .seconds(600)
-        let reader = BodyReader(configuration: configuration)
-        func read(_ size: Int) async throws -> BodyReader.Body {
+        let reader = BodyReader(configuration: configuration, large: LargeBodies(configuration: configuration))
+        func read(_ size: Int, as user: String) async throws -> BodyReader.Body {
             let head = HTTPRequest(method: .post, scheme: "http", authority: "localhost", path: "/api/sends")
             let body = RequestBody(buffer: ByteBuffer(repeating: 0x20, count: size))
-            return try await reader.read(Request(head: head, body: body), kind: .send) {}
+            return try await reader.read(Request(head: head, body: body), kind: .send, caller: .user(user)) {}
         }
+        // It is not said how long they are: each takes twice what it may be, of 128 MiB.
         var held: [BodyReader.Body] = []
-        for _ in 0..<16 { held.append(try await read(101)) }
-        let problem = await #expect(throws: Problem.self) { try await read(101) }
+        for _ in 0..<14 { held.append(try await read(101, as: "alice")) }
+        let problem = await #expect(throws: Problem.self) { try await read(101, as: "alice") }
         #expect(problem?.status == .serviceUnavailable && problem?.headers[.retryAfter] == "1")
-        #expect(try await read(100).bytes.count == 100)
-        held.removeLast()
-        #expect(try await read(101).bytes.count == 101)
+        #expect(try await read(100, as: "alice").bytes.count == 100)
+        held.append(try await read(101, as: "bob"))
+        await #expect(throws: Problem.self) { try await read(101, as: "bob") }
+        held.append(try await read(101, as: "eve"))
+        await #expect(throws: Problem.self) { try await read(101, as: "dan") }
+        held.removeFirst(3)
+        #expect(try await read(101, as: "alice").bytes.count == 101)
     }
 
     // MARK: When

@@ -238,6 +238,37 @@ struct RetentionContract {
         for kept in [picture, named] { #expect(try await self.store.content(kept, app: .default) != nil) }
     }
 
+    /// What is removed counts no more, of whoever uploaded it.
+    @Test func contentsThatGoMakeRoomInTheirQuota() async throws {
+        let quota = AppSpec.Contents(accountBytes: 25_000, appBytes: 50_000)
+        func put(_ user: String?, key: String? = nil) async throws -> ContentAcceptance {
+            let bytes = [UInt8](repeating: 1, count: 10_000)
+            return try await self.store.put(
+                StoredContent(owner: try user.map { try UserName($0) }, mediaType: "a/b", bytes: bytes),
+                app: .default,
+                key: key,
+                quota: quota
+            )
+        }
+        func isKept(_ answer: ContentAcceptance) -> Bool { if case .kept = answer { true } else { false } }
+        for round in 0..<2 {
+            for _ in 0..<2 {
+                #expect(isKept(try await put("ann")), "round \(round)")
+                #expect(isKept(try await put(nil, key: "backend")), "round \(round)")
+            }
+            #expect(try await put("ann") == .accountIsFull(used: 22_048))
+            #expect(try await put(nil, key: "backend") == .accountIsFull(used: 22_048))
+            // Whoever has none has none because of the others.
+            #expect(try await put("bob") == .appIsFull(used: 44_096))
+            self.time.advance(Self.day)
+            #expect(try await self.clean(.contents, olderThan: Self.day) == 4)
+        }
+        let left = try await self.keep.store.pool.read {
+            try Int.fetchOne($0, sql: "SELECT count(*) FROM content_usage")
+        }
+        #expect(left == 0)
+    }
+
     @Test func whatEndedIsForgotten() async throws {
         let live = try await self.scenario.register(user: "ann", handle: "a1", tags: ["t"])
         let deleted = try await self.scenario.register(user: "bob", handle: "b1", tags: ["t"])

@@ -18,7 +18,7 @@ struct RegistrationImporter: Sendable {
     /// - Throws: ``PartlyDone`` when the body broke off, came too slowly, or the store failed; what it says is done, is.
     func take(_ body: RequestBody) async throws -> ImportReport {
         let report = NIOLockedValueBox(ImportReport())
-        let watch = StallWatch(idle: self.configuration.requestTime, total: self.configuration.bulkTime)
+        let watch = StallWatch(self.configuration)
         do {
             let sequence = try await self.store.beginImport()
             try await watch.run { try await self.read(body, sequence: sequence, watch: watch, report: report) }
@@ -63,7 +63,7 @@ struct RegistrationImporter: Sendable {
         watch: StallWatch
     ) async throws -> ByteBuffer? {
         do {
-            return try await watch.waiting { try await pieces.next(isolation: #isolation) }
+            return try await watch.waiting({ $0?.readableBytes ?? 0 }) { try await pieces.next(isolation: #isolation) }
         } catch is CancellationError {
             throw CancellationError()
         } catch {
@@ -85,7 +85,6 @@ struct RegistrationImporter: Sendable {
 
     private func cause(_ error: any Error) -> any Error {
         guard error is StallWatch.Stalled else { return error }
-        let (idle, total) = (self.configuration.requestTime.inSeconds, self.configuration.bulkTime.inSeconds)
-        return Problem(.requestTimeout, "nothing came for \(idle) s, or not all within \(total) s")
+        return Problem(.requestTimeout, StallWatch.words(self.configuration))
     }
 }

@@ -1,28 +1,54 @@
 import NIOConcurrencyHelpers
 import PushModel
 
-/// Ends an exchange whose other side makes no progress, or which lasts too long.
+/// Ends an exchange whose other side is too slow, judged by bytes, or which lasts too long.
+///
+/// The other side may be behind its rate by so much time: waiting for it puts it behind, and every byte that comes of a wait makes up for it.
+/// So a byte now and then keeps nothing alive.
 final class StallWatch: Sendable {
-    /// The other side was silent for too long.
+    /// The other side is too far behind.
     struct Stalled: Error {}
 
     private let idle: Duration
     private let total: Duration
-    private let waitingSince = NIOLockedValueBox<ContinuousClock.Instant?>(nil)
+    private let rate: Int
+    private let state = NIOLockedValueBox(State())
+
+    private struct State {
+        /// How far the other side was behind when the last wait ended.
+        var behind = Duration.zero
+        var waitingSince: ContinuousClock.Instant?
+    }
 
     /// - Parameters:
-    ///   - idle: The longest wait for the other side's next step.
+    ///   - idle: How far behind the other side may be: so long it may also be silent.
     ///   - total: The longest time for all.
-    init(idle: Duration, total: Duration) {
+    ///   - rate: Bytes a second that it must take or bring.
+    init(idle: Duration, total: Duration, rate: Int) {
         self.idle = idle
         self.total = total
+        self.rate = rate
     }
 
     /// Does something that the other side may hold up; our own work in between is not its fault.
-    func waiting<Value>(_ body: () async throws -> Value) async throws -> Value {
-        self.waitingSince.withLockedValue { $0 = .now }
-        defer { self.waitingSince.withLockedValue { $0 = nil } }
-        return try await body()
+    ///
+    /// - Parameters:
+    ///   - bytes: How many it took or brought meanwhile.
+    ///   - body: What is done.
+    /// - Returns: What it gave.
+    /// - Throws: What it throws.
+    func waiting<Value>(_ bytes: (Value) -> Int, _ body: () async throws -> Value) async throws -> Value {
+        let start = ContinuousClock.now
+        self.state.withLockedValue { $0.waitingSince = start }
+        let result: Result<Value, any Error>
+        do { result = .success(try await body()) } catch { result = .failure(error) }
+        var made = Duration.zero
+        if case .success(let value) = result { made = .seconds(Double(bytes(value)) / Double(self.rate)) }
+        self.state.withLockedValue { state in
+            state.behind = max(.zero, state.behind + (.now - start) - made)
+            state.waitingSince = nil
+        }
+        return try result.get()
     }
 
     /// Does the work, and cancels it when the other side stalls.
@@ -42,8 +68,21 @@ final class StallWatch: Sendable {
         while true {
             try await Task.sleep(for: min(self.idle, self.total) / 8)
             let now = ContinuousClock.now
-            let since = self.waitingSince.withLockedValue { $0 } ?? now
-            guard now - since < self.idle, now - start < self.total else { throw Stalled() }
+            let behind = self.state.withLockedValue { $0.behind + (now - ($0.waitingSince ?? now)) }
+            guard behind < self.idle, now - start < self.total else { throw Stalled() }
         }
+    }
+}
+
+extension StallWatch {
+    /// For lines, in or out.
+    convenience init(_ configuration: APIConfiguration) {
+        self.init(idle: configuration.requestTime, total: configuration.bulkTime, rate: configuration.lineRate)
+    }
+
+    /// What is told to whoever was too slow.
+    static func words(_ configuration: APIConfiguration) -> String {
+        "the body was more than \(configuration.requestTime.inSeconds) s behind \(configuration.lineRate) bytes a second, or took "
+            + "longer than \(configuration.bulkTime.inSeconds) s"
     }
 }

@@ -1,5 +1,4 @@
 import HTTPTypes
-import NIOConcurrencyHelpers
 import PushModel
 import Store
 
@@ -18,7 +17,7 @@ struct AudienceCounts: Sendable {
 
     private let store: any ResultStore
     private let time: Duration
-    private let underWay = NIOLockedValueBox(0)
+    private let permits = FairPermits(Self.maximumUnderWay)
 
     init(store: any ResultStore, time: Duration) {
         self.store = store
@@ -26,14 +25,11 @@ struct AudienceCounts: Sendable {
     }
 
     /// - Throws: ``Problem`` 503 when others are being counted; what the store throws.
-    func count(_ audience: TagExpression, app: AppID, platforms: [PNS]) async throws -> Answer {
-        let isFirst = self.underWay.withLockedValue { underWay in
-            guard underWay < Self.maximumUnderWay else { return false }
-            underWay += 1
-            return true
+    func count(_ audience: TagExpression, for caller: Caller, platforms: [PNS]) async throws -> Answer {
+        guard self.permits.take(for: caller) else {
+            throw Problem.later(.serviceUnavailable, "other audiences are being counted", seconds: 1)
         }
-        guard isFirst else { throw Problem.later(.serviceUnavailable, "other audiences are being counted", seconds: 1) }
-        defer { self.underWay.withLockedValue { $0 -= 1 } }
+        defer { self.permits.giveBack(of: caller) }
 
         let end = ContinuousClock.now + self.time
         var answer = Answer()
@@ -45,7 +41,13 @@ struct AudienceCounts: Sendable {
                     answer.isComplete = false
                     break
                 }
-                let slice = try await self.store.count(of: audience, app: app, pns: pns, after: after, through: .max)
+                let slice = try await self.store.count(
+                    of: audience,
+                    app: caller.app,
+                    pns: pns,
+                    after: after,
+                    through: .max
+                )
                 count += slice.count
                 after = slice.scannedThrough
             }

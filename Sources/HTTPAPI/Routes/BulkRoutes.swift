@@ -7,11 +7,11 @@ import Store
 /// Registrations in bulk, in and out, for operators: handles are given in full.
 struct BulkRoutes: Sendable {
     let context: RouteContext
-    private let places: Places
+    private let permits: FairPermits
 
     init(context: RouteContext) {
         self.context = context
-        self.places = Places(context.configuration.bulkRequests)
+        self.permits = FairPermits(context.configuration.bulkRequests)
     }
 
     var routes: [Route] {
@@ -25,8 +25,8 @@ struct BulkRoutes: Sendable {
         try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
         try request.requireLines()
-        let place = try self.place()
-        defer { withExtendedLifetime(place) {} }
+        let permit = try self.permit(for: request)
+        defer { withExtendedLifetime(permit) {} }
         defer { self.context.configuration.releaseMemory() }
         let importer = RegistrationImporter(
             store: self.context.store,
@@ -49,7 +49,8 @@ struct BulkRoutes: Sendable {
             cursor: try list.cursor,
             limit: Self.page
         )
-        let export = RegistrationExport(store: self.context.store, query: query, place: try self.place())
+        let permit = try self.permit(for: request)
+        let export = RegistrationExport(store: self.context.store, query: query, permit: permit)
         var headers: HTTPFields = [.contentType: "application/x-ndjson", .cacheControl: "no-store"]
         guard list["limit"] == nil else {
             let piece = try await export.piece(try list.limit)
@@ -60,14 +61,14 @@ struct BulkRoutes: Sendable {
         let first = try await export.first()
         let configuration = self.context.configuration
         let body = ResponseBody { writer in
-            let watch = StallWatch(idle: configuration.requestTime, total: configuration.bulkTime)
+            let watch = StallWatch(configuration)
             // The child alone writes, and it has ended when `run` returns.
             nonisolated(unsafe) var writing = writer
             try await watch.run {
                 var page = first
                 while true {
                     let lines = page.lines
-                    try await watch.waiting { try await unsafe writing.write(lines) }
+                    try await watch.waiting({ lines.readableBytes }) { try await unsafe writing.write(lines) }
                     guard let cursor = page.cursor else { return }
                     page = try await export.page(after: cursor)
                 }
@@ -82,11 +83,11 @@ struct BulkRoutes: Sendable {
     /// The most of them in an answer that is asked for by the piece.
     private static let maximumPiece = 10_000
 
-    private func place() throws -> Places.Place {
-        guard let place = self.places.take() else {
+    private func permit(for request: APIRequest) throws -> FairPermits.Permit {
+        guard let permit = self.permits.permit(for: try request.caller) else {
             throw Problem.later(.serviceUnavailable, "as many imports and exports are under way as may be", seconds: 5)
         }
-        return place
+        return permit
     }
 }
 
@@ -101,7 +102,7 @@ struct RegistrationExport: Sendable {
     let store: any RegistrationStore
     let query: RegistrationQuery
     /// Taken until the last byte is written.
-    let place: Places.Place
+    let permit: FairPermits.Permit
 
     func first() async throws -> Piece { try await self.page(self.query) }
 

@@ -157,24 +157,34 @@ extension ClassicNotificationRoutes {
             let notification = try await self.context.store.richNotification(id, app: request.app),
             notification.addressee == user || notification.sender == user
         else { throw missing }
-        var content = DefaultPicture.content
+        // Before it counts as read: it may be refused.
         let isText = notification.isSecure && request.spec.richDefault.isSecure
-        if let stored = notification.content, !isText {
-            guard let found = try await self.context.store.content(stored, app: request.app) else { throw missing }
-            content = found
-        }
+        let picture = isText ? nil : try await self.picture(of: notification, request: request, missing: missing)
         var isRead = notification.read != nil
         if notification.addressee == user, !isRead, request.head.method != .head {
             // Of two that fetch it at once, one is the first.
             isRead = try await !self.context.store.markRead(id, app: request.app, at: .now)
         }
-        guard isText else { return ContentRoutes.response(content) }
+        if let picture { return picture }
         // In the words of the apps that fetch it.
         return .json(
             .members([
                 "Id": .integer(Int(id)), "Payload": .string(notification.message), "Read": .bool(isRead),
             ])
         )
+    }
+
+    private func picture(
+        of notification: RichNotification,
+        request: APIRequest,
+        missing: Problem
+    ) async throws -> Response {
+        var content = DefaultPicture.content
+        if let stored = notification.content {
+            guard let found = try await self.context.store.content(stored, app: request.app) else { throw missing }
+            content = found
+        }
+        return try ContentRoutes.response(content, for: try request.caller, within: self.context)
     }
 
     /// What was sent, and whether it was read: one's own, or for an operator the app's.

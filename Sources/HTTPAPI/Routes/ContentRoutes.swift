@@ -26,7 +26,9 @@ struct ContentRoutes: Sendable {
             mediaType: try Self.mediaType(request.head.headerFields[.contentType]),
             bytes: request.body
         )
-        let id = try await self.context.store.put(content, app: request.app)
+        let quota = request.spec.contents ?? AppSpec.Contents()
+        let answer = try await self.context.store.put(content, app: request.app, key: caller.key, quota: quota)
+        guard case .kept(let id) = answer else { throw Self.refusal(answer, of: content, quota: quota) }
         var response = Response.json(
             .members([
                 "id": .string(id), "mediaType": .string(content.mediaType), "size": .integer(content.bytes.count),
@@ -45,7 +47,36 @@ struct ContentRoutes: Sendable {
             let content = try await self.context.store.content(id, app: request.app),
             try await self.mayRead(content, id: id, caller: caller)
         else { throw Problem.notFound("no such content") }
-        return Self.response(content)
+        return try Self.response(content, for: caller, within: self.context)
+    }
+
+    /// What is said to whoever may upload no more, and what there is to do.
+    private static func refusal(
+        _ answer: ContentAcceptance,
+        of content: StoredContent,
+        quota: AppSpec.Contents
+    ) -> Problem {
+        let insufficient = HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
+        let size = ContentAcceptance.cost(of: content)
+        let mend = "contents go by themselves when their time is over (retention.contents); an operator can raise"
+        func detail(_ whose: String, _ used: Int, _ most: Int, _ key: String) -> String {
+            "\(whose) has \(used) bytes of uploaded contents, and \(size) more are beyond the \(most) that it may have: \(mend) "
+                + "contents.\(key) of the app"
+        }
+        switch answer {
+        case .accountIsFull(let used):
+            let text = detail("this account or key", used, quota.accountBytes, "account_bytes")
+            return Problem(insufficient, text, type: "account-quota")
+        case .appIsFull(let used):
+            return Problem(insufficient, detail("the app", used, quota.appBytes, "app_bytes"), type: "app-quota")
+        case .kept, .diskIsNearlyFull:
+            return Problem(
+                insufficient,
+                "the server's disk is nearly full, and what is left is kept for sends (store.reserve): no uploads are taken "
+                    + "until an operator has made room",
+                type: "storage-reserve"
+            )
+        }
     }
 
     private func mayRead(_ content: StoredContent, id: String, caller: Caller) async throws -> Bool {
@@ -56,16 +87,37 @@ struct ContentRoutes: Sendable {
     }
 
     /// Content is handed out as what it was said to be, and as nothing that a browser would run.
-    static func response(_ content: StoredContent) -> Response {
-        Response(
+    ///
+    /// It takes memory until it is written, piece by piece: who reads slowly holds no more than it.
+    ///
+    /// - Throws: ``Problem`` 503 when the caller may not have so much of it now.
+    static func response(
+        _ content: StoredContent,
+        for caller: Caller,
+        within context: RouteContext
+    ) throws -> Response {
+        let bytes = content.bytes
+        let isLarge = bytes.count > context.configuration.maximumBodySize
+        let permit = isLarge ? try context.large.permit(bytes.count, for: caller) : nil
+        return Response(
             status: .ok,
             headers: [
                 .contentType: content.mediaType, .cacheControl: "private, no-store",
                 .contentSecurityPolicy: "sandbox; default-src 'none'",
             ],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: content.bytes))
+            body: ResponseBody(contentLength: bytes.count) { writer in
+                for start in stride(from: 0, to: bytes.count, by: Self.piece) {
+                    let end = min(start + Self.piece, bytes.count)
+                    try await writer.write(ByteBuffer(bytes: bytes[start..<end]))
+                }
+                withExtendedLifetime(permit) {}
+                try await writer.finish(nil)
+            }
         )
     }
+
+    /// Bytes that are written at a time.
+    private static let piece = 64 << 10
 
     private static func mediaType(_ header: String?) throws -> String {
         guard let header else { return "application/octet-stream" }

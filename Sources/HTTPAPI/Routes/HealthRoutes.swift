@@ -11,21 +11,25 @@ struct HealthRoutes: Sendable {
             version: self.context.configuration.version,
             store: self.context.store,
             broker: self.context.broker,
+            countsWork: true,
             metricsText: self.context.metricsText
         )
         return [
             Route(.get, "/healthz", access: .open) { _ in health.health() },
             Route(.get, "/readyz", access: .open) { _ in await health.readiness() },
-            Route(.get, "/metrics", access: .open) { _ in await health.metrics(countsWork: true) },
+            Route(.get, "/metrics", access: .open) { _ in await health.metrics() },
             Route(.get, "/openapi.yaml", access: .open, handler: self.document),
         ]
     }
+
+    /// One for all who ask for it.
+    private static let description = ByteBuffer(bytes: PackageResources.openapi_yaml)
 
     private func document(_ request: APIRequest) -> Response {
         Response(
             status: .ok,
             headers: [.contentType: "application/yaml"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: PackageResources.openapi_yaml))
+            body: ResponseBody(byteBuffer: Self.description)
         )
     }
 }

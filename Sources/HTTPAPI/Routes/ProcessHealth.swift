@@ -5,27 +5,34 @@ import NIOCore
 package import Store
 
 /// How a process is: what it answers machines that ask, whichever process it is.
+///
+/// Anybody may ask: what costs something is had once a second for all who do.
 package struct ProcessHealth: Sendable {
     private let version: String
-    private let store: any StoreHealth
     private let broker: any MessageBroker
-    private let metricsText: @Sendable () -> String
+    private let isReachable: SharedCopy<Bool>
+    private let measured: SharedCopy<ByteBuffer>
 
     /// - Parameters:
     ///   - version: Of the program.
     ///   - store: Without it nothing can be done.
     ///   - broker: Without it everything is done later.
+    ///   - countsWork: Whether `/metrics` says how much is undone, which is the same whichever process says it.
     ///   - metricsText: Everything that was measured, in Prometheus' text format.
     package init(
         version: String,
         store: any StoreHealth,
         broker: any MessageBroker,
+        countsWork: Bool = false,
         metricsText: @escaping @Sendable () -> String
     ) {
         self.version = version
-        self.store = store
         self.broker = broker
-        self.metricsText = metricsText
+        self.isReachable = SharedCopy { await Self.ask { try await store.check() } != nil }
+        self.measured = SharedCopy {
+            let undone = countsWork ? await Self.ask { try await store.undone() } : nil
+            return ByteBuffer(string: metricsText() + Self.gauges(await broker.status, undone))
+        }
     }
 
     /// `/healthz`: the process runs.
@@ -41,7 +48,7 @@ package struct ProcessHealth: Sendable {
             case .blocked: "blocked"
             case .disconnected: "disconnected"
             }
-        let isReachable = await self.ask { try await self.store.check() } != nil
+        guard let isReachable = await self.isReachable.value() else { return Self.tooMany }
         let body = JSONValue.members([
             "status": .string(isReachable ? "ready" : "not ready"),
             "store": .string(isReachable ? "reachable" : "unreachable"),
@@ -50,34 +57,40 @@ package struct ProcessHealth: Sendable {
         return .json(body, status: isReachable ? .ok : .serviceUnavailable)
     }
 
-    /// `/metrics`: what was measured, and how things stand now.
-    ///
-    /// - Parameter countsWork: Whether to say how much is undone, which is the same whichever process says it; left out while the
-    ///   store does not answer.
-    /// - Returns: The answer.
-    package func metrics(countsWork: Bool = false) async -> Response {
-        let status = await self.broker.status
-        var text = self.metricsText()
-        if case .blocked = status {
-            text += Self.gauge("broker_connected", 1) + Self.gauge("broker_blocked", 1)
-        } else {
-            text += Self.gauge("broker_connected", status == .connected ? 1 : 0) + Self.gauge("broker_blocked", 0)
-        }
-        if countsWork, let undone = await self.ask({ try await self.store.undone() }) {
-            text += Self.gauge("pushline_unfinished_jobs", undone.jobs)
-            text += Self.gauge("pushline_dead_messages", undone.dead)
-        }
+    /// `/metrics`: what was measured, and how things stand now; how much is undone is left out while the store does not answer.
+    package func metrics() async -> Response {
+        guard let text = await self.measured.value() else { return Self.tooMany }
         return Response(
             status: .ok,
             headers: [.contentType: "text/plain; version=0.0.4; charset=utf-8"],
-            body: ResponseBody(byteBuffer: ByteBuffer(string: text))
+            body: ResponseBody(byteBuffer: text)
         )
+    }
+
+    private static var tooMany: Response {
+        Problem.later(.serviceUnavailable, "too many ask for this at once", seconds: 1).response()
+    }
+
+    private static func gauges(_ broker: BrokerStatus, _ undone: UndoneWork?) -> String {
+        var text = ""
+        if case .blocked = broker {
+            text += Self.gauge("broker_connected", 1) + Self.gauge("broker_blocked", 1)
+        } else {
+            text += Self.gauge("broker_connected", broker == .connected ? 1 : 0) + Self.gauge("broker_blocked", 0)
+        }
+        if let undone {
+            text += Self.gauge("pushline_unfinished_jobs", undone.jobs)
+            text += Self.gauge("pushline_dead_messages", undone.dead)
+        }
+        return text
     }
 
     private static func gauge(_ name: String, _ value: Int) -> String { "# TYPE \(name) gauge\n\(name) \(value)\n" }
 
     /// Asks the store; nil when it fails, or does not answer in 2 seconds.
-    private func ask<Value: Sendable>(_ question: @escaping @Sendable () async throws -> Value) async -> Value? {
+    private static func ask<Value: Sendable>(
+        _ question: @escaping @Sendable () async throws -> Value
+    ) async -> Value? {
         await withTaskGroup(of: Value?.self) { group in
             group.addTask {
                 do { return try await question() } catch { return nil }

@@ -10,7 +10,7 @@ import Store
 struct SendBatchRoute: Sendable {
     /// The most lines of one request.
     static let maximumLines = 10_000
-    /// Longer lines are taken one by one, and not many at a time: ten times what any push service takes.
+    /// Longer lines are taken one by one, as large bodies are: ten times what any push service takes.
     static let usualLine = 64 << 10
     /// The most bytes of a request.
     static let maximumSize = 64 << 20
@@ -18,8 +18,7 @@ struct SendBatchRoute: Sendable {
     static let together = 16
 
     let context: RouteContext
-    private let places = Places(Self.together)
-    private let longLines = Places(4)
+    private let uploads = FairPermits(Self.together)
 
     init(context: RouteContext) { self.context = context }
 
@@ -30,18 +29,17 @@ struct SendBatchRoute: Sendable {
     private func send(_ request: APIRequest) async throws -> Response {
         _ = try request.query.strict(known: [])
         try request.requireLines()
-        guard let place = self.places.take() else {
+        guard let permit = self.uploads.permit(for: try request.caller) else {
             throw Problem.later(.serviceUnavailable, "too many uploads are under way", seconds: 1)
         }
-        defer { withExtendedLifetime(place) {} }
+        defer { withExtendedLifetime(permit) {} }
         // Nothing is answered before all is read: who writes all before reading would wait for us, and we for them.
-        let upload = try SendUpload(request: request, context: self.context, longLines: self.longLines)
-        let configuration = self.context.configuration
-        let watch = StallWatch(idle: configuration.requestTime, total: configuration.bulkTime)
+        let upload = try SendUpload(request: request, context: self.context)
+        let watch = StallWatch(self.context.configuration)
         do {
             try await watch.run { await upload.read(watch) }
         } catch is StallWatch.Stalled {
-            upload.breakOff(408, "nothing came for too long, or not all in time")
+            upload.breakOff(408, StallWatch.words(self.context.configuration))
         }
         guard !upload.isEmpty else { throw Problem.invalid([InvalidValue("the body has no lines")]) }
         var response = Response(
@@ -65,7 +63,6 @@ private final class SendUpload: Sendable {
     private let caller: Caller
     private let key: String?
     private let traceparent: String?
-    private let longLines: Places
     private let state = NIOLockedValueBox(State())
 
     private struct State {
@@ -92,10 +89,9 @@ private final class SendUpload: Sendable {
         var isFull: Bool { self.candidates.count == SendBundle.maximumJobs || self.size > 1 << 20 }
     }
 
-    init(request: APIRequest, context: RouteContext, longLines: Places) throws {
+    init(request: APIRequest, context: RouteContext) throws {
         self.request = request
         self.context = context
-        self.longLines = longLines
         self.jobs = SendJobs(context: context)
         self.caller = try request.caller
         self.key = try request.idempotencyKey
@@ -154,7 +150,7 @@ private final class SendUpload: Sendable {
         _ pieces: inout RequestBody.AsyncIterator,
         watch: StallWatch
     ) async throws -> ByteBuffer? {
-        try await watch.waiting { try await pieces.next(isolation: #isolation) }
+        try await watch.waiting({ $0?.readableBytes ?? 0 }) { try await pieces.next(isolation: #isolation) }
     }
 
     /// Takes a line; a group that is full with it is accepted.
@@ -176,17 +172,22 @@ private final class SendUpload: Sendable {
             return false
         }
         self.state.withLockedValue { $0.line = number }
-        let isLong = (line.bytes?.count ?? 0) > SendBatchRoute.usualLine
-        let place = isLong ? self.longLines.take() : nil
-        defer { withExtendedLifetime(place) {} }
-        if isLong, place == nil {
-            self.refuse(number, 503, "too many long lines are being read; \(Self.hint)")
-        } else if let candidate = self.candidate(line) {
+        let length = line.bytes?.count ?? 0
+        let isLong = length > SendBatchRoute.usualLine
+        var permit: FairPermits.Permit?
+        if isLong {
+            do { permit = try self.context.large.permit(length * LargeBodies.ofSend, for: self.caller) } catch {
+                self.refuse(number, 503, "too many long lines are being read; \(Self.hint)")
+                return true
+            }
+        }
+        defer { withExtendedLifetime(permit) {} }
+        if let candidate = self.candidate(line) {
             group.candidates.append(candidate)
             group.size += line.bytes?.count ?? 0
         }
         if isLong || group.isFull { await self.accept(&group, in: &tasks) }
-        // Its place is kept until it is in the store.
+        // Its permit is kept until it is in the store.
         if isLong { await tasks.next() }
         return true
     }

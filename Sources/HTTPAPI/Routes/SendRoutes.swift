@@ -61,7 +61,7 @@ struct SendRoutes: Sendable {
         _ = try request.query.strict(known: [])
         let target = try SendTarget(StrictMembers(request.json(), known: SendWish.members))
         try Self.authorize(target, caller: caller)
-        let answer = try await self.audiences.count(target.audience, app: request.app, platforms: target.platforms)
+        let answer = try await self.audiences.count(target.audience, for: caller, platforms: target.platforms)
         return .json(
             .members([
                 "total": .integer(answer.counts.reduce(0) { $0 + $1.count }),

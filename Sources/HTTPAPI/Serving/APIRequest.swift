@@ -14,7 +14,7 @@ final class APIRequest: Sendable {
     let parameters: [String: String]
     let query: QueryParameters
     let body: [UInt8]
-    /// Whether the body takes one of the places for large ones, which are few.
+    /// Whether the body takes of the memory for large ones, of which there is little.
     let isLarge: Bool
     /// The body as it comes, where the route reads none of it beforehand.
     let stream: RequestBody
@@ -24,28 +24,22 @@ final class APIRequest: Sendable {
     let identity: Caller?
 
     init(
-        head: HTTPRequest,
-        path: String,
-        rawQuery: String,
-        template: String,
-        parameters: [String: String],
-        query: QueryParameters,
-        body: [UInt8],
-        isLarge: Bool,
-        stream: RequestBody,
+        _ request: Request,
+        match: RouteTable.Match,
+        body: BodyReader.Body,
         app: AppID,
         spec: AppSpec,
         identity: Caller?
     ) {
-        self.head = head
-        self.path = path
-        self.rawQuery = rawQuery
-        self.template = template
-        self.parameters = parameters
-        self.query = query
-        self.body = body
-        self.isLarge = isLarge
-        self.stream = stream
+        self.head = request.head
+        self.path = request.uri.path
+        self.rawQuery = request.uri.query ?? ""
+        self.template = match.template
+        self.parameters = match.parameters
+        self.query = QueryParameters(request.uri.query)
+        self.body = body.bytes
+        self.isLarge = body.permit != nil
+        self.stream = request.body
         self.app = app
         self.spec = spec
         self.identity = identity

@@ -17,7 +17,10 @@ package struct APIResponder: HTTPResponder {
     private let authenticator: Authenticator
     private let body: BodyReader
     private let limiter = RateLimiter()
-    private let inFlight = NIOLockedValueBox(0)
+    /// Requests of whom nobody knows yet who makes them.
+    private let arriving = NIOLockedValueBox(0)
+    /// Requests that are worked on, of those who are known, whose bodies are read.
+    private let working: FairPermits
     private let warned = NIOLockedValueBox<ContinuousClock.Instant?>(nil)
     private let metrics = RequestMetrics()
     private let logger: Logger
@@ -25,6 +28,7 @@ package struct APIResponder: HTTPResponder {
     init(
         table: RouteTable,
         configuration: APIConfiguration,
+        body: BodyReader,
         apps: AppDirectory,
         authenticator: Authenticator,
         logger: Logger
@@ -33,7 +37,8 @@ package struct APIResponder: HTTPResponder {
         self.configuration = configuration
         self.apps = apps
         self.authenticator = authenticator
-        self.body = BodyReader(configuration: configuration)
+        self.body = body
+        self.working = FairPermits(configuration.requestsInFlight)
         self.logger = logger
     }
 
@@ -44,12 +49,11 @@ package struct APIResponder: HTTPResponder {
         var response: Response
         do {
             let match = try self.table.match(request.method, path: request.uri.path)
-            trace.template = match.template
-            // Whoever asks for the process's health wants to know it under load too.
+            trace.found(match)
             response =
                 match.route.access == .open
-                ? try await self.answer(request, match: match, trace: trace, context: context)
-                : try await self.admit { try await self.answer(request, match: match, trace: trace, context: context) }
+                ? try await self.answerAnybody(request, match: match)
+                : try await self.answer(request, match: match, trace: trace, context: context)
         } catch {
             response = self.problem(of: error, trace: trace).response()
         }
@@ -57,61 +61,66 @@ package struct APIResponder: HTTPResponder {
         return response
     }
 
-    /// Counts requests under way, and turns away what is too much.
-    private func admit(_ body: () async throws -> Response) async throws -> Response {
-        let most = self.configuration.requestsInFlight
-        let isFree = self.inFlight.withLockedValue { count in
-            guard count < most else { return false }
-            count += 1
-            return true
-        }
-        guard isFree else { throw Problem.later(.serviceUnavailable, "too many requests are under way", seconds: 1) }
-        defer { self.inFlight.withLockedValue { $0 -= 1 } }
-        return try await body()
+    /// Answers on a route that is open: whoever asks for the process's health wants to know it under load too.
+    private func answerAnybody(_ request: Request, match: RouteTable.Match) async throws -> Response {
+        let asked = APIRequest(
+            request,
+            match: match,
+            body: BodyReader.Body(),
+            app: .default,
+            spec: AppSpec(),
+            identity: nil
+        )
+        return try await match.route.handler(asked)
     }
 
+    /// Answers a caller, within the caller's share of what is bounded.
     private func answer(
         _ request: Request,
         match: RouteTable.Match,
         trace: RequestTrace,
         context: Context
     ) async throws -> Response {
-        let (app, spec) = try await self.app(of: match)
-        var caller: Caller?
-        if match.route.access == .caller {
-            let found = try await self.authenticator.caller(headers: request.headers, app: app, spec: spec)
-            caller = found
-            trace.caller = found
-            let rate = spec.requestsPerSecond ?? self.configuration.requestsPerSecond
-            if let seconds = self.limiter.take(found, rate: rate) {
-                throw Problem.later(
-                    .tooManyRequests,
-                    "more requests a second than this account may make",
-                    seconds: seconds
-                )
-            }
+        let (app, spec, caller) = try await self.admit(request, match: match)
+        trace.caller = caller
+        let rate = spec.requestsPerSecond ?? self.configuration.requestsPerSecond
+        if let seconds = self.limiter.take(caller, rate: rate) {
+            throw Problem.later(
+                .tooManyRequests,
+                "more requests a second than this account may make",
+                seconds: seconds
+            )
         }
-        let body = try await self.body.read(request, kind: match.route.body, end: context.endBody)
-        defer { withExtendedLifetime(body.place) {} }
-        let parsed = APIRequest(
-            head: request.head,
-            path: request.uri.path,
-            rawQuery: request.uri.query ?? "",
-            template: match.template,
-            parameters: match.parameters,
-            query: QueryParameters(request.uri.query),
-            body: body.bytes,
-            isLarge: body.place != nil,
-            stream: request.body,
-            app: app,
-            spec: spec,
-            identity: caller
-        )
-        return try await match.route.handler(parsed)
+        let body = try await self.body.read(request, kind: match.route.body, caller: caller, end: context.endBody)
+        defer { withExtendedLifetime(body.permit) {} }
+        guard self.working.take(for: caller) else { throw Self.tooMany }
+        defer { self.working.giveBack(of: caller) }
+        let asked = APIRequest(request, match: match, body: body, app: app, spec: spec, identity: caller)
+        return try await match.route.handler(asked)
     }
 
+    /// Finds out who asks, and of which app.
+    ///
+    /// Those who wait for that are counted by themselves: nobody has a share before it is known who he is.
+    private func admit(
+        _ request: Request,
+        match: RouteTable.Match
+    ) async throws -> (app: AppID, spec: AppSpec, caller: Caller) {
+        let most = self.configuration.requestsInFlight
+        let isFree = self.arriving.withLockedValue { count in
+            guard count < most else { return false }
+            count += 1
+            return true
+        }
+        guard isFree else { throw Self.tooMany }
+        defer { self.arriving.withLockedValue { $0 -= 1 } }
+        let (app, spec) = try await self.app(of: match)
+        return (app, spec, try await self.authenticator.caller(headers: request.headers, app: app, spec: spec))
+    }
+
+    private static let tooMany = Problem.later(.serviceUnavailable, "too many requests are under way", seconds: 1)
+
     private func app(of match: RouteTable.Match) async throws -> (AppID, AppSpec) {
-        guard match.route.access == .caller else { return (.default, AppSpec()) }
         guard let app = try? match.parameters["app"].map(AppID.init) ?? .default,
             let spec = try await self.apps.spec(of: app)
         else { throw Problem.notFound("no such app") }
@@ -173,7 +182,7 @@ package struct APIResponder: HTTPResponder {
         if response.status == .noContent { response.headers[.contentLength] = nil }
         if request.method == .head { response = response.createHeadResponse() }
         let elapsed = ContinuousClock.now - start
-        self.metrics.record(method: request.method, template: trace.template, status: response.status, elapsed: elapsed)
+        self.metrics.record(method: request.method, template: trace.series, status: response.status, elapsed: elapsed)
         // Not even put together where nobody reads it.
         guard self.logger.logLevel <= .debug else { return }
         var metadata: Logger.Metadata = [
@@ -210,6 +219,7 @@ package struct APIContext: RequestContext {
 final class RequestTrace: Sendable {
     private struct State {
         var template = "unknown"
+        var isOpen = true
         var caller: Caller?
     }
 
@@ -219,9 +229,18 @@ final class RequestTrace: Sendable {
     init(id: String) { self.id = id }
 
     /// The matched route's template: raw paths never become dimensions of metrics.
-    var template: String {
-        get { self.state.withLockedValue { $0.template } }
-        set { self.state.withLockedValue { $0.template = newValue } }
+    var template: String { self.state.withLockedValue { $0.template } }
+
+    /// What metrics call the route: a stranger who asks for all of them, in every way, is to make few time series.
+    var series: String {
+        self.state.withLockedValue { $0.isOpen || $0.caller != nil ? $0.template : "unauthenticated" }
+    }
+
+    func found(_ match: RouteTable.Match) {
+        self.state.withLockedValue { state in
+            state.template = match.template
+            state.isOpen = match.route.access == .open
+        }
     }
 
     var caller: Caller? {

@@ -9,28 +9,36 @@ struct BodyReader: Sendable {
     struct Body: Sendable {
         var bytes: [UInt8] = []
         /// Of a body beyond the usual limit: kept until the request is answered.
-        var place: Places.Place?
+        var permit: FairPermits.Permit?
     }
 
     let configuration: APIConfiguration
-    /// So many bodies beyond the usual limit are in memory at a time.
-    private let large = Places(16)
-
+    private let large: LargeBodies
+    /// Bodies that are read at a time, counted apart from requests that are worked on: one that does not come keeps nobody from work.
+    private let reading: FairPermits
     private let deadlines: Deadlines
 
-    init(configuration: APIConfiguration) {
+    init(configuration: APIConfiguration, large: LargeBodies) {
         self.configuration = configuration
+        self.large = large
+        self.reading = FairPermits(configuration.requestsInFlight)
         self.deadlines = Deadlines(limit: configuration.requestTime)
     }
 
     /// - Parameters:
     ///   - request: Whose body it is.
     ///   - kind: What is taken.
+    ///   - caller: Who sends it.
     ///   - end: Makes the body end, in any way, when it has not come in time.
     /// - Returns: The body.
     /// - Throws: ``Problem``: 413 for a body that is too large, 408 for one that does not come in time, 400 for one that breaks
-    ///   off, 503 while too many large ones are read; `CancellationError` when the server goes down.
-    func read(_ request: Request, kind: Route.Body, end: @escaping @Sendable () -> Void) async throws -> Body {
+    ///   off, 503 while too many are read, or too many large ones kept; `CancellationError` when the server goes down.
+    func read(
+        _ request: Request,
+        kind: Route.Body,
+        caller: Caller,
+        end: @escaping @Sendable () -> Void
+    ) async throws -> Body {
         let limit: Int
         switch kind {
         case .none, .stream: return Body()
@@ -38,25 +46,37 @@ struct BodyReader: Sendable {
         case .send: limit = self.configuration.maximumSendSize
         case .upload: limit = self.configuration.maximumContentSize
         }
-        if let length = request.headers.text(of: .contentLength).flatMap(Int.init), length > limit {
-            throw Self.tooLarge(limit)
+        let length = request.headers.text(of: .contentLength).flatMap(Int.init)
+        if let length, length > limit { throw Self.tooLarge(limit) }
+        guard self.reading.take(for: caller) else {
+            throw Problem.later(.serviceUnavailable, "too many requests are being read", seconds: 1)
+        }
+        defer { self.reading.giveBack(of: caller) }
+        let cost = kind == .send ? LargeBodies.ofSend : 1
+        var body = Body()
+        if let length, length > self.configuration.maximumBodySize {
+            body.permit = try self.large.permit(length * cost, for: caller)
+            // As long as it will be: one that grows is copied again and again.
+            body.bytes.reserveCapacity(length)
         }
         let stream = request.body
         do {
-            return try await self.deadlines.run(
-                {
-                    guard kind == .send else {
-                        return Body(bytes: Array(buffer: try await stream.collect(upTo: limit)))
+            try await self.deadlines.run(
+                { id in
+                    try await self.collect(stream, upTo: limit, into: &body, deadline: id) {
+                        try self.large.permit(limit * cost, for: caller)
                     }
-                    return try await self.collect(stream, upTo: limit)
                 },
                 end: end
             )
+            return body
         } catch is Deadlines.Overdue {
-            let time = self.configuration.requestTime
-            throw Problem(.requestTimeout, "the body did not come within \(time.inSeconds) s")
-        } catch is NIOTooManyBytesError {
-            throw Self.tooLarge(limit)
+            let (time, rate) = (self.configuration.requestTime.inSeconds, self.configuration.largeBodyRate >> 10)
+            throw Problem(
+                .requestTimeout,
+                "the body did not come within \(time) s; one beyond \(self.configuration.maximumBodySize) bytes has a second "
+                    + "more for every \(rate) KiB that have come"
+            )
         } catch let problem as Problem {
             throw problem
         } catch is CancellationError {
@@ -67,21 +87,24 @@ struct BodyReader: Sendable {
         }
     }
 
-    /// Reads a body that takes a place where it is larger than others may be.
-    private func collect(_ stream: RequestBody, upTo limit: Int) async throws -> Body {
-        var body = Body()
+    /// Reads a body, which takes a permit before it grows beyond the usual limit, and from then on has time by its bytes.
+    private func collect(
+        _ stream: RequestBody,
+        upTo limit: Int,
+        into body: inout Body,
+        deadline: Int,
+        permit: () throws -> FairPermits.Permit
+    ) async throws {
         for try await piece in stream {
             let size = body.bytes.count + piece.readableBytes
             guard size <= limit else { throw Self.tooLarge(limit) }
-            if size > self.configuration.maximumBodySize, body.place == nil {
-                body.place = self.large.take()
-                guard body.place != nil else {
-                    throw Problem.later(.serviceUnavailable, "too many large requests are under way", seconds: 1)
-                }
+            if size > self.configuration.maximumBodySize, body.permit == nil { body.permit = try permit() }
+            if body.permit != nil {
+                let seconds = Double(piece.readableBytes) / Double(self.configuration.largeBodyRate)
+                self.deadlines.extend(deadline, by: .seconds(seconds))
             }
             body.bytes.append(contentsOf: piece.readableBytesView)
         }
-        return body
     }
 
     static let brokenOff = Problem(.badRequest, "the body breaks off, or is not sent as HTTP has it")

@@ -15,7 +15,7 @@ final class Deadlines: Sendable {
 
     /// Work under way.
     private struct Work {
-        let deadline: ContinuousClock.Instant
+        var deadline: ContinuousClock.Instant
         let end: @Sendable () -> Void
     }
 
@@ -29,11 +29,11 @@ final class Deadlines: Sendable {
     /// Does the work, and has it ended when its time is over.
     ///
     /// - Parameters:
-    ///   - work: What is done.
+    ///   - work: What is done; it is given a number, for ``extend(_:by:)``.
     ///   - end: Makes the work come to an end soon, in any way; called on another thread, once at most.
     /// - Returns: What the work gave in time.
     /// - Throws: What the work throws, or ``Overdue``; in any case after the work has ended.
-    func run<Value>(_ work: () async throws -> Value, end: @escaping @Sendable () -> Void) async throws -> Value {
+    func run<Value>(_ work: (Int) async throws -> Value, end: @escaping @Sendable () -> Void) async throws -> Value {
         let (id, mustTick) = self.state.withLockedValue { state in
             state.next += 1
             state.running[state.next] = Work(deadline: .now + self.limit, end: end)
@@ -42,12 +42,20 @@ final class Deadlines: Sendable {
         }
         if mustTick { self.tick() }
         let result: Result<Value, any Error>
-        do { result = .success(try await work()) } catch { result = .failure(error) }
+        do { result = .success(try await work(id)) } catch { result = .failure(error) }
         let isInTime = self.state.withLockedValue { $0.running.removeValue(forKey: id) != nil }
         // A stream that is ended may look as if that was all: half a body is none.
         guard isInTime else { throw Overdue() }
         try Task.checkCancellation()
         return try result.get()
+    }
+
+    /// Puts the deadline of work under way off, and never further than to where it would be if the work began now.
+    func extend(_ id: Int, by time: Duration) {
+        self.state.withLockedValue { state in
+            guard let deadline = state.running[id]?.deadline else { return }
+            state.running[id]?.deadline = min(deadline + time, .now + self.limit)
+        }
     }
 
     /// Looks again in a while, as long as anything is under way.

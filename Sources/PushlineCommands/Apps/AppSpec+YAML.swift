@@ -5,7 +5,7 @@ extension AppSpec {
     /// The keys of an app in the file.
     static let keys = [
         "hub", "authentication", "reserved_tags", "recording", "requests_per_second", "registration_lifetime_days",
-        "registrations_per_user", "apns", "fcm", "wns", "rich",
+        "registrations_per_user", "apns", "fcm", "wns", "rich", "contents",
     ]
 
     /// - Parameters:
@@ -31,6 +31,7 @@ extension AppSpec {
         self.wns = try section.section("wns", known: WNS.keys).map { try WNS($0, folder: folder) }
         self.richDefault =
             try section.section("rich", known: RichDefault.keys).map(RichDefault.init) ?? self.richDefault
+        self.contents = try section.section("contents", known: Contents.keys).map(Contents.init)
     }
 }
 
@@ -99,6 +100,16 @@ extension AppSpec.RichDefault {
         self.isSecure = try section.boolean("secure") ?? self.isSecure
         self.perAccount = try section.integer("per_account", in: 1...1_000_000) ?? self.perAccount
         self.perApp = try section.integer("per_app", in: 1...100_000_000) ?? self.perApp
+    }
+}
+
+extension AppSpec.Contents {
+    static let keys = ["account_bytes", "app_bytes"]
+
+    init(_ section: YAMLSection) throws {
+        self.init()
+        self.accountBytes = try section.integer("account_bytes", in: 0...1 << 50) ?? self.accountBytes
+        self.appBytes = try section.integer("app_bytes", in: 0...1 << 50) ?? self.appBytes
     }
 }
 

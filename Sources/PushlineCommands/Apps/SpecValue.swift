@@ -54,6 +54,7 @@ extension AppSpec {
             "fcm": self.fcm.map(\.tree),
             "wns": self.wns.map(\.tree),
             "rich": self.richDefault.tree,
+            "contents": (self.contents ?? Contents()).tree,
         ])
     }
 
@@ -117,5 +118,11 @@ extension AppSpec.RichDefault {
             "per_account": .number(self.perAccount),
             "per_app": .number(self.perApp),
         ])
+    }
+}
+
+extension AppSpec.Contents {
+    fileprivate var tree: SpecValue {
+        .section(["account_bytes": .number(self.accountBytes), "app_bytes": .number(self.appBytes)])
     }
 }

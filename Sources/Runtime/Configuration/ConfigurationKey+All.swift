@@ -13,6 +13,13 @@ extension ConfigurationKey {
         "The most jobs that are accepted and unfinished; then requests are answered 503 with Retry-After."
     )
 
+    static let storeReserve = bytes(
+        "store.reserve",
+        in: 0...1_099_511_627_776,
+        default: 1_073_741_824,
+        "Where the store's disk has less free, uploads of contents are answered 507; what is left is for sends."
+    )
+
     static let retentionJobs = days(
         "retention.jobs",
         default: 7,
@@ -201,7 +208,7 @@ extension ConfigurationKey {
     /// All keys, in the order of the file.
     package static let all: [ConfigurationKey] =
         [
-            storePath, storeBacklog,
+            storePath, storeBacklog, storeReserve,
             retentionJobs, retentionDevices, retentionContents, retentionRegistrations, retentionDead,
             brokerURL, brokerCA, brokerCertificate, brokerKey, brokerHeartbeat,
             apiHost, apiPort, apiCertificate, apiKey, apiBodySize, apiSendSize, apiContentSize, apiHeaderSize,

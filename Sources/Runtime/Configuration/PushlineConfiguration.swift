@@ -10,6 +10,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
     package struct Store: Sendable, Equatable {
         package var path: String
         package var backlog: Int
+        package var reserve: Int
     }
 
     /// Where the broker is.
@@ -101,7 +102,11 @@ package struct PushlineConfiguration: Sendable, Equatable {
         let found = Self.chosenFile(file)
         if let found { try ConfigurationFile(path: found).check() }
         let values = try await ConfigurationValues(file: found, environment: environment)
-        self.store = Store(path: try values.text(.storePath), backlog: try values.integer(.storeBacklog))
+        self.store = Store(
+            path: try values.text(.storePath),
+            backlog: try values.integer(.storeBacklog),
+            reserve: try values.integer(.storeReserve)
+        )
         guard !self.store.path.isEmpty else { throw ConfigurationError("store.path must name a file") }
         self.retention = try Dictionary(
             uniqueKeysWithValues: [

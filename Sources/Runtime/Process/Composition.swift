@@ -24,7 +24,8 @@ package enum Composition {
             return try await SQLiteStore.open(
                 SQLiteStore.Configuration(
                     path: configuration.store.path,
-                    maximumBacklog: configuration.store.backlog
+                    maximumBacklog: configuration.store.backlog,
+                    reserve: configuration.store.reserve
                 ),
                 logger: logger
             )

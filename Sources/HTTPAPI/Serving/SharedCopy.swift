@@ -1,0 +1,31 @@
+/// A value that is made once for all who ask within a second, and by one task at a time.
+actor SharedCopy<Value: Sendable> {
+    /// So many wait for it at a time: it is asked for by anybody.
+    static var maximumWaiting: Int { 64 }
+
+    private let lifetime: Duration
+    private let make: @Sendable () async -> Value
+    private var copy: (task: Task<Value, Never>, ends: ContinuousClock.Instant?)?
+    private var waiting = 0
+
+    init(lifetime: Duration = .seconds(1), make: @escaping @Sendable () async -> Value) {
+        self.lifetime = lifetime
+        self.make = make
+    }
+
+    /// - Returns: The value, no older than its lifetime; nil while too many wait for it already.
+    func value() async -> Value? {
+        if let copy, let ends = copy.ends, .now < ends { return await copy.task.value }
+        guard self.waiting < Self.maximumWaiting else { return nil }
+        self.waiting += 1
+        defer { self.waiting -= 1 }
+        // One that has not come to its end is under way.
+        if let copy, copy.ends == nil { return await copy.task.value }
+        let make = self.make
+        let task = Task { await make() }
+        self.copy = (task, nil)
+        let value = await task.value
+        self.copy = (task, .now + self.lifetime)
+        return value
+    }
+}
