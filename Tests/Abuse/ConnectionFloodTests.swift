@@ -90,7 +90,8 @@ import Testing
         while channels.contains(where: \.isActive), ContinuousClock.now < end {
             try await Task.sleep(for: .milliseconds(100))
         }
-        #expect(channels.count(where: \.isActive) == 0, what)
+        let left = channels.filter(\.isActive).count
+        #expect(left == 0, what)
         for channel in channels { channel.close(promise: nil) }
     }
 
@@ -116,6 +117,34 @@ import Testing
             try await Self.expectEnded(readers, "not reading")
         }
         Self.expectServed(times)
+    }
+
+    /// Without a descriptor for it a connection waits, and is taken when there is one again.
+    @Test func aListenerWithoutDescriptorsGoesOn() async throws {
+        let installation = try #require(EndToEndInstallation.current)
+        let process = try #require(await installation.processIdentifier(of: "api"))
+        // A connection that is there serves on, and shows that the process does.
+        var before = try await RawConnection.open(port: installation.port)
+        defer { before.close() }
+        let request = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+        #expect(try await before.exchange(request).hasPrefix("HTTP/1.1 200 "))
+        try Self.setDescriptors(of: process, to: 1)
+        var refused = try await RawConnection.open(port: installation.port)
+        defer { refused.close() }
+        #expect(try await before.exchange(request).hasPrefix("HTTP/1.1 200 "))
+        try await Task.sleep(for: .milliseconds(500))
+        try Self.setDescriptors(of: process, to: 4096)
+        #expect(try await refused.exchange(request).hasPrefix("HTTP/1.1 200 "))
+    }
+
+    /// Changes the soft limit of a process of ours while it runs.
+    private static func setDescriptors(of process: Int32, to count: Int) throws {
+        let command = try Process.run(
+            URL(filePath: "/usr/bin/prlimit"),
+            arguments: ["--pid", "\(process)", "--nofile=\(count):"]
+        )
+        command.waitUntilExit()
+        try #require(command.terminationStatus == 0)
     }
 
     /// A second API of the installation, with a certificate.

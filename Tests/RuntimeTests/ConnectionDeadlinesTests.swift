@@ -90,8 +90,12 @@ import Testing
     func whoDoesNotReadIsEnded(alpn: String?) async throws {
         try await ServedListener.run(ServedListener.limits(request: 500), tls: alpn != nil) { port in
             let stranger = try await Stranger.connect(port: port, reads: alpn != nil, alpn: alpn)
-            // The handshake has to be read.
-            if alpn != nil { try await stranger.channel.setOption(.autoRead, value: false).get() }
+            if alpn != nil {
+                // The handshake has to be read.
+                try await stranger.send(Self.request)
+                while stranger.channel.isActive, stranger.text.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+                try await stranger.channel.setOption(.autoRead, value: false).get()
+            }
             try await stranger.send("GET /big HTTP/1.1\r\nHost: a\r\n\r\n")
             _ = try await stranger.end(within: Self.soon)
         }

@@ -31,10 +31,11 @@ import Testing
             let stranger = try await Stranger.connect(port: port)
             try await stranger.send("GET /slow HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
             let piece = ByteBuffer(repeating: 120, count: 64 << 20)
-            let flood = stranger.channel.writeAndFlush(piece)
+            let flood = stranger.channel.eventLoop.makePromise(of: Void.self)
+            stranger.channel.writeAndFlush(piece, promise: flood)
             // It is closed, and the flood with it, long before all was taken.
             _ = try await stranger.end(within: .seconds(10))
-            await #expect(throws: (any Error).self) { try await flood.get() }
+            await #expect(throws: (any Error).self) { try await flood.futureResult.get() }
         }
     }
 

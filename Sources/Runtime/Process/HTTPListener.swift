@@ -139,8 +139,8 @@ extension ServerBootstrap {
         #if os(Linux)
         let unsent = ChannelOptions.tcpOption(NIOBSDSocket.Option(rawValue: TCP_NOTSENT_LOWAT))
         let patience = ChannelOptions.tcpOption(NIOBSDSocket.Option(rawValue: TCP_USER_TIMEOUT))
-        return self.childChannelOption(unsent, value: CInt(WriteProgress.minimum))
-            .childChannelOption(patience, value: CInt(clamping: 2 * silence.nanoseconds / 1_000_000))
+        return self.childChannelOption(unsent, value: WriteProgress.minimum)
+            .childChannelOption(patience, value: Int(2 * silence.nanoseconds / 1_000_000))
         #else
         return self
         #endif
