@@ -281,8 +281,9 @@ let package = Package(
         .testTarget(
             name: "AbuseTests",
             dependencies: [
-                "Broker", "BrokerRabbitMQ", "InstallationSupport", "PushModel", "PushlineSimulator", "RawHTTP", nioCore,
-                nioPosix,
+                "Broker", "BrokerRabbitMQ", "InstallationSupport", "PushModel", "PushlineSimulator", "RawHTTP",
+                "Runtime",
+                nioCore, nioPosix,
             ],
             path: "Tests/Abuse"
         ),

@@ -140,7 +140,8 @@ package final class HTTP2Client: @unchecked Sendable {
 
     private func runEnded() {
         self.liveRuns -= 1
-        if self.isClosing { self.finishClosing() }
+        // Later: the last answer is told from within the session, which may not be called then.
+        if self.isClosing { self.eventLoop.execute { self.finishClosing() } }
     }
 
     /// The next request to send; runs take turns.

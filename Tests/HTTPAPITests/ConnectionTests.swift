@@ -85,6 +85,23 @@ import Testing
         }
     }
 
+    /// `GET` has chunks, and no length that could be told.
+    @Test func headOfAnExportTellsNoLength() async throws {
+        var options = Harness.Options()
+        options.setup = .live
+        try await Harness.run(options) { api async throws in
+            let caller = try #require(Harness.As.user("root").header)
+            let head = "HEAD /api/registrations/export HTTP/1.1\r\nHost: a\r\nAuthorization: \(caller)\r\n\r\n"
+            let next = "GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+            let answer = try await Self.exchange(head + next, port: try #require(api.client.port))
+            let answers = answer.split(separator: "HTTP/1.1 ")
+            #expect(answers.map { $0.prefix(3) } == ["200", "200"], "\(answer)")
+            let headers = try #require(answers.first).lowercased()
+            #expect(!headers.contains("content-length") && headers.hasSuffix("\r\n\r\n"), "\(answer)")
+            #expect(headers.contains("content-type: application/x-ndjson"), "\(answer)")
+        }
+    }
+
     @Test func anAnswerToAWholeRequestLeavesTheConnectionOpen() async throws {
         var options = Harness.Options()
         options.setup = .live

@@ -28,6 +28,13 @@ import Testing
         #expect(away[0].words.contains("start RabbitMQ"))
     }
 
+    @Test func descriptorsAreComparedWithTheConnections() {
+        let enough = Checkup.descriptors(DescriptorLimit(soft: 1024, hard: 65_536), connections: 10_000)
+        #expect(enough.isRight && enough.words.contains("soft 1024, hard 65536"))
+        let few = Checkup.descriptors(DescriptorLimit(soft: 1024, hard: 4096), connections: 10_000)
+        #expect(!few.isRight && few.words.contains("needs 10200: raise the hard one (LimitNOFILE="), "\(few.words)")
+    }
+
     @Test func anAlarmIsSeen() async {
         let broker = InMemoryBroker()
         broker.setBlocked("low on disk")

@@ -180,7 +180,12 @@ package struct APIResponder: HTTPResponder {
         response.headers[.requestID] = trace.id
         response.headers[.contentTypeOptions] = "nosniff"
         if response.status == .noContent { response.headers[.contentLength] = nil }
-        if request.method == .head { response = response.createHeadResponse() }
+        if request.method == .head {
+            // Hummingbird would call the length 0 that nobody knows.
+            let length = response.headers[.contentLength]
+            response = response.createHeadResponse()
+            response.headers[.contentLength] = length
+        }
         let elapsed = ContinuousClock.now - start
         self.metrics.record(method: request.method, template: trace.series, status: response.status, elapsed: elapsed)
         // Not even put together where nobody reads it.

@@ -18,7 +18,8 @@ struct Checkup {
     func run() async -> [Finding] {
         let (store, apps, standing) = await self.store()
         let broker = await self.broker(apps)
-        return [store] + broker + self.certificate() + (await self.credentials(of: apps)) + standing
+        let host = self.certificate() + self.descriptors()
+        return [store] + broker + host + (await self.credentials(of: apps)) + standing
     }
 
     private func store() async -> (finding: Finding, apps: [AppID: AppSpec], standing: [Finding]) {
@@ -92,6 +93,25 @@ struct Checkup {
             return [.wrong("api", "\(setting): \(path) cannot be read as PEM")]
         }
         return [Self.finding("api", "its certificate can be read", [end])]
+    }
+
+    /// Whether the API can have as many connections as it is configured for, as far as this shell's limits are the service's.
+    private func descriptors() -> [Finding] {
+        guard let limit = DescriptorLimit.current else { return [] }
+        return [Self.descriptors(limit, connections: self.configuration.api.connections)]
+    }
+
+    static func descriptors(_ limit: DescriptorLimit, connections: Int) -> Finding {
+        let needed = connections + DescriptorLimit.reserve
+        let words = "limits here: soft \(limit.soft), hard \(limit.hard)"
+        guard limit.hard < needed else {
+            return .right("descriptors", "\(words); a program raises the soft one at its start")
+        }
+        return .wrong(
+            "descriptors",
+            "\(words), and api.connections (\(connections)) needs \(needed): raise the hard one (LimitNOFILE=, ulimit -Hn), "
+                + "or lower the setting"
+        )
     }
 
     /// Right until something has ended; what will soon is told in the same line.

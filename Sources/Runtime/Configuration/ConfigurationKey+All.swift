@@ -110,7 +110,21 @@ extension ConfigurationKey {
         "api.request_time",
         in: 1...3600,
         default: 30,
-        "The time that a client has to send a request, and an idle connection to send the next."
+        "The time that a client has to send a request, an idle connection to send the next, and a client to read on."
+    )
+    static let apiConnections = count(
+        "api.connections",
+        in: 16...1_000_000,
+        unit: "connections",
+        default: 10_000,
+        "The most connections; beyond it those make room on which nothing is asked. Never more than descriptors less 200."
+    )
+    static let apiConnectionsPerPeer = count(
+        "api.connections_per_peer",
+        in: 0...1_000_000,
+        unit: "connections",
+        default: 2500,
+        "The most connections from one address (IPv6: one /64); more are closed at once. 0 = no limit."
     )
     static let apiInFlight = count(
         "api.in_flight",
@@ -212,7 +226,7 @@ extension ConfigurationKey {
             retentionJobs, retentionDevices, retentionContents, retentionRegistrations, retentionDead,
             brokerURL, brokerCA, brokerCertificate, brokerKey, brokerHeartbeat,
             apiHost, apiPort, apiCertificate, apiKey, apiBodySize, apiSendSize, apiContentSize, apiHeaderSize,
-            apiRequestTime,
+            apiRequestTime, apiConnections, apiConnectionsPerPeer,
             apiInFlight, apiRequestRate, apiClassicWait,
             workersHost, registerPort, sendPort, deliveryPort,
             deliveryConnections, deliveryDevices,

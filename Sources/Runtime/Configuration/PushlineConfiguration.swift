@@ -43,6 +43,8 @@ package struct PushlineConfiguration: Sendable, Equatable {
         package var contentSize: Int
         package var headerSize: Int
         package var requestTime: Duration
+        package var connections: Int
+        package var connectionsPerPeer: Int
         package var inFlight: Int
         package var requestsPerSecond: Int
         package var classicWait: Duration
@@ -158,6 +160,8 @@ extension PushlineConfiguration.API {
         self.contentSize = try values.integer(.apiContentSize)
         self.headerSize = try values.integer(.apiHeaderSize)
         self.requestTime = try values.duration(.apiRequestTime)
+        self.connections = try values.integer(.apiConnections)
+        self.connectionsPerPeer = try values.integer(.apiConnectionsPerPeer)
         self.inFlight = try values.integer(.apiInFlight)
         self.requestsPerSecond = try values.integer(.apiRequestRate)
         self.classicWait = try values.duration(.apiClassicWait)

@@ -73,11 +73,11 @@ struct APIServer {
         guard let certificate = settings.certificateFile, let key = settings.keyFile else {
             return [self.listener(HTTP1Channel(responder: respond, configuration: self.http1), api, scheme: scheme)]
         }
-        let (http1, idle) = (self.http1, self.idleTime)
+        let http1 = self.http1
         let served = try ServedCertificate(certificateFile: certificate, keyFile: key, logger: logger) { tls in
             try HTTP2UpgradeChannel(
                 tlsConfiguration: tls,
-                configuration: HTTP2ChannelConfiguration(idleTimeout: idle, streamConfiguration: http1),
+                configuration: HTTP2ChannelConfiguration(streamConfiguration: http1),
                 responder: respond
             )
         }
@@ -92,6 +92,7 @@ struct APIServer {
             ports: [self.configuration.api.port],
             keys: "api.host, api.port",
             claim: PortClaim(storePath: self.configuration.store.path),
+            limits: self.connections,
             logger: logger.quiet,
             prepare: { await Self.prepare(api, broker: broker, logger: logger) },
             onServing: { address in
@@ -118,14 +119,33 @@ struct APIServer {
         }
     }
 
-    /// When a connection is closed on which nothing comes: later than a body is late, for that is answered.
-    private var idleTime: Duration { self.configuration.api.requestTime + self.configuration.api.requestTime / 4 }
+    private var requestTime: TimeAmount { .nanoseconds(Int64(self.configuration.api.requestTime.inSeconds * 1e9)) }
 
-    private var http1: HTTP1Channel.Configuration {
+    private var connections: ConnectionLimits {
         let settings = self.configuration.api
+        let connections = DescriptorLimit.current?.connections(settings.connections) ?? settings.connections
+        if connections < settings.connections {
+            self.parts.logger.warning(
+                "There are too few descriptors for api.connections: raise the hard limit (LimitNOFILE), or lower the setting",
+                metadata: ["api.connections": "\(settings.connections)", "instead": "\(connections)"]
+            )
+        }
+        let time = self.requestTime
+        return ConnectionLimits(
+            deadlines: ConnectionDeadlines.Limits(request: time, idle: time + .nanoseconds(time.nanoseconds / 4)),
+            connections: connections,
+            perPeer: settings.connectionsPerPeer
+        )
+    }
+
+    /// Without Hummingbird's idle time: it runs while a client still reads its answer, and cuts it off.
+    private var http1: HTTP1Channel.Configuration {
+        let (settings, time) = (self.configuration.api, self.requestTime)
         return HTTP1Channel.Configuration(
-            additionalChannelHandlers: [ParserProblems(headerSize: settings.headerSize), LastAnswers()],
-            idleTimeout: TimeAmount.nanoseconds(Int64(self.idleTime.inSeconds * 1e9)),
+            additionalChannelHandlers: [
+                StreamDeadlines(limit: time), ParserProblems(headerSize: settings.headerSize),
+                LastAnswers(longest: time),
+            ],
             httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
                 maxHeaderFieldSize: settings.headerSize,
                 maxHeaderListSize: settings.headerSize,

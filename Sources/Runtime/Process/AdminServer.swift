@@ -20,10 +20,7 @@ struct AdminServer: Service {
         router.get("readyz") { [health] _, _ in await health.readiness() }
         router.get("metrics") { [health] _, _ in await health.metrics() }
         let logger = self.logger
-        let configuration = HTTP1Channel.Configuration(
-            additionalChannelHandlers: [LastAnswers()],
-            idleTimeout: TimeAmount.seconds(30)
-        )
+        let configuration = HTTP1Channel.Configuration(additionalChannelHandlers: [LastAnswers()])
         let answer = HTTPListener<HTTP1Channel>.answer(with: router.buildResponder(), logger: logger.quiet)
         let port = self.port
         try await HTTPListener(

@@ -19,6 +19,7 @@ enum Bootstrap {
         role: ProcessRole,
         configuration: PushlineConfiguration
     ) -> (logger: Logger, registry: PrometheusRegistry) {
+        DescriptorLimit.raise()
         Self.limitThreads(of: role)
         Self.limitMemory()
         let log = configuration.log

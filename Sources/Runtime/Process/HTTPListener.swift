@@ -1,4 +1,5 @@
 import Foundation
+import HTTPAPI
 import Hummingbird
 import HummingbirdCore
 import Logging
@@ -20,6 +21,7 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
     let keys: String
     /// Set where other processes of this installation may listen on the same port.
     var claim: PortClaim?
+    var limits = ConnectionLimits()
     let logger: Logger
     /// Done before the first connection is taken.
     var prepare: @Sendable () async -> Void = {}
@@ -29,7 +31,7 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
 
     func run() async throws {
         await self.prepare()
-        let connections = OpenConnections()
+        let connections = OpenConnections(self.limits, logger: self.logger)
         let listener = try await self.bind(connections)
         self.onServing(listener.channel.localAddress)
         await withTaskGroup(of: Void.self) { group in
@@ -56,16 +58,26 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
 
     private func bind(_ port: Int, _ connections: OpenConnections) async throws -> Listener {
         let isShared = try await self.claim?.take(host: self.host, port: port) ?? false
-        let logger = self.logger
-        let child = self.child
+        let (child, logger, limits) = (self.child, self.logger, self.limits)
         return try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.socketOption(NIOBSDSocket.Option(rawValue: SO_REUSEPORT)), value: isShared ? 1 : 0)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.socketOption(.so_keepalive), value: 1)
+            .seeingProgress(silence: limits.deadlines.request)
             .bind(host: self.host, port: port) { channel in
-                connections.add(channel)
-                return child.setup(channel: channel, logger: logger)
+                let deadlines = ConnectionDeadlines(
+                    limits: limits.deadlines,
+                    admit: { connections.admit($0, rank: $1) },
+                    onEnd: { connections.tell($0) }
+                )
+                let value = channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(deadlines, position: .first)
+                }.flatMap { child.setup(channel: channel, logger: logger) }
+                // The listener only forgets what could not be set up.
+                value.whenFailure { _ in channel.close(promise: nil) }
+                return value
             }
     }
 
@@ -117,6 +129,21 @@ extension HTTPListener {
             response.headers[.date] = dates.now
             try await writer.write(response: response.head, body: response.body)
         }
+    }
+}
+
+extension ServerBootstrap {
+    /// Has the system take little more of an answer than the client reads, so that it is seen when it reads nothing; and has it give
+    /// up clients that are gone.
+    fileprivate func seeingProgress(silence: TimeAmount) -> ServerBootstrap {
+        #if os(Linux)
+        let unsent = ChannelOptions.tcpOption(NIOBSDSocket.Option(rawValue: TCP_NOTSENT_LOWAT))
+        let patience = ChannelOptions.tcpOption(NIOBSDSocket.Option(rawValue: TCP_USER_TIMEOUT))
+        return self.childChannelOption(unsent, value: WriteProgress.minimum)
+            .childChannelOption(patience, value: Int(2 * silence.nanoseconds / 1_000_000))
+        #else
+        return self
+        #endif
     }
 }
 

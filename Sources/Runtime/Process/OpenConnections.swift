@@ -1,20 +1,147 @@
+import Foundation
+import HTTPAPI
+import Logging
+import Metrics
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// The connections that a server has accepted and that are open.
-final class OpenConnections: Sendable {
-    private let channels = NIOLockedValueBox<[ObjectIdentifier: any Channel]>([:])
+/// How many connections a listener holds, and how long one may do nothing.
+struct ConnectionLimits: Sendable {
+    var deadlines = ConnectionDeadlines.Limits(request: .seconds(30), idle: .seconds(38))
+    /// The most connections at a time.
+    var connections = 256
+    /// The most from one address (IPv6: from one /64); 0 = no limit.
+    var perPeer = 0
+    /// Peers without a limit of their own: proxies that are trusted.
+    var isExempt: @Sendable (SocketAddress) -> Bool = { _ in false }
+}
 
-    func add(_ channel: any Channel) {
+/// The connections that a server has accepted and that are open, within their limits.
+///
+/// Where there are too many, those make room on which nothing is asked (decision 23): whoever connects and asks gets in, and
+/// a flood of silent connections pushes out itself.
+final class OpenConnections: Sendable {
+    private struct Entry {
+        let channel: any Channel
+        let rank: ConnectionDeadlines.Rank
+    }
+
+    private struct State {
+        var entries: [ObjectIdentifier: Entry] = [:]
+        var peers: [PeerNetwork: Int] = [:]
+        /// Were asked to make room, and have not gone yet.
+        var leaving: Set<ObjectIdentifier> = []
+        /// When nobody was found who could go.
+        var allBusy: ContinuousClock.Instant?
+        var warned: ContinuousClock.Instant?
+    }
+
+    private let limits: ConnectionLimits
+    private let logger: Logger
+    private let state = NIOLockedValueBox(State())
+
+    init(_ limits: ConnectionLimits = ConnectionLimits(), logger: Logger) {
+        self.limits = limits
+        self.logger = logger
+    }
+
+    /// Takes a connection in; others may have to make room for it.
+    ///
+    /// - Returns: Whether there is room; else it is to be closed.
+    func admit(_ channel: any Channel, rank: ConnectionDeadlines.Rank) -> Bool {
         let id = ObjectIdentifier(channel)
-        self.channels.withLockedValue { $0[id] = channel }
-        channel.closeFuture.whenComplete { _ in self.channels.withLockedValue { $0[id] = nil } }
+        let peer = self.peer(of: channel)
+        let (refusal, victims) = self.state.withLockedValue { state -> (String?, [any Channel]) in
+            if let peer, state.peers[peer, default: 0] >= self.limits.perPeer { return ("peer", []) }
+            let victims = self.victims(&state)
+            if state.entries.count >= self.limits.connections, victims.isEmpty, state.leaving.isEmpty {
+                return ("full", [])
+            }
+            state.entries[id] = Entry(channel: channel, rank: rank)
+            if let peer { state.peers[peer, default: 0] += 1 }
+            return (nil, victims)
+        }
+        if let refusal {
+            self.tell(refusal)
+            return false
+        }
+        channel.closeFuture.whenComplete { _ in self.remove(id, peer) }
+        if !victims.isEmpty { self.tell("room", victims.count) }
+        for victim in victims { victim.pipeline.fireUserInboundEventTriggered(ConnectionDeadlines.MakeRoom()) }
+        return true
+    }
+
+    /// Some at a time, for all are looked at.
+    private func victims(_ state: inout State) -> [any Channel] {
+        let share = max(1, self.limits.connections / 64)
+        let excess = state.entries.count + 1 - self.limits.connections
+        guard excess > 0, state.leaving.isEmpty || excess > share else { return [] }
+        if let allBusy = state.allBusy, allBusy.duration(to: .now) < .milliseconds(20) { return [] }
+        let waiting = state.entries.compactMap { id, entry in entry.rank.order.map { (id, $0, entry.channel) } }
+        let first = waiting.sorted { $0.1 < $1.1 }.prefix(share)
+        state.leaving = Set(first.map(\.0))
+        state.allBusy = first.isEmpty ? .now : nil
+        return first.map(\.2)
+    }
+
+    private func remove(_ id: ObjectIdentifier, _ peer: PeerNetwork?) {
+        self.state.withLockedValue { state in
+            state.entries[id] = nil
+            state.leaving.remove(id)
+            guard let peer, let count = state.peers[peer] else { return }
+            state.peers[peer] = count > 1 ? count - 1 : nil
+        }
     }
 
     /// Tells each to end after what it is at: HTTP/1.1 with `Connection: close`, HTTP/2 with GOAWAY.
     func askToEnd() {
-        for channel in self.channels.withLockedValue({ Array($0.values) }) {
-            channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        for entry in self.state.withLockedValue({ Array($0.entries.values) }) {
+            entry.channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        }
+    }
+
+    private func peer(of channel: any Channel) -> PeerNetwork? {
+        guard self.limits.perPeer > 0, let address = channel.remoteAddress, !self.limits.isExempt(address) else {
+            return nil
+        }
+        return PeerNetwork(address)
+    }
+
+    // MARK: Telling
+
+    /// Counts connections that were ended; too many of them are told once a minute.
+    func tell(_ reason: String, _ count: Int = 1) {
+        Counter(label: "http.server.connections.ended", dimensions: [("reason", reason)]).increment(by: count)
+        let words: Logger.Message
+        switch reason {
+        case "full": words = "As many connections are busy as may be: new ones are closed"
+        case "room": words = "There are as many connections as may be: those make room on which nothing is asked"
+        case "peer": words = "An address has as many connections as one may have: new ones of it are closed"
+        default: return
+        }
+        let mayWarn = self.state.withLockedValue { state in
+            if let last = state.warned, last.duration(to: .now) < .seconds(60) { return false }
+            state.warned = .now
+            return true
+        }
+        if mayWarn { self.logger.warning(words, metadata: ["connections": "\(self.limits.connections)"]) }
+    }
+}
+
+/// What counts as one peer: an IPv4 address, or the IPv6 network that a provider gives to one customer.
+struct PeerNetwork: Hashable, Sendable {
+    private let bytes: [UInt8]
+
+    init?(_ address: SocketAddress) {
+        switch address {
+        case .v4(let address):
+            self.bytes = unsafe withUnsafeBytes(of: address.address.sin_addr) { unsafe Array($0) }
+        case .v6(let address):
+            let bytes = unsafe withUnsafeBytes(of: address.address.sin6_addr) { unsafe Array($0) }
+            // An IPv4 address on a socket for both: ::ffff:a.b.c.d.
+            let isMapped = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xff && bytes[11] == 0xff
+            self.bytes = Array(isMapped ? bytes[12...] : bytes[..<8])
+        case .unixDomainSocket: return nil
         }
     }
 }

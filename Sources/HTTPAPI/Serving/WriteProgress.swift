@@ -1,0 +1,33 @@
+package import NIOCore
+
+/// Tells whether what was written leaves: by bytes, for whoever reads a byte now and then would hold an answer in memory for days.
+package struct WriteProgress {
+    /// What must leave in ``limit`` at least, or all that there is.
+    package static let minimum = 32 * 1024
+
+    private let limit: TimeAmount
+    /// When the present span began, and how many bytes had left by then; nil = nothing is waiting to leave.
+    private var span: (start: NIODeadline, left: Int)?
+
+    /// - Parameter limit: How long the other side may take for ``minimum`` bytes.
+    package init(limit: TimeAmount) { self.limit = limit }
+
+    /// Looks again, some times in ``limit``.
+    ///
+    /// - Parameters:
+    ///   - now: The time.
+    ///   - left: How many bytes have left since the beginning.
+    ///   - waiting: How many have not.
+    /// - Returns: Whether too few have left for too long.
+    package mutating func isStalled(_ now: NIODeadline, left: Int, waiting: Int) -> Bool {
+        guard waiting > 0 else {
+            self.span = nil
+            return false
+        }
+        guard let span = self.span, left - span.left < Self.minimum else {
+            self.span = (now, left)
+            return false
+        }
+        return now - span.start >= self.limit
+    }
+}

@@ -1,0 +1,40 @@
+import Foundation
+
+/// How many files and connections a process may have open.
+package struct DescriptorLimit: Sendable, Equatable {
+    /// What holds, and what it may be raised to.
+    package var soft: Int
+    package var hard: Int
+
+    /// For the store, the broker, credentials, push services and logs.
+    package static let reserve = 200
+
+    /// This process's; nil where the system does not tell.
+    package static var current: DescriptorLimit? {
+        guard let limit = Self.read() else { return nil }
+        return DescriptorLimit(soft: Int(clamping: limit.rlim_cur), hard: Int(clamping: limit.rlim_max))
+    }
+
+    /// Raises the soft limit of this process to the hard one, where that is possible: the soft one is small for the sake of programs
+    /// that use `select`.
+    package static func raise() {
+        guard var limit = Self.read(), limit.rlim_cur < limit.rlim_max else { return }
+        limit.rlim_cur = limit.rlim_max
+        // Where it is refused the limit stays; `connections(_:)` goes by what holds.
+        _ = unsafe setrlimit(Self.resource, &limit)
+    }
+
+    /// How many connections there is room for, of those that are wished for.
+    package func connections(_ wished: Int) -> Int { min(wished, max(16, self.soft - Self.reserve)) }
+
+    private static func read() -> rlimit? {
+        var limit = rlimit()
+        return unsafe getrlimit(Self.resource, &limit) == 0 ? limit : nil
+    }
+
+    #if os(Linux)
+    private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    #else
+    private static let resource = RLIMIT_NOFILE
+    #endif
+}

@@ -1,0 +1,118 @@
+import Foundation
+import NIOCore
+import RawHTTP
+import Testing
+
+@testable import Runtime
+
+/// Who gets in where there are as many connections as may be.
+@Suite(.timeLimit(.minutes(2))) struct ConnectionLimitTests {
+    private static let request = "GET /name HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    private static func isAnswered(port: Int) async throws -> Bool {
+        var connection = try await RawConnection.open(port: port)
+        defer { connection.close() }
+        return try await connection.exchange(Self.request).hasPrefix("HTTP/1.1 200 ")
+    }
+
+    /// The oldest silent ones go, and who has asked before stays longer.
+    @Test func theSilentMakeRoomForWhoAsks() async throws {
+        try await ServedListener.run(ServedListener.limits(request: 60_000, connections: 16)) { port in
+            var regular = try await RawConnection.open(port: port)
+            defer { regular.close() }
+            #expect(try await regular.exchange(Self.request).hasPrefix("HTTP/1.1 200 "))
+            var silent: [Stranger] = []
+            for _ in 0..<60 { silent.append(try await Stranger.connect(port: port)) }
+            #expect(try await Self.isAnswered(port: port))
+            #expect(try await regular.exchange(Self.request).hasPrefix("HTTP/1.1 200 "))
+            _ = try await silent[0].end(within: .seconds(10))
+            let left = silent.filter(\.channel.isActive).count
+            #expect(left <= 16)
+            for stranger in silent { stranger.channel.close(promise: nil) }
+        }
+    }
+
+    /// All are at work: who comes then is closed, and gets in when one has ended.
+    @Test func whereAllAreBusyNewOnesAreClosed() async throws {
+        try await ServedListener.run(ServedListener.limits(request: 60_000, connections: 4)) { port in
+            var busy: [Stranger] = []
+            for _ in 0..<4 {
+                let stranger = try await Stranger.connect(port: port)
+                try await stranger.send("POST /name HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n")
+                busy.append(stranger)
+            }
+            // Their headers are there when a fifth one is refused.
+            let end = ContinuousClock.now + .seconds(10)
+            var isRefused = false
+            while !isRefused, ContinuousClock.now < end {
+                let other = try await Stranger.connect(port: port)
+                isRefused = (try? await other.end(within: .milliseconds(200))) != nil
+                let atWork = busy.filter(\.channel.isActive).count
+                #expect(atWork == 4)
+                other.channel.close(promise: nil)
+            }
+            #expect(isRefused)
+            for stranger in busy { try await stranger.send("x") }
+            while !busy.allSatisfy({ $0.text.hasSuffix("1") }), ContinuousClock.now < end {
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            #expect(try await Self.isAnswered(port: port))
+            for stranger in busy { stranger.channel.close(promise: nil) }
+        }
+    }
+
+    @Test func onePeerHasItsShareAndNoMore() async throws {
+        try await ServedListener.run(ServedListener.limits(request: 60_000, perPeer: 3)) { port in
+            var mine: [Stranger] = []
+            for _ in 0..<3 { mine.append(try await Stranger.connect(port: port, from: "127.0.0.2")) }
+            // Taken in one after the other: the fourth finds three.
+            let fourth = try await Stranger.connect(port: port, from: "127.0.0.2")
+            _ = try await fourth.end(within: .seconds(10))
+            let mineLeft = mine.filter(\.channel.isActive).count
+            #expect(mineLeft == 3)
+            #expect(try await Self.isAnswered(port: port))
+            // One goes, one comes.
+            try await mine.removeFirst().channel.close()
+            let end = ContinuousClock.now + .seconds(10)
+            var isLetIn = false
+            while !isLetIn, ContinuousClock.now < end {
+                let next = try await Stranger.connect(port: port, from: "127.0.0.2")
+                try await next.send(Self.request)
+                while next.channel.isActive, next.text.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
+                isLetIn = next.text.hasPrefix("HTTP/1.1 200 ")
+                next.channel.close(promise: nil)
+            }
+            #expect(isLetIn)
+            for stranger in mine { stranger.channel.close(promise: nil) }
+        }
+    }
+
+    @Test func aTrustedProxyHasNoShare() async throws {
+        var limits = ServedListener.limits(request: 60_000, perPeer: 1)
+        limits.isExempt = { $0.ipAddress == "127.0.0.1" }
+        try await ServedListener.run(limits) { port in
+            let first = try await Stranger.connect(port: port)
+            #expect(try await Self.isAnswered(port: port))
+            #expect(first.channel.isActive)
+            first.channel.close(promise: nil)
+        }
+    }
+
+    @Test func aPeerIsAnAddressOrACustomersNetwork() throws {
+        func peer(_ text: String) throws -> PeerNetwork? { PeerNetwork(try SocketAddress(ipAddress: text, port: 1)) }
+        #expect(try peer("192.0.2.1") == peer("192.0.2.1"))
+        #expect(try peer("192.0.2.1") != peer("192.0.2.2"))
+        #expect(try peer("::ffff:192.0.2.1") == peer("192.0.2.1"))
+        #expect(try peer("2001:db8::1") == peer("2001:db8::ffff:2"))
+        #expect(try peer("2001:db8::1") != peer("2001:db8:0:1::1"))
+    }
+
+    @Test func asManyConnectionsAsThereAreDescriptorsFor() throws {
+        #expect(DescriptorLimit(soft: 1024, hard: 4096).connections(10_000) == 824)
+        #expect(DescriptorLimit(soft: 65_536, hard: 65_536).connections(10_000) == 10_000)
+        #expect(DescriptorLimit(soft: 100, hard: 100).connections(10_000) == 16)
+        DescriptorLimit.raise()
+        let limit = try #require(DescriptorLimit.current)
+        #expect(limit.soft == limit.hard)
+    }
+}
