@@ -79,7 +79,9 @@ package struct APIResponder: HTTPResponder {
         let (app, spec) = try await self.app(of: match)
         var caller: Caller?
         if match.route.access == .caller {
-            let found = try await self.authenticator.caller(headers: request.headers, app: app, spec: spec)
+            let found = try await self.authenticator.caller(headers: request.headers, app: app, spec: spec) {
+                context.connection
+            }
             caller = found
             trace.caller = found
             let rate = spec.requestsPerSecond ?? self.configuration.requestsPerSecond
@@ -198,6 +200,9 @@ package struct APIContext: RequestContext {
         self.coreContext = CoreRequestContextStorage(source: source)
         self.channel = source.channel
     }
+
+    /// The other end of the connection, also of a stream's; nil in tests without one.
+    var connection: SocketAddress? { self.channel.remoteAddress }
 
     /// Has the request's body end with an error, where it has not come to its end.
     var endBody: @Sendable () -> Void {
