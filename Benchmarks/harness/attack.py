@@ -1,4 +1,6 @@
-"""Signs in with invented names, so many a second, from 127.0.0.2 to 127.0.0.100; tells at SIGTERM what it was answered.
+"""Signs in with invented names, so many a second, from 127.0.0.2 to 127.0.0.100.
+
+It writes a line when each address has been wrong, and at SIGTERM another: what it was answered, as JSON.
 
 Usage: attack.py PORT PER_SECOND
 """
@@ -21,6 +23,8 @@ class Attack:
         self.port = port
         self.begun = 0
         self.statuses = collections.Counter()
+        # Addresses that were not answered 401 yet.
+        self.new = set(ADDRESSES)
         # Connections that wait for something to ask, of each address.
         self.idle = collections.defaultdict(list)
         self.tasks = set()
@@ -53,7 +57,12 @@ class Attack:
             length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
             await reader.readexactly(int(length.split(b":")[1]))
             idle.append((reader, writer))
-            self.statuses[head.split(b" ")[1].decode()] += 1
+            status = head.split(b" ")[1].decode()
+            self.statuses[status] += 1
+            if status == "401" and address in self.new:
+                self.new.remove(address)
+                if not self.new:
+                    print("under way", flush=True)
         except (OSError, asyncio.IncompleteReadError):
             self.statuses["broken off"] += 1
 

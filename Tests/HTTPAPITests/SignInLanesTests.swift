@@ -183,6 +183,16 @@ import Testing
         #expect((0..<20).filter { desk.answer("bob-\($0)") == "turned away" } == [16, 17, 18, 19])
     }
 
+    @Test func repeatsTakeNoPlaceOfOthers() {
+        var desk = Desk(places: 8)
+        desk.fail(client: 1, times: 5)
+        for request in 0..<10 { desk.enter("same", 1, as: "same-\(request)") }
+        #expect((0..<10).filter { desk.answer("same-\($0)") == "turned away" } == [8, 9])
+        desk.enter("clean", 2)
+        #expect(desk.check(isRight: true) == "clean")
+        #expect(desk.answer("same-0") == "turned away")
+    }
+
     @Test func aRepeatFromABetterClientMovesTheCheckUp() {
         var desk = Desk()
         desk.fail(client: 1, times: 20)

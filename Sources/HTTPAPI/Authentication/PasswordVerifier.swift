@@ -20,7 +20,7 @@ final class PasswordVerifier: Sendable {
     /// - Parameters:
     ///   - lifetime: How long a right password is remembered after its last use.
     ///   - threads: Checks at a time; one core is left for everything else.
-    ///   - mostWaiting: Checks that may wait, each a request under way.
+    ///   - mostWaiting: Requests that may wait.
     ///   - decoy: A hash that no password is known for, of the cost that accounts have.
     init(
         lifetime: Duration = .seconds(12 * 3600),

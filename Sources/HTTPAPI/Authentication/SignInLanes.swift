@@ -61,7 +61,7 @@ struct SignInLanes: Sendable {
 
     /// Checks at a time.
     private let threads: Int
-    /// Checks that may wait; beyond it the worst is turned away.
+    /// Requests that may wait; beyond it the worst are turned away.
     let places: Int
     /// How long a check may wait.
     private let patience: Duration
@@ -104,14 +104,17 @@ struct SignInLanes: Sendable {
         let account = Self.account(work.key)
         let rank = self.rank(work.key, account: account, client: client, now: now)
         if self.running[work.key] != nil { return Self.join(&self.running[work.key], rank, client, answer) }
-        if self.waiting[work.key] != nil { return Self.join(&self.waiting[work.key], rank, client, answer) }
         var turnedAway: [Answer] = []
-        if self.waiting.count >= self.places {
-            guard let worst = self.waiting.max(by: { $0.value.rank < $1.value.rank }), rank < worst.value.rank else {
+        if self.waiting.values.reduce(0, { $0 + $1.answers.count }) >= self.places {
+            let others = self.waiting.lazy.filter { $0.key != work.key }
+            guard let worst = others.max(by: { $0.value.rank < $1.value.rank }), rank < worst.value.rank else {
                 return [answer]
             }
             turnedAway = worst.value.answers
             self.waiting[worst.key] = nil
+        }
+        if self.waiting[work.key] != nil {
+            return turnedAway + Self.join(&self.waiting[work.key], rank, client, answer)
         }
         self.waiting[work.key] = Check(
             account: account,
