@@ -171,7 +171,8 @@ import Testing
         desk.enter("alice", 1, as: "first")
         desk.enter("alice", 1, as: "while it waits")
         desk.enter("alice", 1, password: "other", as: "another password")
-        let work = try #require(desk.next())
+        let begun = desk.next()
+        let work = try #require(begun)
         desk.enter("alice", 2, as: "while it runs")
         desk.end(work, isRight: true)
         for request in ["first", "while it waits", "while it runs"] {
@@ -234,7 +235,8 @@ import Testing
     @Test func asManyAreCheckedAsThereAreThreads() throws {
         var desk = Desk(threads: 2)
         for number in 0..<3 { desk.enter("n\(number)", number) }
-        let first = try #require(desk.next())
+        let begun = desk.next()
+        let first = try #require(begun)
         #expect(desk.next()?.key.name == "n1")
         #expect(desk.next() == nil)
         desk.end(first)

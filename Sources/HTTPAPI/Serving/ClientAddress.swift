@@ -1,5 +1,5 @@
 import HTTPTypes
-package import NIOCore
+import NIOCore
 package import PushModel
 
 #if canImport(Glibc)
@@ -25,23 +25,21 @@ package struct IPAddress: Hashable, Sendable {
 
     /// - Returns: nil for a socket of another family.
     init?(_ address: SocketAddress) {
-        switch address {
-        case .v4(let address):
-            self.bits = 0xFFFF << 32 | UInt128(UInt32(bigEndian: address.address.sin_addr.s_addr))
-        case .v6(let address):
-            let bits = unsafe withUnsafeBytes(of: address.address.sin6_addr) { bytes in
-                unsafe bytes.loadUnaligned(as: UInt128.self)
-            }
-            self.bits = UInt128(bigEndian: bits)
-        case .unixDomainSocket:
-            return nil
-        }
+        guard let text = address.ipAddress else { return nil }
+        self.init(text)
     }
 
     /// - Returns: nil when the text is no address.
     init?(_ text: some StringProtocol) {
-        guard let address = try? SocketAddress(ipAddress: String(text), port: 0) else { return nil }
-        self.init(address)
+        let text = String(text)
+        var (short, long) = (UInt32(0), UInt128(0))
+        if unsafe inet_pton(AF_INET, text, &short) == 1 {
+            self.bits = 0xFFFF << 32 | UInt128(UInt32(bigEndian: short))
+        } else if unsafe inet_pton(AF_INET6, text, &long) == 1 {
+            self.bits = UInt128(bigEndian: long)
+        } else {
+            return nil
+        }
     }
 }
 
