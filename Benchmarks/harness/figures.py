@@ -6,17 +6,14 @@ import time
 
 import load
 import registrations
+from load import percentile
 from processes import Failure
+from signins import SignIns
 
 STREAMS_APNS, STREAMS_FCM = 1000, 100
 # Milliseconds that nothing happens before each single send, and before each of the parts that it is compared with.
 REST = 20
 MESSAGE = {"title": "Benchmark", "body": "One message for every device, about as long as people write them."}
-
-
-def percentile(values, part):
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
 
 
 class Figures:
@@ -25,6 +22,7 @@ class Figures:
         self.options = options
         self.say = say
         self.idle_p99 = None
+        self.sign_ins = SignIns(plant, options, say)
 
     # ---- One send to many ----
 
@@ -216,6 +214,9 @@ class Figures:
         note = " (the fan-out ended before the measurement did)" if is_over else ""
         self.say(f"  status {rate:,.0f}/s, /healthz {idle:,.0f}/s{note}")
         return {"status_ratio": rate / idle, "status_per_s": rate}
+
+    def signin(self):
+        return self.sign_ins.figures()
 
     # ---- Latency ----
 

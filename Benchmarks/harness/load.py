@@ -1,5 +1,6 @@
-"""Load by h2load (nghttp2), the yardstick of every ratio."""
+"""Load by h2load (nghttp2), the yardstick of every ratio; by wrk where requests differ in a header."""
 
+import json
 import pathlib
 import re
 import resource
@@ -40,6 +41,19 @@ def http1(url, connections, seconds, key=None, body=None):
     return answered / seconds
 
 
+def http1_rotating(url, connections, seconds, file):
+    """Requests a second; each has the next line of the file as its header Authorization."""
+    script = pathlib.Path(__file__).parent / "rotate.lua"
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(script), url, "--", str(file)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    if result.returncode != 0:
+        raise Failure(f"wrk failed: {(result.stderr or result.stdout)[-300:]}")
+    counts = json.loads(result.stdout.strip().splitlines()[-1])
+    if counts["failed"]:
+        raise Failure(f"wrk was not answered as it should be: {counts}")
+    return counts["requests"] / (counts["us"] / 1e6)
+
+
 def http2(receiver, paths, requests, connections, streams, headers, body, folder):
     """Requests a second, as the receiver counts them, and the seconds of CPU that h2load took for one.
 
@@ -57,6 +71,11 @@ def http2(receiver, paths, requests, connections, streams, headers, body, folder
     if received != requests:
         raise Failure(f"h2load sent {requests} requests, the receiver counted {received}")
     return received / ((counts["last"] - counts["first"]) / 1e9), cpu / received
+
+
+def percentile(values, part):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
 
 
 def write_paths(file, paths):

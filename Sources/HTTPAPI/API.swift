@@ -33,7 +33,7 @@ package struct API: Sendable {
             store: store,
             broker: broker,
             logger: logger,
-            passwords: PasswordVerifier(),
+            passwords: PasswordVerifier(mostWaiting: max(1, configuration.requestsInFlight / 4)),
             metricsText: metricsText
         )
     }
@@ -77,6 +77,8 @@ package struct API: Sendable {
             authenticator: Authenticator(
                 directory: CallerDirectory(store: store, lifetime: configuration.directoryLifetime),
                 passwords: passwords,
+                failures: SignInFailures(logger: logger),
+                proxies: configuration.trustedProxies,
                 isLoopback: configuration.isLoopback
             ),
             logger: logger

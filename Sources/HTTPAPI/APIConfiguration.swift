@@ -34,6 +34,8 @@ package struct APIConfiguration: Sendable {
     package var publishTime = Duration.seconds(5)
     /// For how long a change of an app, an account or a key may go unseen.
     package var directoryLifetime = Duration.seconds(2)
+    /// The proxies whose word is taken for who a client is.
+    package var trustedProxies = TrustedProxies.none
     /// Whether the server listens on a loopback address alone: the demonstration scheme works nowhere else.
     package var isLoopback = true
     /// Gives the system back the memory that an import took, after it.

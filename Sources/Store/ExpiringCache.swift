@@ -21,24 +21,24 @@ package final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Se
         self.capacity = capacity
     }
 
-    package subscript(key: Key) -> Value? {
+    package subscript(key: Key, now now: ContinuousClock.Instant = .now) -> Value? {
         self.state.withLockedValue { state in
-            guard let entry = state.values[key], entry.until > .now else { return nil }
+            guard let entry = state.values[key], entry.until > now else { return nil }
             return entry.value
         }
     }
 
-    package func store(_ value: Value, for key: Key) {
+    package func store(_ value: Value, for key: Key, now: ContinuousClock.Instant = .now) {
         guard self.lifetime > .zero else { return }
         self.state.withLockedValue { state in
             state.stamp += 1
-            state.values[key] = (value, .now + self.lifetime, state.stamp)
+            state.values[key] = (value, now + self.lifetime, state.stamp)
             state.order.append((key, state.stamp))
             // Every value lives equally long, so the order of storing is that of expiring.
             while let oldest = state.order.first {
                 let entry = state.values[oldest.key]
                 let isCurrent = entry?.stamp == oldest.stamp
-                guard !isCurrent || state.values.count > self.capacity || (entry?.until ?? .now) <= .now else { break }
+                guard !isCurrent || state.values.count > self.capacity || (entry?.until ?? now) <= now else { break }
                 state.order.removeFirst()
                 if isCurrent { state.values[oldest.key] = nil }
             }

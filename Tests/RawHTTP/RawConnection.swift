@@ -12,10 +12,20 @@ package struct RawConnection {
     private let channel: any Channel
     private var pieces: AsyncThrowingStream<String, any Error>.Iterator
 
-    package static func open(port: Int) async throws -> RawConnection {
+    /// Connects to a server on 127.0.0.1.
+    ///
+    /// - Parameters:
+    ///   - port: The server's.
+    ///   - source: The loopback address to come from; nil = 127.0.0.1.
+    /// - Returns: The connection, on which nothing was said yet.
+    /// - Throws: What kept it from being made.
+    package static func open(port: Int, from source: String? = nil) async throws -> RawConnection {
         let (pieces, continuation) = AsyncThrowingStream<String, any Error>.makeStream()
-        let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+        var bootstrap = ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .channelInitializer { $0.pipeline.addHandler(Reader(continuation)) }
+        if let source { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: source, port: 0)) }
+        let channel =
+            try await bootstrap
             .connect(host: "127.0.0.1", port: port).get()
         return RawConnection(channel: channel, pieces: pieces.makeAsyncIterator())
     }

@@ -89,6 +89,10 @@ import Yams
             "api.certificate_file and api.key_file belong together: give both or none"
         ),
         ("- 1", "pushline.yaml: must hold sections, such as `api:` and below it `port: 8080`"),
+        (
+            "api:\n  trusted_proxies: 127.0.0.1, 10.0.0.0/33",
+            "api.trusted_proxies: '10.0.0.0/33' is neither an address nor a network such as 10.0.0.0/8 or fd00::/8"
+        ),
     ])
     func isRefusedByName(_ text: String, _ message: String) async {
         #expect(await self.refusal(text) == message)

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import NIOCore
 import PushModel
 import Store
 
@@ -13,23 +14,42 @@ import Foundation
 struct Authenticator: Sendable {
     let directory: CallerDirectory
     let passwords: PasswordVerifier
+    let failures: SignInFailures
+    let proxies: TrustedProxies
     /// Whether the demonstration scheme may be used: only on a loopback address.
     let isLoopback: Bool
 
-    /// - Throws: ``Problem``: 401, or 403 in the demonstration scheme; 503 when the store cannot be read.
-    func caller(headers: HTTPFields, app: AppID, spec: AppSpec) async throws -> Caller {
+    /// - Parameters:
+    ///   - headers: The request's.
+    ///   - app: The app that it is for.
+    ///   - spec: The app's declaration.
+    ///   - connection: The other end of the connection, asked for only where a password has to be checked.
+    /// - Returns: Who asks.
+    /// - Throws: ``Problem``: 401, or 403 in the demonstration scheme; 503 when the store cannot be read or too many sign in at once.
+    func caller(
+        headers: HTTPFields,
+        app: AppID,
+        spec: AppSpec,
+        connection: () -> SocketAddress?
+    ) async throws -> Caller {
         switch spec.authentication {
-        case .accounts: try await self.account(headers: headers, app: app)
+        case .accounts: try await self.account(headers: headers, app: app, connection: connection)
         case .demonstration: try await self.demonstration(headers: headers, app: app)
         }
     }
 
-    private func account(headers: HTTPFields, app: AppID) async throws -> Caller {
+    private func account(
+        headers: HTTPFields,
+        app: AppID,
+        connection: () -> SocketAddress?
+    ) async throws -> Caller {
         switch Authorization(headers.text(of: .authorization)) {
         case nil:
             throw Self.unauthorized("say who you are: Basic with an account's name and password, or Bearer with a key")
         case .basic(let name, let password):
-            return try await self.account(name: name, password: password, app: app)
+            return try await self.account(name: name, password: password, app: app) {
+                self.proxies.client(of: connection(), headers: headers)
+            }
         case .bearer(let token):
             guard let caller = try await self.key(token, app: app) else {
                 throw Self.unauthorized("the key is not known")
@@ -38,22 +58,44 @@ struct Authenticator: Sendable {
         }
     }
 
-    private func account(name: String, password: String, app: AppID) async throws -> Caller {
+    private func account(
+        name: String,
+        password: String,
+        app: AppID,
+        client: () -> IPAddress
+    ) async throws -> Caller {
         let user = try? UserName(name)
         var credential: CallerDirectory.Credential?
         if let user { credential = try await self.directory.account(user, app: app) }
         if credential?.account.isDisabled == true { credential = nil }
         // Without an account the work is the same, so that neither answer nor time tells who is known here.
-        let isRight =
-            try await self.passwords.verify(password, name: name, app: app, stored: credential?.passwordHash)
-        guard isRight, let account = credential?.account else { throw Self.unauthorized("name or password is wrong") }
+        let isRight: Bool
+        do {
+            isRight = try await self.passwords.verify(
+                password,
+                name: name,
+                app: app,
+                stored: credential?.passwordHash,
+                client: client
+            )
+        } catch is SignInLanes.TurnedAway {
+            self.failures.countTurnedAway(app: app)
+            throw Problem.later(.serviceUnavailable, "too many sign-ins at once", seconds: 5)
+        }
+        guard isRight, let account = credential?.account else {
+            self.failures.count(.password, app: app)
+            throw Self.unauthorized("name or password is wrong")
+        }
         return Caller(app: app, identity: .account(account.name), role: account.role)
     }
 
     private func key(_ token: String, app: AppID) async throws -> Caller? {
         guard let secret = APIKeySecret(token), let key = try await self.directory.key(hash: secret.hash),
             key.app == app, key.revoked == nil
-        else { return nil }
+        else {
+            self.failures.count(.key, app: app)
+            return nil
+        }
         return Caller(app: app, identity: .key(key.name), role: key.role)
     }
 

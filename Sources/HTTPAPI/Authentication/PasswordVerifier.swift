@@ -1,33 +1,37 @@
-import Crypto
 import Dispatch
-import HTTPTypes
+import Metrics
 import NIOConcurrencyHelpers
+import NIOCore
 import PushModel
-import Store
 
-/// Checks passwords off the event loops, few at a time, and remembers for a minute which were right.
+/// Checks passwords off the event loops, as many at a time as there are cores but one, and remembers which were right.
 final class PasswordVerifier: Sendable {
-    /// The checks that may wait; more are turned away.
-    static let maximumWaiting = 64
-
-    private let remembered: ExpiringCache<[UInt8], String>
-    /// Serial, so that a repeat of a check under way finds its result, and scrypt's memory is had once.
-    private let queue = DispatchQueue(label: "pushline.passwords")
-    private let waiting = NIOLockedValueBox(0)
-    private let cacheKey = SymmetricKey(size: .bits256)
+    private let memory: PasswordMemory
+    private let lanes: NIOLockedValueBox<SignInLanes>
+    private let queue = DispatchQueue(label: "pushline.passwords", attributes: .concurrent)
     /// Compared with when there is no such account, so that the answer takes as long as for a wrong password.
-    private let decoy: PasswordHash?
+    private let decoy: String
     private let computed = NIOLockedValueBox(0)
+    private let waiting = Gauge(label: "pushline.signin.waiting")
 
     /// How many hashes were computed.
     var computations: Int { self.computed.withLockedValue { $0 } }
 
     /// - Parameters:
-    ///   - lifetime: How long a right password is remembered.
+    ///   - lifetime: How long a right password is remembered after its last use.
+    ///   - threads: Checks at a time; one core is left for everything else.
+    ///   - mostWaiting: Requests that may wait.
     ///   - decoy: A hash that no password is known for, of the cost that accounts have.
-    init(lifetime: Duration = .seconds(60), decoy: String = PasswordVerifier.standardDecoy) {
-        self.remembered = ExpiringCache(lifetime: lifetime, capacity: 10_000)
-        self.decoy = PasswordHash(decoy)
+    init(
+        lifetime: Duration = .seconds(12 * 3600),
+        threads: Int = max(1, System.coreCount - 1),
+        mostWaiting: Int = 256,
+        decoy: String = PasswordVerifier.standardDecoy
+    ) {
+        self.memory = PasswordMemory(lifetime: lifetime, capacity: 100_000)
+        // As many as a thread checks while one of them may wait.
+        self.lanes = NIOLockedValueBox(SignInLanes(threads: threads, places: min(128 * threads, mostWaiting)))
+        self.decoy = decoy
     }
 
     /// Of the standard cost, of a password that nobody knows: salt and hash are constants.
@@ -41,45 +45,59 @@ final class PasswordVerifier: Sendable {
     ///   - name: The name that it was sent for, whether there is such an account or not.
     ///   - app: The app.
     ///   - stored: The account's hash, or nil when there is no account that may sign in.
+    ///   - client: Who asks; not looked at for a password that is remembered.
     /// - Returns: true for the right password of an account that may sign in.
-    /// - Throws: ``Problem`` 503 when too many checks wait already.
-    func verify(_ password: String, name: String, app: AppID, stored: String?) async throws -> Bool {
-        let key = self.key(password, name: name, app: app)
-        if let stored, self.remembered[key] == stored { return true }
-        guard self.enter() else { throw Problem.later(.serviceUnavailable, "too many sign-ins at once", seconds: 1) }
-        defer { self.waiting.withLockedValue { $0 -= 1 } }
+    /// - Throws: ``SignInLanes/TurnedAway`` when too many checks of better rank wait already.
+    func verify(
+        _ password: String,
+        name: String,
+        app: AppID,
+        stored: String?,
+        client: () -> IPAddress
+    ) async throws -> Bool {
+        let pair = self.memory.pair(password, stored ?? self.decoy)
+        // The decoy fits no password, so it is never remembered.
+        if self.memory.recall(pair) { return true }
+        let key = SignInLanes.Key(app: app, name: name, pair: pair)
+        let work = SignInLanes.Work(key: key, password: password, stored: stored)
+        let client = client()
         return try await withCheckedThrowingContinuation { continuation in
-            self.queue.async {
-                continuation.resume(with: Result { try self.compute(password, key: key, stored: stored) })
+            let turnedAway = self.lanes.withLockedValue { lanes in
+                lanes.enter(work, client: client, now: .now) { continuation.resume(with: $0) }
             }
+            for answer in turnedAway { answer(.failure(SignInLanes.TurnedAway())) }
+            self.begin()
         }
     }
 
-    private func enter() -> Bool {
-        self.waiting.withLockedValue { waiting in
-            guard waiting < Self.maximumWaiting else { return false }
-            waiting += 1
-            return true
+    /// Begins what waits, as far as threads are free.
+    private func begin() {
+        while true {
+            let (next, count) = self.lanes.withLockedValue { lanes in (lanes.next(now: .now), lanes.count) }
+            self.waiting.record(count)
+            for answer in next.turnedAway { answer(.failure(SignInLanes.TurnedAway())) }
+            guard let work = next.work else { return }
+            self.queue.async { self.check(work) }
         }
     }
 
-    private func compute(_ password: String, key: [UInt8], stored: String?) throws -> Bool {
-        if let stored, self.remembered[key] == stored { return true }
+    private func check(_ work: SignInLanes.Work) {
+        let result = Result { try self.compute(work) }
+        // What could not be computed is nobody's failure.
+        let isRight = (try? result.get()) ?? true
+        let answers = self.lanes.withLockedValue { $0.end(work.key, isRight: isRight, now: .now) }
+        for answer in answers { answer(result) }
+        self.begin()
+    }
+
+    private func compute(_ work: SignInLanes.Work) throws -> Bool {
+        // It may have been found right after this request had looked.
+        if self.memory.recall(work.key.pair) { return true }
         self.computed.withLockedValue { $0 += 1 }
-        let hash = stored.flatMap(PasswordHash.init)
-        let matches = try (hash ?? self.decoy)?.matches(password) ?? false
-        guard let stored, hash != nil, matches else { return false }
-        self.remembered.store(stored, for: key)
+        let hash = work.stored.flatMap(PasswordHash.init)
+        let matches = try (hash ?? PasswordHash(self.decoy))?.matches(work.password) ?? false
+        guard hash != nil, matches else { return false }
+        self.memory.remember(work.key.pair)
         return true
-    }
-
-    /// The password itself is not kept: its keyed hash is, under a key that dies with the process.
-    private func key(_ password: String, name: String, app: AppID) -> [UInt8] {
-        var mac = HMAC<SHA256>(key: self.cacheKey)
-        for part in [app.name, name, password] {
-            mac.update(data: Array("\(part.utf8.count):".utf8))
-            mac.update(data: Array(part.utf8))
-        }
-        return Array(mac.finalize())
     }
 }

@@ -81,7 +81,7 @@ package struct APIResponder: HTTPResponder {
         trace: RequestTrace,
         context: Context
     ) async throws -> Response {
-        let (app, spec, caller) = try await self.admit(request, match: match)
+        let (app, spec, caller) = try await self.admit(request, match: match, context: context)
         trace.caller = caller
         let rate = spec.requestsPerSecond ?? self.configuration.requestsPerSecond
         if let seconds = self.limiter.take(caller, rate: rate) {
@@ -104,7 +104,8 @@ package struct APIResponder: HTTPResponder {
     /// Those who wait for that are counted by themselves: nobody has a share before it is known who he is.
     private func admit(
         _ request: Request,
-        match: RouteTable.Match
+        match: RouteTable.Match,
+        context: Context
     ) async throws -> (app: AppID, spec: AppSpec, caller: Caller) {
         let most = self.configuration.requestsInFlight
         let isFree = self.arriving.withLockedValue { count in
@@ -115,7 +116,10 @@ package struct APIResponder: HTTPResponder {
         guard isFree else { throw Self.tooMany }
         defer { self.arriving.withLockedValue { $0 -= 1 } }
         let (app, spec) = try await self.app(of: match)
-        return (app, spec, try await self.authenticator.caller(headers: request.headers, app: app, spec: spec))
+        let caller = try await self.authenticator.caller(headers: request.headers, app: app, spec: spec) {
+            context.connection
+        }
+        return (app, spec, caller)
     }
 
     private static let tooMany = Problem.later(.serviceUnavailable, "too many requests are under way", seconds: 1)
@@ -212,6 +216,9 @@ package struct APIContext: RequestContext {
         self.coreContext = CoreRequestContextStorage(source: source)
         self.channel = source.channel
     }
+
+    /// The other end of the connection, also of a stream's; nil in tests without one.
+    var connection: SocketAddress? { self.channel.remoteAddress }
 
     /// Has the request's body end with an error, where it has not come to its end.
     var endBody: @Sendable () -> Void {

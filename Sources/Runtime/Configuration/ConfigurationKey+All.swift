@@ -140,6 +140,10 @@ extension ConfigurationKey {
         default: 1000,
         "For each account or key, where its app names no other; more are answered 429 with Retry-After."
     )
+    static let apiTrustedProxies = text(
+        "api.trusted_proxies",
+        "Addresses and networks of the proxies before the API, with commas; their X-Forwarded-For says who the client is."
+    )
     static let apiClassicWait = seconds(
         "api.classic_wait",
         in: 0...60,
@@ -227,7 +231,7 @@ extension ConfigurationKey {
             brokerURL, brokerCA, brokerCertificate, brokerKey, brokerHeartbeat,
             apiHost, apiPort, apiCertificate, apiKey, apiBodySize, apiSendSize, apiContentSize, apiHeaderSize,
             apiRequestTime, apiConnections, apiConnectionsPerPeer,
-            apiInFlight, apiRequestRate, apiClassicWait,
+            apiInFlight, apiRequestRate, apiTrustedProxies, apiClassicWait,
             workersHost, registerPort, sendPort, deliveryPort,
             deliveryConnections, deliveryDevices,
         ] + simulator + [drainTime, logLevel, logFormat]

@@ -1,4 +1,5 @@
 import Foundation
+package import HTTPAPI
 package import Logging
 package import Store
 
@@ -47,6 +48,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
         package var connectionsPerPeer: Int
         package var inFlight: Int
         package var requestsPerSecond: Int
+        package var trustedProxies: TrustedProxies
         package var classicWait: Duration
     }
 
@@ -165,6 +167,10 @@ extension PushlineConfiguration.API {
         self.inFlight = try values.integer(.apiInFlight)
         self.requestsPerSecond = try values.integer(.apiRequestRate)
         self.classicWait = try values.duration(.apiClassicWait)
+        let proxies = try values.text(.apiTrustedProxies)
+        do { self.trustedProxies = try TrustedProxies(proxies) } catch {
+            throw ConfigurationError("api.trusted_proxies: \(error)")
+        }
         guard (self.certificateFile == nil) == (self.keyFile == nil) else {
             throw ConfigurationError("api.certificate_file and api.key_file belong together: give both or none")
         }

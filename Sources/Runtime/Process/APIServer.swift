@@ -49,6 +49,7 @@ struct APIServer {
         limits.requestsInFlight = settings.inFlight
         limits.requestsPerSecond = settings.requestsPerSecond
         limits.classicWait = settings.classicWait
+        limits.trustedProxies = settings.trustedProxies
         limits.drainWait = self.configuration.drainTime / 2
         limits.isLoopback = self.isLoopback
         limits.releaseMemory = Bootstrap.releaseMemory

@@ -1,0 +1,72 @@
+import Dispatch
+import Logging
+import Metrics
+import NIOConcurrencyHelpers
+import PushModel
+
+/// Counts sign-ins that failed: in metrics, and in one notice a minute as long as there are any.
+final class SignInFailures: Sendable {
+    enum Reason: String {
+        /// Name or password is wrong.
+        case password
+        /// No such key, or a revoked one.
+        case key
+    }
+
+    private struct Counts {
+        var wrong = 0
+        var turnedAway = 0
+    }
+
+    private let counts = NIOLockedValueBox(Counts())
+    private let queue = DispatchQueue(label: "pushline.signin.failures")
+    private let interval: Duration
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - interval: Between two notices.
+    ///   - logger: For the notice.
+    init(interval: Duration = .seconds(60), logger: Logger) {
+        self.interval = interval
+        self.logger = logger
+    }
+
+    /// Counts a sign-in that was wrong.
+    ///
+    /// - Parameters:
+    ///   - reason: What was wrong.
+    ///   - app: One that is declared: it becomes a label.
+    func count(_ reason: Reason, app: AppID) {
+        let dimensions = [("app", app.name), ("reason", reason.rawValue)]
+        Counter(label: "pushline.signin.failures", dimensions: dimensions).increment()
+        self.note { $0.wrong += 1 }
+    }
+
+    /// Counts a sign-in of which nothing was checked, for others came first.
+    func countTurnedAway(app: AppID) {
+        Counter(label: "pushline.signin.turned.away", dimensions: [("app", app.name)]).increment()
+        self.note { $0.turnedAway += 1 }
+    }
+
+    private func note(_ change: (inout Counts) -> Void) {
+        let isFirst = self.counts.withLockedValue { counts in
+            let isFirst = counts.wrong + counts.turnedAway == 0
+            change(&counts)
+            return isFirst
+        }
+        guard isFirst else { return }
+        self.queue.asyncAfter(deadline: .now() + self.interval.inSeconds) { self.tell() }
+    }
+
+    private func tell() {
+        let counts = self.counts.withLockedValue { counts in
+            defer { counts = Counts() }
+            return counts
+        }
+        // Without names: whoever mistook the field may have typed a password into it.
+        self.logger.notice(
+            "Sign-ins failed within the last minute",
+            metadata: ["signin.failed": "\(counts.wrong)", "signin.turned.away": "\(counts.turnedAway)"]
+        )
+    }
+}
