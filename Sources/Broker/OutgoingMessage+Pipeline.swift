@@ -80,10 +80,19 @@ extension OutgoingMessage {
     }
 
     /// A message that nobody could work on, on its way to the dead queue with the reason (rule 5).
+    ///
+    /// A stranger may have written it. What is not read again stays behind, and the rest fits into its field: with more the broker
+    /// would cut the connection, each time that it is tried.
     package init(burying delivery: Delivery, from queue: String, reason: String) {
-        var properties = delivery.properties
+        var properties = MessageProperties(
+            type: delivery.properties.type.beginning(octets: 255),
+            messageID: delivery.properties.messageID.beginning(octets: 255),
+            contentType: delivery.properties.contentType.beginning(octets: 255)
+        )
+        properties.headers[MessageProperties.appHeader] = delivery.properties.headers[MessageProperties.appHeader]?
+            .beginning(octets: 255)
         properties.headers[MessageProperties.queueHeader] = queue
-        properties.headers[MessageProperties.reasonHeader] = reason
+        properties.headers[MessageProperties.reasonHeader] = reason.beginning(octets: 1000)
         self.init(routingKey: QueueName.dead, properties: properties, body: delivery.body)
     }
 }
@@ -107,5 +116,15 @@ extension MessageProperties {
         var headers = [Self.appHeader: app.name]
         headers[Self.traceparentHeader] = traceparent
         return headers
+    }
+}
+
+extension String {
+    /// As much of its beginning as so many octets of UTF-8 hold.
+    fileprivate func beginning(octets limit: Int) -> String {
+        guard self.utf8.count > limit else { return self }
+        var end = self.utf8.index(self.startIndex, offsetBy: limit)
+        while UTF8.isContinuation(self.utf8[end]) { self.utf8.formIndex(before: &end) }
+        return String(self[..<end])
     }
 }

@@ -42,26 +42,32 @@ package struct Topology: Sendable, Equatable {
 
 /// The names of Pushline's queues.
 ///
-/// A queue whose arguments change gets a new name (rule 7).
+/// A queue whose arguments change gets a new name (rule 7): those of the second version end in `.v2`.
 package enum QueueName {
-    /// Where messages end that nobody could work on.
-    package static let dead = "pushline.dead"
+    /// Where messages end that nobody could work on, until they are in the store.
+    package static let dead = "pushline.dead.v2"
+    /// Where the broker puts what ended those who took it from ``dead``; nobody takes from it.
+    package static let parking = "pushline.parking"
     /// The exchange of events: "look at that job".
     package static let events = "pushline.events"
 
     package static func jobs(_ kind: JobKind, _ priority: Priority) -> String {
-        "pushline.\(kind.rawValue).\(priority.rawValue)"
+        "pushline.\(kind.rawValue).\(priority.rawValue).v2"
     }
 
     package static func deliver(_ pns: PNS, _ priority: Priority) -> String {
-        "pushline.deliver.\(pns.rawValue).\(priority.rawValue)"
+        "pushline.deliver.\(pns.rawValue).\(priority.rawValue).v2"
     }
 }
 
 extension Topology {
     /// Everything that the pipeline needs, the target of dead letters first.
     package static let pushline: Topology = {
-        var queues = [Queue(name: QueueName.dead, kind: .quorum(deadLetterQueue: nil, deliveryLimit: nil))]
+        var queues = [
+            Queue(name: QueueName.parking, kind: .quorum(deadLetterQueue: nil, deliveryLimit: nil)),
+            // A message that ends whoever reads it must not come for ever.
+            Queue(name: QueueName.dead, kind: .quorum(deadLetterQueue: QueueName.parking, deliveryLimit: 20)),
+        ]
         // The broker's limit is a last resort: it condemns the innocents of a prefetch window (rule 5).
         let work = Queue.Kind.quorum(deadLetterQueue: QueueName.dead, deliveryLimit: 1000)
         for priority in Priority.allCases {

@@ -64,7 +64,7 @@ extension AMQPConnection {
         set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         set(SOL_SOCKET, SO_KEEPALIVE, 1)
         // A fixed size, so that "writable" means a known room; the kernel lowers what it does not allow.
-        set(SOL_SOCKET, SO_SNDBUF, 1_048_576)
+        set(SOL_SOCKET, SO_SNDBUF, configuration.sendBuffer)
         #if canImport(Glibc)
         // A peer that is gone without a word also ends what waits in the send buffer.
         set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int(configuration.heartbeat.milliseconds) * 2)
@@ -78,8 +78,7 @@ extension AMQPConnection {
     static func logIn(
         _ state: amqp_connection_state_t,
         _ configuration: RabbitMQConfiguration,
-        role: String,
-        frameSize: Int
+        role: String
     ) throws(BrokerError) {
         let name = "\(configuration.connectionName) \(role)"
         let heartbeat = Int32(clamping: max(1, configuration.heartbeat.components.seconds))
@@ -87,7 +86,7 @@ extension AMQPConnection {
             unsafe pushline_amqp_login(
                 state,
                 configuration.virtualHost,
-                Int32(frameSize),
+                Int32(FrameSize.requested),
                 heartbeat,
                 properties,
                 configuration.username,
@@ -103,9 +102,19 @@ extension AMQPConnection {
             case .channel(let exception): throw BrokerError(.unreachable, exception.text)
             }
         default:
+            // The library answers no less than AMQP asks for, and a broker that proposed less then hangs up without a word.
+            guard unsafe amqp_get_frame_max(state) != FrameSize.smallest else { throw FrameSize.tooSmall }
             let status = unsafe reply.library_error
             throw Self.error(status, "logging in")
         }
+    }
+
+    /// Has the library take frames that are larger than those negotiated, which bind publishers alone: the broker does not cut a
+    /// message's headers, and adds to them when it comes again or was dead-lettered.
+    static func acceptLargerFrames(_ state: amqp_connection_state_t) throws(BrokerError) {
+        let (channels, heartbeat) = unsafe (amqp_get_channel_max(state), amqp_get_heartbeat(state))
+        let status = unsafe amqp_tune_connection(state, channels, Int32(FrameSize.accepted), heartbeat)
+        try Self.check(status, "setting the size of frames")
     }
 
     /// The connection's name, and the extensions that we understand.

@@ -22,7 +22,8 @@ extension AMQPConnection {
         let body = outgoing.message.body
         if outgoing.sent == nil {
             // The method, the header with at most a few texts, and small bodies are one step.
-            guard self.hasRoom(for: 1024 + min(body.count, self.bodyFrameSize)) else { return false }
+            let head = 256 + outgoing.message.octetsOfTexts
+            guard self.hasRoom(for: head + min(body.count, self.bodyFrameSize)) else { return false }
             try self.sendMethod(outgoing.message, channel: channel)
             try self.sendHeader(outgoing, channel: channel)
             outgoing.sent = 0
@@ -138,6 +139,17 @@ extension AMQPConnection {
         var close = amqp_connection_close_ok_t()
         // The broker hangs up in any case.
         _ = unsafe amqp_send_method(self.state, 0, AMQP_CONNECTION_CLOSE_OK_METHOD, &close)
+    }
+}
+
+extension OutgoingMessage {
+    /// What travels in the method and the header, beside numbers.
+    fileprivate var octetsOfTexts: Int {
+        var octets = self.exchange.utf8.count + self.routingKey.utf8.count
+        octets += self.properties.type.utf8.count + self.properties.messageID.utf8.count
+        octets += self.properties.contentType.utf8.count
+        for (name, value) in self.properties.headers { octets += name.utf8.count + value.utf8.count + 6 }
+        return octets
     }
 }
 

@@ -16,7 +16,7 @@ import Glibc
 final class AMQPConnection {
     let state: amqp_connection_state_t
     let descriptor: Int32
-    /// The largest payload of a body frame.
+    /// The largest payload of a body frame: what the broker takes and what a socket found writable does.
     let bodyFrameSize: Int
     /// Octets that may be sent until the socket is asked again whether it has room.
     var sendBudget = 0
@@ -41,14 +41,15 @@ final class AMQPConnection {
             let descriptor = unsafe try Self.open(state, configuration)
             let buffer = Self.tune(descriptor, configuration)
             // A socket is writable while a third of its buffer is free; each small packet costs more room than its octets.
-            let allowance = max(4096, buffer / 8)
-            let frameSize = min(131_072, allowance)
-            unsafe try Self.logIn(state, configuration, role: role, frameSize: frameSize)
+            let allowance = max(FrameSize.smallest, buffer / 8)
+            unsafe try Self.logIn(state, configuration, role: role)
+            let frameSize = unsafe try FrameSize.negotiated(amqp_get_frame_max(state))
+            unsafe try Self.acceptLargerFrames(state)
             var timeout = timeval(configuration.requestTimeout)
             unsafe amqp_set_rpc_timeout(state, &timeout)
             self.descriptor = descriptor
             self.sendAllowance = allowance
-            self.bodyFrameSize = frameSize - 8
+            self.bodyFrameSize = min(frameSize, allowance) - 8
             unsafe self.state = unsafe state
         } catch {
             unsafe amqp_destroy_connection(state)

@@ -49,7 +49,7 @@ struct ConnectionThread: Sendable {
                 finished.resume()
             }
             thread.name = "broker-\(self.role)"
-            thread.stackSize = 512 * 1024
+            thread.stackSize = FrameSize.stackForDecoding
             thread.start()
         }
     }

@@ -43,6 +43,8 @@ package struct RabbitMQConfiguration: Sendable {
     package var confirmWindow = 1000
     /// The shortest and the longest wait before a lost connection is tried again.
     package var backoff = Duration.milliseconds(100)...Duration.seconds(5)
+    /// The size of a socket's send buffer that is asked for, in octets; the kernel gives no more than it allows.
+    package var sendBuffer = 1_048_576
     /// Declared on every new connection before anything is subscribed to; what exists with other arguments is left as it is.
     package var topology = Topology()
 

@@ -22,9 +22,9 @@ public struct QueueStatus: Sendable, Equatable, Codable {
         public let consumers: Int
     }
 
-    /// `register`, `send`, `deliver.apns`, `deliver.fcm`, `deliver.wns`, or `dead`.
+    /// `register`, `send`, `deliver.apns`, `deliver.fcm`, `deliver.wns`, `dead`, or `parking`.
     public let name: String
-    /// Whether the app's work in it rests; `dead` cannot be paused.
+    /// Whether the app's work in it rests; `dead` and `parking` cannot be paused.
     public let paused: Bool?
     /// What keeps it so.
     public let pauses: [Pause]?
@@ -40,7 +40,7 @@ public struct QueueStatus: Sendable, Equatable, Codable {
 
 /// The queues, and how the broker is.
 public struct QueueList: Sendable, Equatable, Codable {
-    /// All queues, and `dead`.
+    /// All queues, `dead`, and `parking`.
     public let items: [QueueStatus]
     /// What keeps the broker from telling, or from taking messages; nil = nothing.
     public let brokerFault: String?

@@ -5,16 +5,20 @@ import Testing
 struct InstallationTrait: SuiteTrait, TestScoping {
     /// Settings of all programs, such as `PUSHLINE_API_IN_FLIGHT`.
     let environment: [String: String]
+    /// Further lines of the node's configuration, such as `frame_max = 8192`.
+    let broker: [String]
 
     func provideScope(
         for test: Test,
         testCase: Test.Case?,
         performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
-        try await withInstallation(environment: self.environment, function)
+        try await withInstallation(environment: self.environment, broker: self.broker, function)
     }
 }
 
 extension SuiteTrait where Self == InstallationTrait {
-    static func installation(_ environment: [String: String] = [:]) -> Self { Self(environment: environment) }
+    static func installation(_ environment: [String: String] = [:], broker: [String] = []) -> Self {
+        Self(environment: environment, broker: broker)
+    }
 }

@@ -10,8 +10,8 @@ import time
 import pika
 
 QUEUES = [
-    *[f"pushline.{kind}.{priority}" for kind in ("register", "send") for priority in ("high", "normal", "low")],
-    *[f"pushline.deliver.{pns}.{priority}" for pns in ("apns", "fcm", "wns") for priority in ("high", "normal", "low")],
+    *[f"pushline.{kind}.{priority}.v2" for kind in ("register", "send") for priority in ("high", "normal", "low")],
+    *[f"pushline.deliver.{pns}.{priority}.v2" for pns in ("apns", "fcm", "wns") for priority in ("high", "normal", "low")],
 ]
 
 

@@ -52,14 +52,16 @@ import Testing
     @Test func theBrokerIsAskedAndMayBeAway() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.operator)
-            let dead = try await Self.queue("dead", api, as: key)
-            #expect(dead["broker"]?.elements.first?["ready"]?.number == 0)
+            for name in ["dead", "parking"] {
+                let queue = try await Self.queue(name, api, as: key)
+                #expect(queue["broker"]?.elements.first?["ready"]?.number == 0)
+            }
             #expect(try await Self.queue("send", api, as: key)["broker"]?.elements.count == 3)
             api.broker.setUnavailable(true)
             let list = try await api.call(.get, "/api/queues", as: key)
             #expect(list.status == 200)
             #expect(list.json["brokerFault"]?.text?.hasPrefix("the broker cannot be reached: ") == true)
-            #expect(list.json["items"]?.elements.count == 6)
+            #expect(list.json["items"]?.elements.count == 7)
             api.broker.setUnavailable(false)
             #expect(try await api.call(.get, "/api/queues", as: key).json["brokerFault"] == nil)
             api.broker.setBlocked("low on disk")

@@ -145,6 +145,9 @@ package actor EndToEndInstallation {
     /// The process id of a program that runs.
     package func processIdentifier(of program: String) -> Int32? { self.processes[program]?.processIdentifier }
 
+    /// Whether a program that was started has not ended.
+    package func isRunning(_ program: String) -> Bool { self.processes[program]?.isRunning ?? false }
+
     private static func openStore(_ environment: [String: String]) async throws -> any ResultStore {
         var logger = Logger(label: "test.store")
         logger.logLevel = .error
@@ -332,13 +335,15 @@ extension Process {
 ///
 /// - Parameters:
 ///   - environment: Settings of all programs.
+///   - broker: Further lines of the node's configuration.
 ///   - body: Finds it as ``EndToEndInstallation/current``, and its node as ``RabbitMQTestNode/current``.
 /// - Throws: What the body throws, or what keeps the installation from starting.
 package func withInstallation(
     environment: [String: String] = [:],
+    broker: [String] = [],
     _ body: @Sendable @concurrent () async throws -> Void
 ) async throws {
-    let node = try await RabbitMQTestNode.start()
+    let node = try await RabbitMQTestNode.start(settings: broker)
     let outcome: Result<Void, any Error>
     do {
         try await withSimulator { simulator in

@@ -16,9 +16,19 @@ package struct RabbitMQTestNode: Sendable {
     package let url: String
     package let tlsURL: String
 
-    package static func start() async throws -> RabbitMQTestNode {
-        let directory = FileManager.default.temporaryDirectory
-            .appending(path: "pushline-broker-\(UUID().uuidString.prefix(8))").path
+    /// Starts a node in a folder of its own.
+    ///
+    /// - Parameter settings: Further lines of its configuration, such as `frame_max = 8192`.
+    /// - Returns: The node, which accepts connections.
+    /// - Throws: ``Failure`` with what the scripts said.
+    package static func start(settings: [String] = []) async throws -> RabbitMQTestNode {
+        let folder = FileManager.default.temporaryDirectory
+            .appending(path: "pushline-broker-\(UUID().uuidString.prefix(8))")
+        let directory = folder.path
+        let more = folder.appending(path: "conf.d")
+        try FileManager.default.createDirectory(at: more, withIntermediateDirectories: true)
+        try settings.map { $0 + "\n" }.joined()
+            .write(to: more.appending(path: "test.conf"), atomically: true, encoding: .utf8)
         let output = try await Self.shell(
             """
             broker_certificates '\(directory)/tls' && broker_start '\(directory)' --tls '\(directory)/tls' &&
@@ -29,6 +39,8 @@ package struct RabbitMQTestNode: Sendable {
         try await Self.shell(
             """
             (
+                # Who ends all that a run of tests has left ends what this cleans up after, too.
+                trap '' TERM
                 broker_close_descriptors
                 while kill -0 \(ProcessInfo.processInfo.processIdentifier); do sleep 1; done
                 broker_stop '\(directory)' 0

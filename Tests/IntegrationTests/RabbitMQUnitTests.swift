@@ -128,6 +128,36 @@ import Testing
         #expect(backoff.next(using: &generator) <= .milliseconds(100))
     }
 
+    @Test func framesAreAsNegotiated() throws {
+        #expect(try FrameSize.negotiated(8192) == 8192)
+        #expect(try FrameSize.negotiated(131_072) == 131_072)
+        // No limit.
+        #expect(try FrameSize.negotiated(0) == 131_072)
+        let error = #expect(throws: BrokerError.self) { try FrameSize.negotiated(4095) }
+        #expect(error?.message.contains("raise its frame_max") == true)
+    }
+
+    /// RabbitMQ does not change a queue that is there: what has other arguments has another name (rule 7).
+    @Test func queuesOfThePipelineArePinned() {
+        let work: [String: String] = [
+            "x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "pushline.dead.v2",
+            "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",
+        ]
+        for queue in Topology.pushline.queues {
+            let arguments = QueueArguments(queue.kind)
+            switch queue.name {
+            case "pushline.parking":
+                #expect(arguments.texts == ["x-queue-type": "quorum"] && arguments.numbers.isEmpty)
+            case "pushline.dead.v2":
+                #expect(arguments.texts == work.merging(["x-dead-letter-routing-key": "pushline.parking"]) { $1 })
+                #expect(arguments.numbers == ["x-delivery-limit": 20])
+            default:
+                #expect(queue.name.hasSuffix(".v2") && arguments.texts == work)
+                #expect(arguments.numbers == ["x-delivery-limit": 1000])
+            }
+        }
+    }
+
     @Test func workQueueHasWhatAtLeastOnceNeeds() {
         let arguments = QueueArguments(.quorum(deadLetterQueue: "dead", deliveryLimit: 1000))
         #expect(

@@ -35,6 +35,26 @@ import Testing
         #expect(!few.isRight && few.words.contains("needs 10200: raise the hard one (LimitNOFILE="), "\(few.words)")
     }
 
+    @Test func whatIsParkedIsTold() async throws {
+        let broker = InMemoryBroker()
+        try await broker.declare(.pushline)
+        let properties = MessageProperties(type: "send", messageID: "1", contentType: "text/plain")
+        let poison = OutgoingMessage(routingKey: QueueName.dead, properties: properties, body: [])
+        #expect(await broker.publish([poison], deadline: .seconds(1)) == [.published])
+        for count in 0...20 {
+            #expect(await self.look(at: broker).map(\.subject).contains("parked messages") == false)
+            try await broker.consume(queue: QueueName.dead, prefetch: 1) { subscription in
+                let delivery = try #require(try await subscription.next())
+                #expect(delivery.deliveryCount == count)
+            }
+        }
+        let found = try #require(await self.look(at: broker).last)
+        #expect(found.subject == "parked messages" && !found.isRight)
+        #expect(
+            found.words.hasPrefix("a message is parked, ") && found.words.hasSuffix(" purge_queue pushline.parking")
+        )
+    }
+
     @Test func anAlarmIsSeen() async {
         let broker = InMemoryBroker()
         broker.setBlocked("low on disk")

@@ -9,7 +9,7 @@
 #   broker_stop DIR [SECONDS]          ends the node in order, and its port mapper; kills them after so many seconds (20)
 #   broker_certificates DIR            makes a CA, and certificates for localhost and for a client
 #
-# DIR keeps ports, password and data: a node that is started again there is the same node.
+# DIR keeps ports, password and data: a node that is started again there is the same node. DIR/conf.d/*.conf are more settings of it.
 
 BROKER_SERVER=/usr/lib/rabbitmq/bin/rabbitmq-server
 BROKER_CONTROL=/usr/lib/rabbitmq/bin/rabbitmqctl
@@ -56,17 +56,25 @@ broker_free_port() {
     return 1
 }
 
-# Succeeds when the process of a pid file runs and is the program named.
+# Succeeds when the process of a pid file runs and is the node of DIR, or its port mapper: it has the node's name, or the port, in
+# its environment. Since the file was written its id may have become another's.
+#   broker_alive DIR node|epmd
 broker_alive() {
-    local pid stat
-    pid=$(cat "$1" 2>/dev/null) || return 1
+    local pid stat setting
+    pid=$(cat "$1/$2.pid" 2>/dev/null) || return 1
     stat=$(cat "/proc/${pid:-none}/stat" 2>/dev/null) || return 1
-    # "pid (name) state …": one that has ended stays listed, as Z, until its parent asks for it.
-    case $stat in
-    *") Z "* | *") X "*) return 1 ;;
-    *"($2"*) return 0 ;;
-    *) return 1 ;;
+    # "pid (name) state parent …": one that has ended stays listed, as Z, until its parent asks for it.
+    case ${stat##*) } in
+    "Z "* | "X "*) return 1 ;;
+    # Between fork and exec it has our own environment still.
+    "? $$ "*) return 0 ;;
     esac
+    if [ "$2" = node ]; then
+        setting=$(sed -n 's/^NODE_PORT=\(.*\)/RABBITMQ_NODENAME=pushline-\1@localhost/p' "$1/node.env" 2>/dev/null)
+    else
+        setting=$(sed -n 's/^NODE_EPMD_PORT=/ERL_EPMD_PORT=/p' "$1/node.env" 2>/dev/null)
+    fi
+    [ -n "$setting" ] && grep -qszFx -- "$setting" "/proc/$pid/environ"
 }
 
 # Succeeds when an AMQP server answers at the port.
@@ -164,10 +172,11 @@ broker_close_descriptors() {
 broker_launch() {
     local dir=$1 port epmd
     port=$(sed -n 's/^NODE_PORT=//p' "$dir/node.env")
-    if ! broker_alive "$dir/epmd.pid" epmd; then
+    if ! broker_alive "$dir" epmd; then
         epmd=$(sed -n 's/^NODE_EPMD_PORT=//p' "$dir/node.env")
         (
             broker_close_descriptors
+            export ERL_EPMD_PORT="$epmd"
             exec epmd -address 127.0.0.1 -port "$epmd"
         ) </dev/null >"$dir/log/epmd.out" 2>&1 &
         printf '%s\n' "$!" >"$dir/epmd.pid"
@@ -203,7 +212,7 @@ broker_start() {
         broker_say "RabbitMQ is missing: apt-get install rabbitmq-server"
         return 1
     fi
-    if broker_alive "$dir/node.pid" beam; then
+    if broker_alive "$dir" node; then
         broker_say "A RabbitMQ node is running in $dir already."
         broker_env "$dir"
         return 0
@@ -245,30 +254,28 @@ broker_ctl() {
     (broker_become "$dir" "$BROKER_CONTROL" "$@")
 }
 
-# Waits until the process of a pid file is gone; after so many seconds it is killed.
-broker_await_end() {
-    local file=$1 name=$2 seconds=$3 ticks=0
-    while broker_alive "$file" "$name"; do
-        if [ "$ticks" -ge $((seconds * 10)) ]; then kill -KILL "$(cat "$file")" 2>/dev/null; fi
+# Ends the node of DIR, or its port mapper, and waits until it is gone; after so many seconds it is killed.
+#   broker_end DIR node|epmd SECONDS
+broker_end() {
+    local ticks=0
+    while broker_alive "$1" "$2"; do
+        if [ "$ticks" -ge $(($3 * 10)) ]; then
+            kill -KILL "$(cat "$1/$2.pid")" 2>/dev/null || true
+        elif [ "$ticks" -eq 0 ]; then
+            kill -TERM "$(cat "$1/$2.pid")" 2>/dev/null || true
+        fi
         ticks=$((ticks + 1))
         sleep 0.1
     done
-    rm -f "$file"
+    rm -f "$1/$2.pid"
 }
 
-broker_kill() {
-    if broker_alive "$1/node.pid" beam; then kill -KILL "$(cat "$1/node.pid")"; fi
-    broker_await_end "$1/node.pid" beam 0
-}
+broker_kill() { broker_end "$1" node 0; }
 
 broker_stop() {
-    local patience=${2-20}
-    # Between fork and exec the node is still a shell or erlexec; the pid file is ours, so its id is enough to ask it to end.
-    if [ -s "$1/node.pid" ]; then kill -TERM "$(cat "$1/node.pid")" 2>/dev/null; fi
-    broker_await_end "$1/node.pid" beam "$patience"
+    broker_end "$1" node "${2-20}"
     # The port mapper outlives the node.
-    if broker_alive "$1/epmd.pid" epmd; then kill -TERM "$(cat "$1/epmd.pid")" 2>/dev/null; fi
-    broker_await_end "$1/epmd.pid" epmd "$patience"
+    broker_end "$1" epmd "${2-20}"
 }
 
 # ca.pem, server.pem and server.key (localhost, 127.0.0.1), client.pem and client.key: for tests, valid for 30 days.

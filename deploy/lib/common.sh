@@ -33,12 +33,78 @@ unknown_argument() {
 #   only_one DIR WHAT
 # The lock's descriptor is LOCK_FD: what is started in the background must close it.
 only_one() {
-    mkdir -p "$1"
-    exec {LOCK_FD}>>"$1/lock"
-    if ! flock -n "$LOCK_FD"; then
-        die "$2 is running already (process $(cat "$1/lock.pid" 2>/dev/null || echo unknown))."
-    fi
-    printf '%s\n' "$$" >"$1/lock.pid"
+    local attempt
+    for attempt in {1..100}; do
+        mkdir -p "$1"
+        # It may be removed again in between.
+        if ! { exec {LOCK_FD}>>"$1/lock"; } 2>/dev/null; then
+            if [ "$attempt" -eq 100 ]; then die "$1/lock cannot be written."; fi
+            continue
+        fi
+        if ! flock -n "$LOCK_FD"; then
+            die "$2 is running already (process $(cat "$1/lock.pid" 2>/dev/null || echo unknown))."
+        fi
+        # Whoever had it may have removed the file since it was opened: then the lock is none that others see.
+        if [ "$1/lock" -ef "/proc/$BASHPID/fd/$LOCK_FD" ]; then break; fi
+        exec {LOCK_FD}>&-
+    done
+    printf '%s\n' "$BASHPID" >"$1/lock.pid"
+}
+
+# Removes the lock of a folder that this script has, and the folder where nothing else is in it: the last thing to be done there.
+remove_lock() {
+    rm -f "$1/lock.pid" "$1/lock"
+    rmdir "$1" 2>/dev/null || true
+}
+
+# Removes all that lies in a folder but its lock and the names given.
+#   empty_folder DIR [NAME...]
+empty_folder() {
+    local dir=$1 name kept=(! -name lock ! -name lock.pid)
+    shift
+    for name in "$@"; do kept+=(! -name "$name"); done
+    find "$dir" -mindepth 1 -maxdepth 1 "${kept[@]}" -exec rm -rf {} +
+}
+
+# Says whose a process is that was started for a folder: which checkout's, wherever it is mounted, and which folder's. The same in each
+# run, for the compiler reads its packages anew where its environment has changed.
+run_mark() { printf 'DEPLOY_RUN=%s:%s\n' "$(stat -c %d:%i "$ROOT")" "${1#"$ROOT"/}"; }
+
+# Marks all that this script starts from now on as started for a folder, in its environment; what it starts in turn has the mark too.
+# So it is found when this script was killed, and nothing else is taken for it, whatever process ids have become whose.
+mark_run() {
+    local mark
+    mark=$(run_mark "$1")
+    export "${mark?}"
+}
+
+# Prints the ids of the processes that bear the mark of a folder. This script does not: its environment is that of its start.
+marked_processes() {
+    local mark environs
+    mark=$(run_mark "$1")
+    # Listed before anything is started for the search.
+    environs=(/proc/[0-9]*/environ)
+    # Many may be looked at by their owner alone, or end meanwhile.
+    printf '%s\n' "$(grep -lszFx -- "$mark" "${environs[@]}")" | sed -n 's|^/proc/\([0-9]*\)/.*|\1|p'
+}
+
+# Ends what was started for a folder and still runs: asks it to end, and kills what has not after 10 seconds.
+end_marked() {
+    local pids=() ticks=0
+    while :; do
+        mapfile -t pids < <(marked_processes "$1")
+        if [ "${#pids[@]}" -eq 0 ]; then return 0; fi
+        if [ "$ticks" -eq 0 ]; then
+            say "Ending what an earlier run has left (processes ${pids[*]}) ..."
+            kill -TERM "${pids[@]}" 2>/dev/null || true
+        elif [ "$ticks" -ge 300 ]; then
+            die "a process does not end: ${pids[*]}"
+        elif [ "$ticks" -ge 100 ]; then
+            kill -KILL "${pids[@]}" 2>/dev/null || true
+        fi
+        ticks=$((ticks + 1))
+        sleep 0.1
+    done
 }
 
 # Prints seconds as 1 min 23 s.

@@ -4,6 +4,7 @@
 #   process_start NAME COMMAND...   starts it in a session of its own; output goes to LOGS/NAME.log, its id to RUN/NAME.pid
 #   process_watch                   starts again what ends unexpectedly, until STOPPING is set
 #   process_stop_all                ends everything that was started, the last started first
+#   process_interrupted STATUS      for traps: ends the script, once a process that is being started is known
 #
 # The caller sets LOGS and RUN.
 
@@ -13,6 +14,8 @@ declare -A PROCESS_PIDS=() PROCESS_COMMANDS=() PROCESS_STARTED=() PROCESS_FAILS=
 process_start() {
     local name=$1
     shift
+    # Who ends everything looks for each name's id.
+    PROCESS_PIDS[$name]=
     PROCESS_NAMES+=("$name")
     PROCESS_COMMANDS[$name]=$(printf '%q ' "$@")
     PROCESS_FAILS[$name]=0
@@ -23,14 +26,27 @@ process_launch() {
     local name=$1 command=()
     # The words were quoted by process_start.
     eval "command=(${PROCESS_COMMANDS[$name]})"
+    PROCESS_LAUNCHING=yes
     # A session of its own: an interrupt at the terminal reaches this script alone, which then ends them in order.
     setsid "${command[@]}" </dev/null >>"$LOGS/$name.log" 2>&1 {LOCK_FD}>&- &
     PROCESS_PIDS[$name]=$!
     PROCESS_STARTED[$name]=$SECONDS
     printf '%s\n' "$!" >"$RUN/$name.pid"
+    PROCESS_LAUNCHING=
+    if [ -n "${PROCESS_INTERRUPTED-}" ]; then exit "$PROCESS_INTERRUPTED"; fi
 }
 
-process_running() { kill -0 "${PROCESS_PIDS[$1]}" 2>/dev/null; }
+process_interrupted() {
+    STOPPING=yes
+    # Between its start and the note of its id nobody could end the process.
+    if [ -n "${PROCESS_LAUNCHING-}" ]; then
+        PROCESS_INTERRUPTED=$1
+    else
+        exit "$1"
+    fi
+}
+
+process_running() { [ -n "${PROCESS_PIDS[$1]}" ] && kill -0 "${PROCESS_PIDS[$1]}" 2>/dev/null; }
 
 # Ends the script where a process has not come to serve.
 #   process_ready NAME URL

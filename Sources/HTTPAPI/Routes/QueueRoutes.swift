@@ -26,12 +26,14 @@ struct QueueRoutes: Sendable {
         var items = WorkQueue.allCases.map { queue in
             Self.text(queue, load: load[queue], pauses: pauses, app: request.app, depths: depths)
         }
-        items.append(
-            .members([
-                "name": .string("dead"),
-                "broker": depths[QueueName.dead].map { .array([Self.text($0, name: QueueName.dead)]) },
-            ])
-        )
+        for (name, queue) in [("dead", QueueName.dead), ("parking", QueueName.parking)] {
+            items.append(
+                .members([
+                    "name": .string(name),
+                    "broker": depths[queue].map { .array([Self.text($0, name: queue)]) },
+                ])
+            )
+        }
         return .json(.members(["items": .array(items), "brokerFault": fault.map(JSONValue.string)]))
     }
 

@@ -23,6 +23,7 @@ struct BrokerCheckup {
                 return [self.wrong("does not take a message: \(error.message); look at its log")]
             }
             return [.right("broker", "\(self.place): connected, all queues are there")] + (try await self.workers())
+                + (try await self.parked())
         } catch let error as BrokerError where error.code == .mismatch {
             return [
                 self.wrong("\(error.message); remove that queue, or give this installation a virtual host of its own")
@@ -30,6 +31,8 @@ struct BrokerCheckup {
         } catch {
             let message = (error as? BrokerError)?.message ?? "\(error)"
             let reason = message.hasSuffix(".") ? String(message.dropLast()) : message
+            // It says itself what to do.
+            guard !reason.contains("frame_max") else { return [self.wrong(reason)] }
             let advice =
                 reason.contains("logging in")
                 ? "check user, password and virtual host in broker.url or PUSHLINE_BROKER_URL"
@@ -39,6 +42,20 @@ struct BrokerCheckup {
     }
 
     private func wrong(_ words: String) -> Finding { .wrong("broker", "\(self.place): \(words)") }
+
+    /// What ended whoever took it from the dead queue waits for somebody to look at it.
+    private func parked() async throws -> [Finding] {
+        let count = try await self.broker.depth(of: QueueName.parking).ready
+        guard count > 0 else { return [] }
+        let messages = count == 1 ? "a message is parked, for it" : "\(count) messages are parked, for they"
+        return [
+            .wrong(
+                "parked messages",
+                "\(messages) ended whoever took it from the dead queue: look into \(QueueName.parking) with RabbitMQ's tools, "
+                    + "then rabbitmqctl -p VHOST purge_queue \(QueueName.parking)"
+            )
+        ]
+    }
 
     /// A worker takes from all the queues of its kind, whatever their priority.
     private func workers() async throws -> [Finding] {

@@ -1,0 +1,122 @@
+import Broker
+import BrokerRabbitMQ
+import Foundation
+import InstallationSupport
+import PushModel
+import PushlineSimulator
+import Testing
+
+/// A message that no client of ours would write.
+enum HostileMessage: String, CaseIterable {
+    /// Each level costs whoever decodes it a place on its stack.
+    case nestedHeaders
+    case largeHeaders
+    /// Properties that grow when they are read as text.
+    case propertiesThatAreNoText
+
+    var message: RawAMQP.Message {
+        var message = RawAMQP.Message()
+        // The same message twice is one dead letter.
+        message.body = Array(self.rawValue.utf8)
+        switch self {
+        case .nestedHeaders:
+            message.headers = RawAMQP.nested(levels: 26_000)
+        case .largeHeaders:
+            let text = [UInt8](repeating: UInt8(ascii: "a"), count: 60_000)
+            message.headers = RawAMQP.text("app", text) + RawAMQP.text("note", text)
+        case .propertiesThatAreNoText:
+            let octets = [UInt8](repeating: 0xFF, count: 255)
+            (message.type, message.messageID, message.contentType) = (octets, octets, octets)
+            message.headers = RawAMQP.text("app", octets) + RawAMQP.text("traceparent", octets)
+        }
+        return message
+    }
+}
+
+/// What whoever may publish to the broker can do: nothing to anybody else's work.
+@Suite(.serialized, .installation(), .timeLimit(.minutes(3))) struct HostileMessageTests {
+    private static let queues = [
+        QueueName.jobs(.send, .normal), QueueName.jobs(.register, .normal), QueueName.deliver(.apns, .normal),
+        QueueName.dead,
+    ]
+
+    private var installation: EndToEndInstallation { get throws { try #require(EndToEndInstallation.current) } }
+    private var node: RabbitMQTestNode { get throws { try #require(RabbitMQTestNode.current) } }
+
+    @Test(arguments: HostileMessage.allCases) func itEndsInTheTableOfTheDead(_ kind: HostileMessage) async throws {
+        let installation = try self.installation
+        try await installation.register("alice", platform: "apns", handle: String(repeating: "a", count: 64))
+        let before = try await Self.buried(installation)
+        for queue in Self.queues {
+            try await RawAMQP.publish(kind.message, to: [queue], at: try self.node.url)
+        }
+        try await eventually("each is buried") { try await Self.buried(installation) == before + Self.queues.count }
+        for program in EndToEndInstallation.programs {
+            #expect(await installation.isRunning(program), "\(program) has ended")
+            let lost = try await installation.log(of: program).matches(of: /connection to the broker is lost.*/)
+            #expect(lost.isEmpty, "\(program): \(lost.map { $0.output })")
+        }
+        try await self.sendArrives()
+    }
+
+    /// What ends whoever reads the dead queue is put aside by the broker.
+    @Test func aPoisonedDeadQueueIsParkedAndShown() async throws {
+        let installation = try self.installation
+        let before = try await Self.buried(installation)
+        _ = try await installation.terminate("send-worker")
+        try await RawAMQP.publish(RawAMQP.Message(), to: [QueueName.dead], at: try self.node.url)
+        // As a worker that ends while it reads it, again and again.
+        try await withRabbitMQ(.init(url: try self.node.url)) { broker in
+            for _ in 0...20 {
+                try await broker.consume(queue: QueueName.dead, prefetch: 1) { subscription in
+                    _ = try #require(try await subscription.next())
+                }
+            }
+        }
+        try await eventually("it is parked, and the API shows it") { try await Self.parked(installation) == 1 }
+        try await installation.start("send-worker")
+        try await eventually("the send worker tells") {
+            try await installation.log(of: "send-worker").contains("are parked")
+        }
+        #expect(try await Self.buried(installation) == before)
+        #expect(try await Self.parked(installation) == 1)
+        try await self.sendArrives()
+    }
+
+    // MARK: - Means
+
+    private func sendArrives() async throws {
+        let installation = try self.installation
+        let sent = try await installation.asBackend("POST", "/api/sends", body: #"{"to":{"user":"alice"},"body":"x"}"#)
+        #expect(sent.status == 202)
+        struct Accepted: Decodable { let id: String }
+        let job = try await installation.finished(try sent.decoded(Accepted.self).id, within: .seconds(20))
+        #expect(job.totals.accepted == 1)
+    }
+
+    /// How many dead letters an operator sees.
+    private static func buried(_ installation: EndToEndInstallation) async throws -> Int {
+        struct Page: Decodable {
+            struct Item: Decodable { let id: String }
+            let items: [Item]
+        }
+        let answer = try await installation.asBackend("GET", "/api/dead?limit=100")
+        guard answer.status == 200 else {
+            throw RawAMQP.Failure(description: String(decoding: answer.body, as: UTF8.self))
+        }
+        return try answer.decoded(Page.self).items.count
+    }
+
+    private static func parked(_ installation: EndToEndInstallation) async throws -> Int? {
+        struct List: Decodable {
+            struct Item: Decodable {
+                struct Depth: Decodable { let ready: Int }
+                let name: String
+                let broker: [Depth]?
+            }
+            let items: [Item]
+        }
+        let list: List = try await installation.asBackend("GET", "/api/queues").decoded()
+        return list.items.first { $0.name == "parking" }?.broker?.reduce(0) { $0 + $1.ready }
+    }
+}
