@@ -80,17 +80,35 @@ package struct Job: Sendable, Equatable {
     /// From when on a time to live counts.
     package var begins: Timestamp { self.startsAt ?? self.accepted }
 
-    /// How far a send is laid out in batches.
+    /// How far a send is laid out in batches, for each service.
     package struct Plan: Sendable, Equatable {
-        /// Devices in its batches so far, as they were planned.
-        package let devices: Int
-        /// How many there will be in all: counted when all is laid out, before that guessed from how far planning has come;
-        /// nil = too early to tell.
-        package let estimate: Int?
+        package let lanes: [PNS: Lane]
 
-        package init(devices: Int, estimate: Int?) {
-            self.devices = devices
-            self.estimate = estimate
+        package init(_ lanes: [PNS: Lane]) { self.lanes = lanes }
+
+        /// Devices in its batches so far, as they were planned.
+        package var devices: Int { self.lanes.values.reduce(0) { $0 + $1.devices } }
+
+        /// How many there will be in all; nil = too early to tell.
+        package var estimate: Int? {
+            self.lanes.values.reduce(0) { sum, lane in
+                guard let sum, let estimate = lane.estimate else { return nil }
+                return sum + estimate
+            }
+        }
+
+        /// How far it is laid out for one service.
+        package struct Lane: Sendable, Equatable {
+            /// Devices in its batches so far, as they were planned.
+            package let devices: Int
+            /// How many there will be in all: counted when all is laid out, before that guessed from how far planning has come;
+            /// nil = too early to tell.
+            package let estimate: Int?
+
+            package init(devices: Int, estimate: Int?) {
+                self.devices = devices
+                self.estimate = estimate
+            }
         }
     }
 

@@ -111,7 +111,10 @@ struct TagExpressionParser {
             try self.leaveFrame()
             return false
         case let byte? where Tag.allows(byte) || byte == UInt8(ascii: "!") || byte == UInt8(ascii: "("):
-            throw self.fault(self.writtenOperator ?? "&& or || is missing before this")
+            if let hint = self.writtenOperator { throw self.fault(hint) }
+            guard let start = self.startOfNot else { throw self.fault("&& or || is missing before this") }
+            self.position = start
+            throw self.fault("write ! for not")
         default:
             throw self.fault(Self.alphabet)
         }
@@ -171,9 +174,11 @@ struct TagExpressionParser {
     private var current: UInt8? { self.position < self.bytes.count ? self.bytes[self.position] : nil }
 
     private mutating func skipSpace() {
-        while let byte = self.current, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D {
-            self.position += 1
-        }
+        while let byte = self.current, Self.isSpace(byte) { self.position += 1 }
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
     }
 
     /// What to say where an operator is written out, as in other languages.
@@ -184,6 +189,15 @@ struct TagExpressionParser {
         case "or": "write || for or"
         default: nil
         }
+    }
+
+    /// Where the word before this place begins, if that is a `not` in front of an operand, as in other languages.
+    private var startOfNot: Int? {
+        var end = self.position
+        while end > 0, Self.isSpace(self.bytes[end - 1]) { end -= 1 }
+        var start = end
+        while start > 0, Tag.allows(self.bytes[start - 1]) { start -= 1 }
+        return String(decoding: self.bytes[start..<end], as: UTF8.self).lowercased() == "not" ? start : nil
     }
 
     /// Reads an operator of two equal characters.

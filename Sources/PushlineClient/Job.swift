@@ -81,7 +81,7 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let estimate: Int?
     /// A running send's devices a second.
     public let rate: Double?
-    /// How long a running send will take at that rate, in seconds.
+    /// How long the slowest service of a running send will take at its own rate, in seconds.
     public let secondsLeft: Int?
     /// What came of a register job.
     public let result: Result?

@@ -104,21 +104,27 @@ struct JobRow {
     private func plan(in database: Database) throws -> Job.Plan? {
         guard self.state == .running || self.state.isStopped, self.work.kind == .send else { return nil }
         let lanes = try database.all(
-            "SELECT after, through, done, devices FROM lane WHERE job = ?",
+            "SELECT pns, after, through, done, devices FROM lane WHERE job = ?",
             [self.sequence]
-        ) { (after: $0[0] as Int64, through: $0[1] as Int64, isDone: $0[2] as Bool, devices: $0[3] as Int) }
-        guard !lanes.isEmpty else { return nil }
-        let estimates = lanes.map { lane -> Int? in
-            // Who stops a job ends its planning too.
-            if lane.isDone || (self.isPlanned && !self.state.isStopped) { return lane.devices }
-            guard lane.after > 0 else { return nil }
-            return Int((Double(lane.devices) * Double(lane.through) / Double(lane.after)).rounded())
+        ) { row in
+            (
+                pns: try PNS(number: row[0]), after: row[1] as Int64, through: row[2] as Int64, isDone: row[3] as Bool,
+                devices: row[4] as Int
+            )
         }
-        let known = estimates.compactMap { $0 }
-        return Job.Plan(
-            devices: lanes.reduce(0) { $0 + $1.devices },
-            estimate: known.count == lanes.count ? known.reduce(0, +) : nil
-        )
+        guard !lanes.isEmpty else { return nil }
+        var plan: [PNS: Job.Plan.Lane] = [:]
+        for lane in lanes {
+            var estimate: Int?
+            // Who stops a job ends its planning too.
+            if lane.isDone || (self.isPlanned && !self.state.isStopped) {
+                estimate = lane.devices
+            } else if lane.after > 0 {
+                estimate = Int((Double(lane.devices) * Double(lane.through) / Double(lane.after)).rounded())
+            }
+            plan[lane.pns] = Job.Plan.Lane(devices: lane.devices, estimate: estimate)
+        }
+        return Job.Plan(plan)
     }
 
     private func tallies(

@@ -14,13 +14,10 @@ extension SQLiteStore: DeadLetterStore {
                 SELECT \(DeadRow.columns) FROM dead WHERE coalesce(app, 'default') = ? AND id < ?
                 ORDER BY id DESC LIMIT ?
                 """,
-                [app.name, before, limit],
+                [app.name, before, limit + 1],
                 read: DeadRow.init
             )
-            return Page(
-                items: try rows.map { try $0.letter(in: database, at: now) },
-                cursor: rows.count == limit ? rows.last.map { ListCursor.encode($0.id) } : nil
-            )
+            return try Page(rows, limit: limit, number: \.id) { try $0.letter(in: database, at: now) }
         }
     }
 

@@ -16,13 +16,10 @@ extension SQLiteStore {
                 SELECT \(JobRow.columns) FROM \(JobRow.source) WHERE \(conditions)
                 ORDER BY job.sequence DESC LIMIT ?
                 """,
-                arguments + [limit],
+                arguments + [limit + 1],
                 read: JobRow.init
             )
-            return Page(
-                items: try rows.map { try $0.job(in: database, clock: clock) },
-                cursor: rows.count == limit ? rows.last.map { ListCursor.encode($0.sequence) } : nil
-            )
+            return try Page(rows, limit: limit, number: \.sequence) { try $0.job(in: database, clock: clock) }
         }
     }
 
@@ -49,12 +46,9 @@ extension SQLiteStore {
                 FROM delivery LEFT JOIN registration ON registration.row = delivery.row
                 WHERE \(conditions) ORDER BY delivery.id LIMIT ?
                 """,
-                arguments + [limit]
+                arguments + [limit + 1]
             ) { (id: $0[0] as Int64, record: try DeliveryRecord($0, job: query.job)) }
-            return Page(
-                items: rows.map(\.record),
-                cursor: rows.count == limit ? rows.last.map { ListCursor.encode($0.id) } : nil
-            )
+            return Page(rows, limit: limit, number: \.id) { $0.record }
         }
     }
 }
@@ -134,6 +128,29 @@ extension DeliveryRecord.Outcome {
         case .failed(let failure): self = .failed(failure)
         case .targets, .expired, .cancelled: throw StoreError(.corrupt, "a device's row has no outcome")
         }
+    }
+}
+
+extension Page {
+    /// A piece of a list, of rows that were read with a limit of one more: that one alone tells that there is more.
+    ///
+    /// - Parameters:
+    ///   - rows: What was read, at most `limit + 1`.
+    ///   - limit: How many were asked for.
+    ///   - number: A row's number, which the cursor is made of.
+    ///   - item: Makes of a row what the list gives.
+    /// - Throws: What `item` throws.
+    init<Row>(
+        _ rows: [Row],
+        limit: Int,
+        number: (Row) -> Int64,
+        item: (Row) throws -> Element
+    ) rethrows {
+        let given = rows.prefix(limit)
+        self.init(
+            items: try given.map(item),
+            cursor: rows.count > limit ? given.last.map { ListCursor.encode(number($0)) } : nil
+        )
     }
 }
 

@@ -48,20 +48,17 @@ extension SQLiteStore: RegistrationStore {
         return try await self.read { database in
             guard let app = try database.number(of: query.app) else { return Page(items: [], cursor: nil) }
             let limit = min(max(1, query.limit), 1000)
-            let ranges = try RegistrationRanges(query, app: app, after: after, limit: limit, in: database)
+            let ranges = try RegistrationRanges(query, app: app, after: after, limit: limit + 1, in: database)
             guard let (sql, arguments) = ranges.union else { return Page(items: [], cursor: nil) }
             let rows = try database.all(
                 """
                 SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source)
                 WHERE registration.row IN (\(sql)) ORDER BY registration.row LIMIT ?
                 """,
-                arguments + [limit],
+                arguments + [limit + 1],
                 read: RegistrationRow.init
             )
-            return Page(
-                items: try rows.map { try $0.registration(in: database) },
-                cursor: rows.count == limit ? rows.last.map { ListCursor.encode($0.row) } : nil
-            )
+            return try Page(rows, limit: limit, number: \.row) { try $0.registration(in: database) }
         }
     }
 

@@ -246,6 +246,10 @@ import Testing
             let rest = try await lines("?limit=2001&cursor=\(try #require(first.cursor))")
             #expect(rest.count == 499)
             #expect(rest.cursor == nil)
+            // Just as many as there are, and as many as one reading gives: nothing comes after them.
+            #expect(try await lines("?limit=2500").cursor == nil)
+            #expect(try await lines("?user=u1&pns=apns&limit=1000").cursor == nil)
+            #expect(try await lines("?limit=2499").cursor != nil)
             for query in ["?state=live", "?limit=10001", "?limit=0", "?cursor=x", "?pns=x"] {
                 #expect(try await api.call(.get, "/api/registrations/export\(query)", as: .user("root")).status == 400)
             }

@@ -10,7 +10,7 @@ import Testing
     static let token = String(repeating: "ab", count: 32)
 
     /// A send to a device whose page died.
-    private static func dead(_ api: Harness, prefix: String = "/api/") async throws -> (job: JobID, path: String) {
+    static func dead(_ api: Harness, prefix: String = "/api/") async throws -> (job: JobID, path: String) {
         _ = try await api.register(handle: Self.token, tags: #"["news"]"#)
         let new = NewJob(
             app: .default,
@@ -25,24 +25,7 @@ import Testing
         guard case .accepted(let job) = try await api.store.accept(new),
             let claim = try await api.store.claim(job.id, lease: .seconds(60))
         else { throw Problem.notFound("no job") }
-        for var lane in claim.lanes {
-            let page = try await api.store.audience(
-                of: claim.request.audience,
-                app: .default,
-                pns: lane.pns,
-                after: 0,
-                through: lane.through,
-                limit: 10
-            )
-            let batch = PlannedBatch(page: 0, from: 0, to: lane.through, size: page.rows.count)
-            (lane.after, lane.isDone) = (lane.through, true)
-            _ = try await api.store.commit(
-                PlanStep(batches: page.rows.isEmpty ? [] : [batch], lane: lane),
-                of: claim,
-                lease: .seconds(60),
-                grace: .seconds(60)
-            )
-        }
+        _ = try await Self.plan(claim, api: api)
         let key = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 0)
         var devices = DeliverBatch.Devices()
         devices.rows = [1]
@@ -70,6 +53,33 @@ import Testing
         )
         let letter = try #require(try await api.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)
         return (job.id, "\(prefix)dead/\(letter.id)")
+    }
+
+    /// Lays a send out in a page for each service.
+    ///
+    /// - Returns: The devices.
+    static func plan(_ claim: PlannerClaim, api: Harness) async throws -> [Int64] {
+        var rows: [Int64] = []
+        for var lane in claim.lanes {
+            let page = try await api.store.audience(
+                of: claim.request.audience,
+                app: .default,
+                pns: lane.pns,
+                after: 0,
+                through: lane.through,
+                limit: 10
+            )
+            rows += page.rows
+            let batch = PlannedBatch(page: 0, from: 0, to: lane.through, size: page.rows.count)
+            (lane.after, lane.isDone) = (lane.through, true)
+            _ = try await api.store.commit(
+                PlanStep(batches: page.rows.isEmpty ? [] : [batch], lane: lane),
+                of: claim,
+                lease: .seconds(60),
+                grace: .seconds(60)
+            )
+        }
+        return rows
     }
 
     @Test(arguments: ["/api/", "/api/apps/default/"]) func seenReplayedAndGone(prefix: String) async throws {

@@ -9,6 +9,8 @@ struct FakeHub: Service {
     enum Habit: Sendable {
         /// Registrations are made; sends find no target.
         case takes
+        /// Registrations are made; sends wait.
+        case onlyRegisters
         /// Nothing is ever answered.
         case isSilent
         /// Sends are abandoned.
@@ -68,7 +70,9 @@ struct FakeHub: Service {
     }
 
     private func send(_ id: JobID) async throws -> String? {
-        guard let claim = try await self.store.claim(id, lease: .seconds(60)) else { return nil }
+        guard self.habit != .onlyRegisters, let claim = try await self.store.claim(id, lease: .seconds(60)) else {
+            return nil
+        }
         if self.habit == .abandons { return try await self.store.abandon(claim, reason: "no credentials") }
         for var lane in claim.lanes {
             lane.isDone = true

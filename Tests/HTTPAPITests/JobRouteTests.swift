@@ -24,6 +24,9 @@ import Testing
                 cursor = page.json["cursor"]?.text
             }
             #expect(seen == sent.reversed())
+            // Just as many as there are: nothing comes after them.
+            #expect(try await api.call(.get, "/api/jobs?limit=5").json["cursor"] == nil)
+            #expect(try await api.call(.get, "/api/jobs?limit=4").json["cursor"] != nil)
             for query in [
                 "state=completed&kind=send", "since=2020-01-01T00:00:00Z", "since=2020-01-01T00:00:00.5%2B01:00",
                 "user=alice",
@@ -158,20 +161,40 @@ import Testing
     }
 
     @Test func aRunningJobSaysHowFastAndHowLongStill() throws {
-        let plan = Job.Plan(devices: 400, estimate: 1000)
-        let text = try JSONReader.read(JobText(job: try Self.running(250, plan: plan), prefix: "/api/", rate: 50).bytes)
+        let plan = Job.Plan([.apns: Job.Plan.Lane(devices: 400, estimate: 1000)])
+        let running = JobText(job: try Self.running(250, plan: plan), prefix: "/api/", rates: [.apns: 50])
+        let text = try JSONReader.read(running.bytes)
         #expect(text["progress"]?.number == 0.25)
         #expect(text["planned"]?.number == 400)
         #expect(text["estimate"]?.number == 1000)
         #expect(text["rate"]?.number == 50)
         #expect(text["secondsLeft"]?.number == 15)
         // Too early to tell how many there will be: then nothing is said of it.
-        let early = Job.Plan(devices: 400, estimate: nil)
-        let planning = JobText(job: try Self.running(250, plan: early), prefix: "/api/", rate: 50)
+        let early = Job.Plan([.apns: Job.Plan.Lane(devices: 400, estimate: nil)])
+        let planning = JobText(job: try Self.running(250, plan: early), prefix: "/api/", rates: [.apns: 50])
         let unknown = try JSONReader.read(planning.bytes)
         #expect(unknown["progress"]?.number == 0)
         #expect(unknown["estimate"] == nil)
         #expect(unknown["secondsLeft"] == nil)
+    }
+
+    /// A service that is held to a rate takes as long as it takes, however fast the others are.
+    @Test(
+        arguments: [
+            ([.apns: 100, .fcm: 2], 400), ([.apns: 5, .fcm: 2], 400), ([.apns: 0.5, .fcm: 2], 1500),
+            ([.apns: 100, .fcm: 0], nil), ([.apns: 100], nil),
+        ] as [([PNS: Double], Double?)]
+    )
+    func theSlowestServiceTellsHowLongStill(rates: [PNS: Double], seconds: Double?) throws {
+        let plan = Job.Plan([
+            .apns: Job.Plan.Lane(devices: 400, estimate: 1000), .fcm: Job.Plan.Lane(devices: 100, estimate: 800),
+            // Done, and at no rate any more.
+            .wns: Job.Plan.Lane(devices: 0, estimate: 0),
+        ])
+        let job = try Self.running(250, plan: plan)
+        let text = try JSONReader.read(JobText(job: job, prefix: "/api/", rates: rates).bytes)
+        #expect(text["rate"]?.number == rates.values.reduce(0, +))
+        #expect(text["secondsLeft"]?.number == seconds)
     }
 
     /// One that is over is whole; one that was stopped says how much of it was reached, as far as anybody knows.
@@ -182,7 +205,7 @@ import Testing
         ] as [(Job.State, Double, Int?)]
     )
     func progressIsOneAtTheEndAlone(state: Job.State, progress: Double, estimate: Int?) throws {
-        let plan = estimate.map { Job.Plan(devices: 300, estimate: $0) }
+        let plan = estimate.map { Job.Plan([.apns: Job.Plan.Lane(devices: 300, estimate: $0)]) }
         let job = try Self.running(250, plan: plan, state: state)
         let text = try JSONReader.read(JobText(job: job, prefix: "/api/").bytes)
         #expect(text["progress"]?.number == progress)
@@ -210,7 +233,7 @@ import Testing
         let start = ContinuousClock.now
         // On the first look, the rate since its start: 1000 devices in 10 seconds.
         let first = try #require(try await monitor.look(at: id, app: .default))
-        #expect((50...101).contains(try #require(first.rate)))
+        #expect((50...101).contains(try #require(first.rates?[.apns])))
         var last = first
         while start.duration(to: .now) < .milliseconds(1100) {
             last = try #require(try await monitor.look(at: id, app: .default))
@@ -218,8 +241,8 @@ import Testing
         }
         let time = start.duration(to: .now).inSeconds
         #expect(Double(reads.withLockedValue { $0 }) <= time / 0.25 + 2)
-        #expect(try #require(last.rate) <= 4001)
-        #expect(try #require(last.rate) > 0)
+        #expect(try #require(last.rates?[.apns]) <= 4001)
+        #expect(try #require(last.rates?[.apns]) > 0)
         // Another app does not see it, and after a change it is read again.
         let before = reads.withLockedValue { $0 }
         monitor.forget(id)

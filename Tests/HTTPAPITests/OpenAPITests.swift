@@ -6,12 +6,12 @@ import Yams
 @testable import HTTPAPI
 
 @Suite struct OpenAPITests {
-    private func document() throws -> Node {
+    static func document() throws -> Node {
         try #require(try Yams.compose(yaml: String(decoding: PackageResources.openapi_yaml, as: UTF8.self)))
     }
 
     @Test func everyRouteIsInTheDocumentAndNoOther() async throws {
-        let node = try self.document()
+        let node = try Self.document()
         let names: Set<String> = ["get", "put", "post", "delete", "patch", "options", "head", "trace"]
         var documented: [String: Set<String>] = [:]
         for (path, item) in try #require(node["paths"]?.mapping) {
@@ -28,7 +28,7 @@ import Yams
     }
 
     @Test func everyParameterOfAPathIsDeclared() throws {
-        let node = try self.document()
+        let node = try Self.document()
         for (path, item) in try #require(node["paths"]?.mapping) {
             let path = try #require(path.string)
             let wanted = path.split(separator: "/").filter { $0.hasPrefix("{") }.map {
@@ -43,20 +43,36 @@ import Yams
 
     /// Not every reader follows YAML's aliases, so the operations of an app are written out; they must not drift apart.
     @Test func anAppsOperationsAreThoseOfTheDefaultApp() throws {
-        let paths = try #require(try self.document()["paths"]?.mapping)
+        let paths = try #require(try Self.document()["paths"]?.mapping)
         for (path, item) in paths {
             let path = try #require(path.string)
             guard let plain = Route.plainTemplate(path) else { continue }
             let operations = try #require(item.mapping).filter { $0.key.string != "parameters" }
             #expect(!operations.isEmpty)
             for (method, operation) in operations {
-                #expect(paths[Node(plain)]?[try #require(method.string)] == operation, "\(path)")
+                let name = try #require(method.string)
+                var expected = try #require(paths[Node(plain)]?[name])
+                // The one thing that must differ.
+                expected["operationId"]?.scalar?.string += "OfApp"
+                #expect(expected == operation, "\(path)")
+            }
+        }
+    }
+
+    /// Client generators name their functions so.
+    @Test func everyOperationHasANameOfItsOwn() throws {
+        var names: Set<String> = []
+        for (path, item) in try #require(try Self.document()["paths"]?.mapping) {
+            for (method, operation) in try #require(item.mapping) where method.string != "parameters" {
+                let name = try #require(operation["operationId"]?.string, "\(method) \(path)")
+                #expect(name.wholeMatch(of: /[a-z][A-Za-z]+/) != nil, "\(name)")
+                #expect(names.insert(name).inserted, "\(name)")
             }
         }
     }
 
     @Test func everyReferenceLeadsSomewhere() throws {
-        let node = try self.document()
+        let node = try Self.document()
         func visit(_ node: Node, root: Node) {
             if let reference = node.mapping?["$ref"]?.string {
                 #expect(Self.resolve(node, in: root) != nil, "\(reference)")
@@ -68,7 +84,7 @@ import Yams
     }
 
     @Test func theWordsAreThoseOfTheModel() throws {
-        let node = try self.document()
+        let node = try Self.document()
         func words(_ schema: String) -> [String] {
             node["components"]?["schemas"]?[schema]?["enum"]?.sequence?.compactMap(\.string) ?? []
         }
@@ -97,7 +113,7 @@ import Yams
         }
     }
 
-    private static func resolve(_ node: Node, in root: Node) -> Node? {
+    static func resolve(_ node: Node, in root: Node) -> Node? {
         guard let reference = node.mapping?["$ref"]?.string else { return node }
         return reference.split(separator: "/").dropFirst().reduce(root as Node?) { $0?[String($1)] }
     }

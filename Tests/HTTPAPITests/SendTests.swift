@@ -41,6 +41,8 @@ import Testing
             let stopped = try await api.call(.delete, try #require(answer.headers[.location]))
             #expect(stopped.status == 200)
             #expect(stopped.json["state"]?.text == "cancelled")
+            #expect(stopped.json["at"]?.text == start)
+            #expect(stopped.json["started"] == nil)
         }
     }
 

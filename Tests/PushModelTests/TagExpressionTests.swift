@@ -32,6 +32,8 @@ import Testing
         ("a and b", 3, "write && for and"), ("a(b)", 2, "&& or || is missing"), ("(a)(b)", 4, "&& or || is missing"),
         ("a & b", 3, "write &&"), ("a &", 3, "write &&"), ("a | b", 3, "write ||"), ("a |& b", 3, "write ||"),
         ("a AND b", 3, "write && for and"), ("(a or b)", 4, "write || for or"), ("a android", 3, "&& or || is missing"),
+        ("not a", 1, "write ! for not"), ("a && NOT (b)", 6, "write ! for not"), ("(not\n!a)", 2, "write ! for not"),
+        ("a not", 3, "&& or || is missing"), ("knot a", 6, "&& or || is missing"), ("not and a", 5, "write && for and"),
         ("(a", 1, "not closed"), ("x && ((a) || b", 6, "not closed"), ("a)", 2, "closes nothing"),
         ("(a))", 4, "closes nothing"), ("a,b", 2, "is made of"), ("é", 1, "is made of"), ("a && b$", 7, "is made of"),
         ("a && $b", 6, "is made of"), ("'a'", 1, "is made of"), ("a\u{0}", 2, "is made of"),

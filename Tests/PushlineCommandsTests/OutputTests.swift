@@ -14,6 +14,15 @@ import Testing
         )
     }
 
+    @Test func aNarrowColumnIsCut() {
+        var table = Table(["job", "to"], narrow: [1])
+        let tags = (0..<20).map { "tag-\($0)" }.joined(separator: " || ")
+        table.add(["1", tags])
+        table.add(["2", String(repeating: "a", count: 40)])
+        let widest = "2    " + String(repeating: "a", count: 40)
+        #expect(table.lines == ["job  to", "1    \(tags.prefix(39))…", widest])
+    }
+
     @Test(arguments: ["\u{1B}[2J", "\r", "\u{202E}", "\u{9B}", "\n", "\u{2028}"]) func terminalIsSafe(text: String) {
         #expect(Console.safe("a\(text)b").hasPrefix("a\u{FFFD}"))
     }
@@ -61,6 +70,17 @@ import Testing
         #expect(JobText(job: job).state == "scheduled for \(JobText.moment(due))")
         let retrying = try self.job(#""state":"retrying","isFinal":false,"due":"2026-12-01T08:00:00.000Z","to":["a"]"#)
         #expect(JobText(job: retrying).state == "retrying")
+    }
+
+    @Test func whatWasStoppedBeforeItsStartSaysWhenThatWas() throws {
+        let at = #""at":"2026-12-01T08:00:00.000Z","to":["a"]"#
+        let stopped = JobText(job: try self.job(#""state":"cancelled","isFinal":true,\#(at)"#))
+        #expect(stopped.lines.contains("was to start  2026-12-01 08:00:00Z"))
+        #expect(stopped.progress == "cancelled, was to start 2026-12-01 08:00:00Z")
+        let began = #""started":"2026-12-01T08:00:01.000Z""#
+        let done = JobText(job: try self.job(#""state":"completed","isFinal":true,\#(began),\#(at)"#))
+        #expect(done.lines.contains("asked for  2026-12-01 08:00:00Z"))
+        #expect(done.progress == "completed")
     }
 
     @Test func aStoppedSendSaysHowManyItReached() throws {

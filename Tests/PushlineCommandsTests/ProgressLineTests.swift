@@ -38,7 +38,27 @@ import Testing
         #expect(
             shown == [
                 "1,000 lines, 1,000 a second\n", "6,000 lines, 1,000 a second\n", "11,000 lines, 1,000 a second\n",
+                "12,000 lines, 1,000 a second\n",
             ]
         )
+    }
+
+    @Test func aLogEndsWithTheWhole() {
+        var now = ContinuousClock.now
+        var shown: [String] = []
+        var line = ProgressLine(isLive: false, clock: { now }, write: { shown.append($0) })
+        for share in [0.5, 0.9, 1] {
+            now = now.advanced(by: .seconds(1))
+            line.show(Int(share * 1000), share: share)
+        }
+        line.end()
+        // Once is enough.
+        line.end()
+        #expect(shown.count == 2)
+        #expect(shown.last == "[##############################] 100 %, 1,000 lines, 333 a second\n")
+        var short = ProgressLine(isLive: false, clock: { now }, write: { shown.append($0) })
+        short.show(1, share: 1)
+        short.end()
+        #expect(shown.count == 3)
     }
 }

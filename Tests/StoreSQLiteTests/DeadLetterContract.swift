@@ -308,6 +308,7 @@ struct DeadLetterContract {
         }
         let mine = try await self.store.deadLetters(app: .default, cursor: nil, limit: 10).items
         #expect(mine.map(\.messageID) == ["c", "b"])
+        #expect(try await self.store.deadLetters(app: .default, cursor: nil, limit: 2).cursor == nil)
         let theirs = try await self.store.deadLetters(app: shop, cursor: nil, limit: 1)
         #expect(theirs.items.map(\.messageID) == ["a"])
         let rest = try await self.store.deadLetters(app: shop, cursor: theirs.cursor, limit: 10)

@@ -87,7 +87,11 @@ struct OutcomeContract {
         #expect(page.items.map(\.row) == [1, 2])
         #expect(page.items.map(\.reason) == ["Unregistered", "PayloadTooLarge"])
         #expect(page.items[0].notificationID == job.id.notificationID(row: 1))
-        #expect(page.cursor == nil)
+        // Just as many as there are: nothing comes after them.
+        for limit in [1, 2] {
+            let piece = try await self.store.deliveries(DeliveryQuery(job: job.id, app: .default, limit: limit))
+            #expect((piece.cursor == nil) == (limit == 2))
+        }
     }
 
     @Test func carriedDevicesAreRetriedAndTheJobIsSeenRetrying() async throws {

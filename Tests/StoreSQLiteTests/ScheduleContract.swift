@@ -139,7 +139,7 @@ struct ScheduleContract {
         let job = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t")), platforms: [.apns]))
         #expect(try await self.scenario.job(job.id).plan == nil)
         let claim = try #require(try await self.store.claim(job.id, lease: Scenario.lease))
-        #expect(try await self.scenario.job(job.id).plan == Job.Plan(devices: 0, estimate: nil))
+        #expect(try await self.scenario.job(job.id).plan == Job.Plan([.apns: Job.Plan.Lane(devices: 0, estimate: nil)]))
         var lane = claim.lanes[0]
         let through = lane.through
         (lane.after, lane.nextPage) = (through / 4, 1)
@@ -147,10 +147,12 @@ struct ScheduleContract {
         let step = PlanStep(batches: [batch], lane: lane)
         #expect(try await self.store.commit(step, of: claim, lease: Scenario.lease, grace: .zero) == .more)
         let estimate = Int((5 * Double(through) / Double(through / 4)).rounded())
-        #expect(try await self.scenario.job(job.id).plan == Job.Plan(devices: 5, estimate: estimate))
+        #expect(
+            try await self.scenario.job(job.id).plan == Job.Plan([.apns: Job.Plan.Lane(devices: 5, estimate: estimate)])
+        )
         (lane.after, lane.isDone) = (through, true)
         let last = PlanStep(batches: [], lane: lane)
         #expect(try await self.store.commit(last, of: claim, lease: Scenario.lease, grace: .zero) == .planned)
-        #expect(try await self.scenario.job(job.id).plan == Job.Plan(devices: 5, estimate: 5))
+        #expect(try await self.scenario.job(job.id).plan == Job.Plan([.apns: Job.Plan.Lane(devices: 5, estimate: 5)]))
     }
 }

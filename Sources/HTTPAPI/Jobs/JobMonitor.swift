@@ -6,16 +6,16 @@ import PushModel
 /// A running job is read at most every ``lifetime``. The rate is what came in over the last seconds; on the first look, over the
 /// time since the job started.
 final class JobMonitor: Sendable {
-    /// A job as it was read, and its devices a second.
+    /// A job as it was read, and its devices a second at each service.
     struct Sight: Sendable {
         let job: Job
-        let rate: Double?
+        let rates: [PNS: Double]?
     }
 
     private struct Sample {
         let at: ContinuousClock.Instant
         /// Devices whose outcome was known.
-        let count: Int
+        let counts: [PNS: Int]
     }
 
     private struct Entry {
@@ -45,7 +45,7 @@ final class JobMonitor: Sendable {
         guard let job = try await self.read(id, app) else { return nil }
         guard job.work.kind == .send, job.state == .running else {
             self.forget(id)
-            return Sight(job: job, rate: nil)
+            return Sight(job: job, rates: nil)
         }
         return self.note(job)
     }
@@ -55,29 +55,35 @@ final class JobMonitor: Sendable {
 
     private func note(_ job: Job) -> Sight {
         let now = ContinuousClock.now
-        let count = job.tallies.values.reduce(0) { $0 + $1.accounted }
+        let counts = job.tallies.mapValues(\.accounted)
         return self.entries.withLockedValue { entries in
             if entries.count >= Self.capacity, entries[job.id] == nil {
                 entries = entries.filter { $0.value.samples.last.map { $0.at.duration(to: now) < Self.span } ?? false }
                 if entries.count >= Self.capacity { entries.removeAll() }
             }
             var samples = entries[job.id]?.samples ?? []
-            samples.append(Sample(at: now, count: count))
+            samples.append(Sample(at: now, counts: counts))
             // The youngest that is old enough, and all after it.
             while samples.count > 2, samples[1].at.duration(to: now) >= Self.span { samples.removeFirst() }
-            let sight = Sight(job: job, rate: Self.rate(samples, of: job))
+            let sight = Sight(job: job, rates: Self.rates(samples, of: job))
             entries[job.id] = Entry(sight: sight, samples: samples)
             return sight
         }
     }
 
-    private static func rate(_ samples: [Sample], of job: Job) -> Double? {
+    private static func rates(_ samples: [Sample], of job: Job) -> [PNS: Double]? {
         guard let first = samples.first, let last = samples.last else { return nil }
         let time = first.at.duration(to: last.at)
-        if time >= Self.lifetime { return max(0, Double(last.count - first.count) / time.inSeconds) }
+        if time >= Self.lifetime {
+            var rates: [PNS: Double] = [:]
+            for (pns, count) in last.counts {
+                rates[pns] = max(0, Double(count - first.counts[pns, default: 0]) / time.inSeconds)
+            }
+            return rates
+        }
         // By the wall clock, for there is no other of that time.
         guard let started = job.started else { return nil }
         let whole = started.duration(to: .now)
-        return whole >= Self.lifetime ? Double(last.count) / whole.inSeconds : nil
+        return whole >= Self.lifetime ? last.counts.mapValues { Double($0) / whole.inSeconds } : nil
     }
 }

@@ -46,7 +46,8 @@ struct JobRoutes: Sendable {
         let seen = try await self.context.monitor.look(at: try Self.id(request), app: request.app)
         guard let seen, try request.caller.maySee(seen.job) else { throw Self.missing }
         let obstacle = seen.job.state == .queued ? await self.context.broker.status.obstacle : nil
-        return JobText(job: seen.job, prefix: request.prefix, rate: seen.rate, obstacle: obstacle).response(status: .ok)
+        let text = JobText(job: seen.job, prefix: request.prefix, rates: seen.rates, obstacle: obstacle)
+        return text.response(status: .ok)
     }
 
     /// Stops a send that is still going out.

@@ -9,17 +9,17 @@ struct JobText {
     let id: String
     /// The job's path.
     let location: String
-    /// Devices a second at the moment, where that is known.
-    var rate: Double?
+    /// Devices a second at the moment at each service, where that is known.
+    var rates: [PNS: Double]?
     /// What keeps it waiting now, where the job itself does not say.
     var obstacle: String?
 
     /// - Parameters:
     ///   - job: The job.
     ///   - prefix: What links begin with.
-    ///   - rate: Devices a second at the moment, where that is known.
+    ///   - rates: Devices a second at the moment at each service, where that is known.
     ///   - obstacle: What keeps it waiting now, where the job itself does not say.
-    init(job: Job, prefix: String, rate: Double? = nil, obstacle: String? = nil) {
+    init(job: Job, prefix: String, rates: [PNS: Double]? = nil, obstacle: String? = nil) {
         self.job = job
         self.id = job.id.description
         var location = prefix
@@ -27,7 +27,7 @@ struct JobText {
         location += "jobs/"
         location += self.id
         self.location = location
-        self.rate = rate
+        self.rates = rates
         self.obstacle = obstacle
     }
 
@@ -104,10 +104,28 @@ struct JobText {
         members.add("progress", share.map { .number(String(($0 * 1000).rounded(.down) / 1000)) })
         members.add("planned", plan?.devices)
         members.add("estimate", plan == nil ? nil : whole)
-        guard let rate = self.rate else { return }
-        members.add("rate", .number(String((rate * 10).rounded() / 10)))
-        guard let whole, rate > 0 else { return }
-        members.add("secondsLeft", Int(max(0, (Double(whole) - done) / rate).rounded(.up)))
+        guard let rates = self.rates else { return }
+        members.add("rate", .number(String((rates.values.reduce(0, +) * 10).rounded() / 10)))
+        members.add("secondsLeft", self.secondsLeft(rates))
+    }
+
+    /// How long the service takes that is the last to be done; nil where one has no rate yet, or nobody knows how much is left there.
+    private func secondsLeft(_ rates: [PNS: Double]) -> Int? {
+        let (lanes, tallies) = (self.job.plan?.lanes ?? [:], self.job.tallies)
+        var longest = 0.0
+        for pns in Set(lanes.keys).union(tallies.keys) {
+            let tally = tallies[pns] ?? Tally()
+            var whole = tally.targets
+            if let lane = lanes[pns] {
+                guard let estimate = lane.estimate else { return nil }
+                whole = max(whole, estimate)
+            }
+            let left = whole - tally.accounted
+            guard left > 0 else { continue }
+            guard let rate = rates[pns], rate > 0 else { return nil }
+            longest = max(longest, Double(left) / rate)
+        }
+        return Int(longest.rounded(.up))
     }
 
     private static func write(_ tally: Tally, to members: inout JSONWriter) {

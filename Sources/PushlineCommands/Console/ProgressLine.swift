@@ -8,6 +8,8 @@ struct ProgressLine {
     private let clock: () -> ContinuousClock.Instant
     private let start: ContinuousClock.Instant
     private var shown: ContinuousClock.Instant?
+    /// The last state, where it was not shown: one was shown just before.
+    private var held: (count: Int, share: Double?)?
 
     init() {
         self.init(isLive: isatty(STDERR_FILENO) == 1, clock: { .now }) { text in
@@ -30,8 +32,16 @@ struct ProgressLine {
     mutating func show(_ count: Int, share: Double?) {
         let now = self.clock()
         let pause: Duration = self.isLive ? .milliseconds(100) : .seconds(5)
-        if let shown = self.shown, now - shown < pause { return }
+        if let shown = self.shown, now - shown < pause {
+            self.held = (count, share)
+            return
+        }
         self.shown = now
+        self.held = nil
+        self.put(count, share: share, at: now)
+    }
+
+    private func put(_ count: Int, share: Double?, at now: ContinuousClock.Instant) {
         let seconds = (now - self.start) / .seconds(1)
         let rate = seconds > 0 ? Int(Double(count) / seconds) : 0
         var text = "\(Self.grouped(count)) lines, \(Self.grouped(rate)) a second"
@@ -44,9 +54,14 @@ struct ProgressLine {
         self.write(self.isLive ? "\r\(text)\u{1B}[K" : "\(text)\n")
     }
 
-    /// Leaves the live line.
-    func end() {
-        if self.isLive, self.shown != nil { self.write("\r\u{1B}[K") }
+    /// Leaves the live line; where there is none, the last line is the last state.
+    mutating func end() {
+        if self.isLive {
+            if self.shown != nil { self.write("\r\u{1B}[K") }
+        } else if let held = self.held {
+            self.put(held.count, share: held.share, at: self.clock())
+        }
+        self.held = nil
     }
 
     /// A number with its thousands apart: 1,234,567.

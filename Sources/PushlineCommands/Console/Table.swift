@@ -4,15 +4,27 @@ struct Table {
     private(set) var rows: [[String]] = []
     /// Columns of numbers, which stand at the right.
     private let numeric: Set<Int>
+    /// Columns whose cells may be long: they are cut, with an ellipsis at the end.
+    private let narrow: Set<Int>
 
-    init(_ header: [String], numeric: Set<Int> = []) {
+    /// The most characters of a cell in a narrow column.
+    static let narrowWidth = 40
+
+    init(_ header: [String], numeric: Set<Int> = [], narrow: Set<Int> = []) {
         self.header = header
         self.numeric = numeric
+        self.narrow = narrow
     }
 
     /// Adds a row; control characters in it are made harmless.
     mutating func add(_ cells: [String?]) {
-        self.rows.append(cells.map { Console.safe($0 ?? "-") })
+        self.rows.append(
+            cells.enumerated().map { column, cell in
+                let text = Console.safe(cell ?? "-")
+                guard self.narrow.contains(column), text.count > Self.narrowWidth else { return text }
+                return text.prefix(Self.narrowWidth - 1) + "…"
+            }
+        )
     }
 
     /// The lines, header first.

@@ -21,6 +21,7 @@ struct JobText {
             if self.job.state == "retrying" { words.append("next try \(Self.moment(due))") }
             if self.job.state == "scheduled" { words.append("starts \(Self.moment(due))") }
         }
+        if let missed = self.missedStart { words.append("was to start \(missed)") }
         if !self.job.isFinal { words += self.pace }
         if let reason = self.job.reason { words.append(reason) }
         if self.job.hubState == "NoTargetFound" { words.append(self.nobody) }
@@ -31,6 +32,11 @@ struct JobText {
     var state: String {
         guard self.job.state == "scheduled", let due = self.job.due else { return self.job.state }
         return "scheduled for \(Self.moment(due))"
+    }
+
+    /// When a job was to start that was stopped before.
+    private var missedStart: String? {
+        self.job.isFinal && self.job.started == nil ? self.job.at.map(Self.moment) : nil
     }
 
     /// Why there is no target, by what the send was for.
@@ -107,7 +113,12 @@ struct JobText {
         add("priority", job.priority)
         add("accepted", Self.moment(job.accepted))
         add("started", job.started.map(Self.moment))
-        if !job.isFinal { add(job.state == "scheduled" ? "starts" : "next try", job.due.map(Self.moment)) }
+        if job.state == "scheduled" {
+            add("starts", job.due.map(Self.moment))
+        } else {
+            add(self.missedStart == nil ? "asked for" : "was to start", job.at.map(Self.moment))
+            if !job.isFinal { add("next try", job.due.map(Self.moment)) }
+        }
         add("getting on", self.bar)
         add("reached", self.reached)
         add("finished", job.finished.map(Self.moment))

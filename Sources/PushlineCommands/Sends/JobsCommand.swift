@@ -62,7 +62,8 @@ struct ListJobsCommand: AsyncParsableCommand {
         try self.server.show(jobs) {
             var table = Table(
                 ["job", "when", "kind", "state", "targets", "accepted", "failed", "asked by", "to"],
-                numeric: [4, 5, 6]
+                numeric: [4, 5, 6],
+                narrow: [7, 8]
             )
             for job in jobs {
                 let text = JobText(job: job)
