@@ -44,7 +44,8 @@ struct OutcomeContract {
             app: .default,
             user: nil,
             sequence: try await self.scenario.sequence(app: .default),
-            expires: nil
+            expires: nil,
+            most: nil
         )
         #expect(try await self.store.users(ofLive: [1, 2, 3]).map { $0?.name } == ["ann", "ben"])
     }
