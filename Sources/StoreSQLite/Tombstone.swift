@@ -21,8 +21,9 @@ enum Tombstone {
 
         -- Ids that were handed out and never used: nothing is kept of those any more.
         DELETE FROM registration WHERE state = 0;
-        -- By their last change, so that the oldest are forgotten first.
-        CREATE INDEX registration_user_past ON registration(app, user, version) WHERE state <> 1 AND user IS NOT NULL;
+        -- By their last change, so that the oldest are forgotten first. state is a column too, else SQLite would fetch each row for it.
+        CREATE INDEX registration_user_past ON registration(app, user, version, state)
+            WHERE state <> 1 AND user IS NOT NULL;
         """
 }
 

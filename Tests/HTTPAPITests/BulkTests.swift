@@ -113,12 +113,14 @@ import Testing
     /// What one exports can be imported again, one's own tags of every meaning included.
     @Test func onesOwnTagsAreImportedAndExported() async throws {
         try await Harness.run { api async throws in
-            let tags = Tag.Owned.allCases.map { "\"\($0.rawValue)ann\"" }.reversed().joined(separator: ",")
+            let owned = PushModel.Tag.Owned.allCases
+            let tags = owned.map { "\"\($0.rawValue)ann\"" }.reversed().joined(separator: ",")
             let answer = try await self.bring(#"{"pns":"fcm","handle":"h","tags":[\#(tags)]}"#, to: api)
             #expect(answer.json["created"]?.number == 1)
             let stored = try await api.store.registrations(RegistrationQuery(app: .default)).items
             #expect(stored.map(\.user?.name) == ["ann"])
-            #expect(stored.first?.tags == (try Tag.Owned.allCases.map { Tag($0, of: try UserName("ann")) }.sorted()))
+            let ann = try UserName("ann")
+            #expect(stored.first?.tags == owned.map { PushModel.Tag($0, of: ann) }.sorted())
             let export = try await api.call(.get, "/api/registrations/export", as: .user("root"))
             #expect(try await self.bring(export.text, to: api).json["updated"]?.number == 1)
         }
@@ -318,7 +320,8 @@ import Testing
             app: AppID,
             user: UserName?,
             sequence: Int64,
-            expires: Timestamp?
+            expires: Timestamp?,
+            most: Int?
         ) async throws -> RegisterResult { .gone }
 
         func registration(_ id: RegistrationID, app: AppID) async throws -> Registration? { nil }

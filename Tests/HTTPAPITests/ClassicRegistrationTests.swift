@@ -114,7 +114,9 @@ import Testing
         }
     }
 
-    @Test(arguments: Tag.Owned.allCases) func aTagWithAMeaningIsItsUsersAlone(owned: Tag.Owned) async throws {
+    @Test(arguments: PushModel.Tag.Owned.allCases) func aTagWithAMeaningIsItsUsersAlone(owned: PushModel.Tag.Owned)
+        async throws
+    {
         try await Harness.run { api async throws in
             let id = try await api.register()
             for (tag, status) in [

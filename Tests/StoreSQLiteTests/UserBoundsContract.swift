@@ -69,7 +69,8 @@ struct UserBoundsContract {
         #expect(try await self.live() == ["a", "b", "c"])
         #expect(try await self.put("d") == .done)
         #expect(try await self.live() == ["a", "c", "d"])
-        let ended = try #require(try await self.store.registration(try #require(RegistrationID("b")), app: .default))
+        let id = try #require(RegistrationID("b"))
+        let ended = try #require(try await self.store.registration(id, app: .default))
         #expect(ended.state == .replaced)
         #expect(
             ended.ended?.reason

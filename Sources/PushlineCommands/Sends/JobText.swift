@@ -1,6 +1,7 @@
 import Foundation
-import PushModel
 import PushlineClient
+
+import struct PushModel.Tag
 
 /// A job in words, for people.
 struct JobText {
