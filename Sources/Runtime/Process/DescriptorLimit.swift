@@ -6,6 +6,11 @@ package struct DescriptorLimit: Sendable, Equatable {
     package var soft: Int
     package var hard: Int
 
+    package init(soft: Int, hard: Int) {
+        self.soft = soft
+        self.hard = hard
+    }
+
     /// For the store, the broker, credentials, push services and logs.
     package static let reserve = 200
 
