@@ -81,8 +81,8 @@ extension OutgoingMessage {
 
     /// A message that nobody could work on, on its way to the dead queue with the reason (rule 5).
     ///
-    /// A stranger may have written it. What is not read again stays behind, and the rest fits into its field: with more the broker
-    /// would cut the connection, each time that it is tried.
+    /// A stranger may have written it. What is not read again stays behind, and the rest fits into its field: what does not cannot
+    /// be written as a frame, and would cost the publisher its connection, each time that it is tried.
     package init(burying delivery: Delivery, from queue: String, reason: String) {
         var properties = MessageProperties(
             type: delivery.properties.type.beginning(octets: 255),

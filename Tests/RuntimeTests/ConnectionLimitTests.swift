@@ -1,4 +1,5 @@
 import Foundation
+import HTTPAPI
 import NIOCore
 import RawHTTP
 import Testing
@@ -89,7 +90,7 @@ import Testing
 
     @Test func aTrustedProxyHasNoShare() async throws {
         var limits = ServedListener.limits(request: 60_000, perPeer: 1)
-        limits.isExempt = { $0.ipAddress == "127.0.0.1" }
+        limits.proxies = try TrustedProxies("127.0.0.1")
         try await ServedListener.run(limits) { port in
             let first = try await Stranger.connect(port: port)
             #expect(try await Self.isAnswered(port: port))
@@ -99,7 +100,9 @@ import Testing
     }
 
     @Test func aPeerIsAnAddressOrACustomersNetwork() throws {
-        func peer(_ text: String) throws -> PeerNetwork? { PeerNetwork(try SocketAddress(ipAddress: text, port: 1)) }
+        func peer(_ text: String) throws -> IPAddress? {
+            IPAddress(try SocketAddress(ipAddress: text, port: 1))?.client
+        }
         #expect(try peer("192.0.2.1") == peer("192.0.2.1"))
         #expect(try peer("192.0.2.1") != peer("192.0.2.2"))
         #expect(try peer("::ffff:192.0.2.1") == peer("192.0.2.1"))

@@ -1,5 +1,5 @@
 import HTTPTypes
-import NIOCore
+package import NIOCore
 package import PushModel
 
 #if canImport(Glibc)
@@ -19,12 +19,12 @@ package struct IPAddress: Hashable, Sendable {
     var isIPv4: Bool { self.bits >> 32 == 0xFFFF }
 
     /// What one client is taken to have: the address, or the /64 of an IPv6 address, for a host may use all of that.
-    var client: IPAddress { self.isIPv4 ? self : IPAddress(bits: (self.bits >> 64) << 64) }
+    package var client: IPAddress { self.isIPv4 ? self : IPAddress(bits: (self.bits >> 64) << 64) }
 
     init(bits: UInt128) { self.bits = bits }
 
     /// - Returns: nil for a socket of another family.
-    init?(_ address: SocketAddress) {
+    package init?(_ address: SocketAddress) {
         guard let text = address.ipAddress else { return nil }
         self.init(text)
     }

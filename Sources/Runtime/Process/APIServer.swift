@@ -135,7 +135,8 @@ struct APIServer {
         return ConnectionLimits(
             deadlines: ConnectionDeadlines.Limits(request: time, idle: time + .nanoseconds(time.nanoseconds / 4)),
             connections: connections,
-            perPeer: settings.connectionsPerPeer
+            perPeer: settings.connectionsPerPeer,
+            proxies: settings.trustedProxies
         )
     }
 

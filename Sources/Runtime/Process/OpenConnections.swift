@@ -13,7 +13,7 @@ struct ConnectionLimits: Sendable {
     /// The most from one address (IPv6: from one /64); 0 = no limit.
     var perPeer = 0
     /// Peers without a limit of their own: proxies that are trusted.
-    var isExempt: @Sendable (SocketAddress) -> Bool = { _ in false }
+    var proxies = TrustedProxies.none
 }
 
 /// The connections that a server has accepted and that are open, within their limits.
@@ -28,7 +28,7 @@ final class OpenConnections: Sendable {
 
     private struct State {
         var entries: [ObjectIdentifier: Entry] = [:]
-        var peers: [PeerNetwork: Int] = [:]
+        var peers: [IPAddress: Int] = [:]
         /// Were asked to make room, and have not gone yet.
         var leaving: Set<ObjectIdentifier> = []
         /// When nobody was found who could go.
@@ -84,7 +84,7 @@ final class OpenConnections: Sendable {
         return first.map(\.2)
     }
 
-    private func remove(_ id: ObjectIdentifier, _ peer: PeerNetwork?) {
+    private func remove(_ id: ObjectIdentifier, _ peer: IPAddress?) {
         self.state.withLockedValue { state in
             state.entries[id] = nil
             state.leaving.remove(id)
@@ -100,11 +100,11 @@ final class OpenConnections: Sendable {
         }
     }
 
-    private func peer(of channel: any Channel) -> PeerNetwork? {
-        guard self.limits.perPeer > 0, let address = channel.remoteAddress, !self.limits.isExempt(address) else {
-            return nil
-        }
-        return PeerNetwork(address)
+    private func peer(of channel: any Channel) -> IPAddress? {
+        guard self.limits.perPeer > 0, let address = channel.remoteAddress.flatMap(IPAddress.init),
+            !self.limits.proxies.contains(address)
+        else { return nil }
+        return address.client
     }
 
     // MARK: Telling
@@ -125,23 +125,5 @@ final class OpenConnections: Sendable {
             return true
         }
         if mayWarn { self.logger.warning(words, metadata: ["connections": "\(self.limits.connections)"]) }
-    }
-}
-
-/// What counts as one peer: an IPv4 address, or the IPv6 network that a provider gives to one customer.
-struct PeerNetwork: Hashable, Sendable {
-    private let bytes: [UInt8]
-
-    init?(_ address: SocketAddress) {
-        switch address {
-        case .v4(let address):
-            self.bytes = unsafe withUnsafeBytes(of: address.address.sin_addr) { unsafe Array($0) }
-        case .v6(let address):
-            let bytes = unsafe withUnsafeBytes(of: address.address.sin6_addr) { unsafe Array($0) }
-            // An IPv4 address on a socket for both: ::ffff:a.b.c.d.
-            let isMapped = bytes[..<10].allSatisfy { $0 == 0 } && bytes[10] == 0xff && bytes[11] == 0xff
-            self.bytes = Array(isMapped ? bytes[12...] : bytes[..<8])
-        case .unixDomainSocket: return nil
-        }
     }
 }
