@@ -25,19 +25,23 @@ import Testing
 
     /// Connects as often, says this each time, and reads nothing.
     private static func flood(_ count: Int, port: Int, saying text: [UInt8]) async throws -> [any Channel] {
-        let bootstrap = ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-            .channelOption(.socketOption(.so_rcvbuf), value: 4096)
-            .channelInitializer { $0.pipeline.addHandler(Unread(text)) }
         var channels: [any Channel] = []
         while channels.count < count {
             channels += try await withThrowingTaskGroup(of: (any Channel).self) { group in
                 for _ in 0..<min(64, count - channels.count) {
-                    group.addTask { try await bootstrap.connect(host: "127.0.0.1", port: port).get() }
+                    group.addTask { try await Self.connect(port: port, saying: text) }
                 }
                 return try await group.reduce(into: []) { $0.append($1) }
             }
         }
         return channels
+    }
+
+    private static func connect(port: Int, saying text: [UInt8]) async throws -> any Channel {
+        try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .channelOption(.socketOption(.so_rcvbuf), value: 4096)
+            .channelInitializer { $0.pipeline.addHandler(Unread(text)) }
+            .connect(host: "127.0.0.1", port: port).get()
     }
 
     /// Says its text and reads no answer; an end is read, and an error is one.
