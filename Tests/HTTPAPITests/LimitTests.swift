@@ -3,6 +3,7 @@ import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import PushModel
+import Store
 import Testing
 
 @testable import HTTPAPI
