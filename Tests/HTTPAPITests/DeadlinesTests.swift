@@ -69,7 +69,7 @@ import Testing
         }
         // It never had more than its limit before it.
         let elapsed = ContinuousClock.now - start
-        #expect(elapsed >= .milliseconds(2900) && elapsed < .seconds(20))
+        #expect(elapsed >= .milliseconds(2900) && elapsed < .seconds(600))
     }
 
     /// Whoever is late by a moment only does not spoil the connection's next request.

@@ -3,6 +3,7 @@ import Hummingbird
 import HummingbirdTesting
 import NIOCore
 import PushModel
+import Store
 import Testing
 
 @testable import HTTPAPI
@@ -80,11 +81,12 @@ import Testing
         options.hub = .isSilent
         // One of them is kept for others.
         options.configuration.requestsInFlight = 3
-        options.configuration.classicWait = .seconds(2)
+        options.configuration.classicWait = .seconds(10)
         try await Harness.run(options) { api async throws in
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for _ in 0..<2 { group.addTask { try await api.call(.post, "/api/register").status } }
-                try await Task.sleep(for: .milliseconds(700))
+                // When both wait for the hub.
+                while try await api.store.undone().jobs < 2 { try await Task.sleep(for: .milliseconds(20)) }
                 let full = try await api.call(.get, "/api/jobs")
                 #expect(full.status == 503)
                 #expect(full.headers[.retryAfter] == "1")

@@ -39,7 +39,8 @@ package final class LastAnswers: ChannelDuplexHandler, RemovableChannelHandler {
             if self.isIgnoring { return }
             self.requests += 1
             self.isReading = true
-        case .body: if self.isIgnoring { return }
+        // What comes behind the answer is nobody's to keep.
+        case .body: if self.isIgnoring || self.isEnding { return }
         case .end:
             if self.isIgnoring { return }
             self.isReading = false
