@@ -140,7 +140,7 @@ class SignIns:
         """Runs the attack beside the body, which begins when each address has been wrong at least once."""
         command = [sys.executable, HARNESS / "attack.py", self.plant.api.port, ATTEMPTS_PER_SECOND]
         process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True)
-        patience = threading.Timer(180, process.kill)
+        patience = threading.Timer(300, process.kill)
         patience.start()
         try:
             if not process.stdout.readline():

@@ -97,7 +97,7 @@ package struct TrustedProxies: Sendable, Equatable {
     func client(of connection: SocketAddress?, headers: HTTPFields) -> IPAddress {
         var client = connection.flatMap(IPAddress.init) ?? .unspecified
         guard self.contains(client) else { return client.client }
-        let hops = headers[values: .forwardedFor].flatMap { $0.split(separator: ",") }
+        let hops = headers[values: .forwardedFor].flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
         for hop in hops.reversed() {
             // What is no address tells nothing: the proxy that wrote it is all that is known.
             guard let address = Self.address(hop.trimming()) else { break }
