@@ -22,16 +22,16 @@ import Testing
             let own = try await Self.upload(api, as: .user("alice"))
             #expect(own.status == 507)
             #expect(own.headers[.contentType] == "application/problem+json")
-            #expect(own.json["type"]?.text == "urn:pushline:problem:account-quota")
+            #expect(own.json["type"]?.text == "urn:pushline:problem:quota-reached")
             #expect(own.json["detail"]?.text?.contains("contents.account_bytes") == true)
             // A key has a quota of its own.
             let key = try await api.key(.sender)
             for _ in 0..<2 { #expect(try await Self.upload(api, as: key).status == 201) }
-            #expect(try await Self.upload(api, as: key).json["type"]?.text == "urn:pushline:problem:account-quota")
+            #expect(try await Self.upload(api, as: key).json["type"]?.text == "urn:pushline:problem:quota-reached")
             #expect(try await Self.upload(api, as: .user("bob")).status == 201)
             let all = try await Self.upload(api, as: .user("bob"))
             #expect(all.status == 507)
-            #expect(all.json["type"]?.text == "urn:pushline:problem:app-quota")
+            #expect(all.json["type"]?.text == "urn:pushline:problem:quota-reached")
             // Nothing else is refused.
             #expect(try await api.call(.post, "/api/sends", body: #"{"to":{"user":"bob"},"body":"x"}"#).status == 202)
         }

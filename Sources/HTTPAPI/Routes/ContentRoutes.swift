@@ -66,9 +66,9 @@ struct ContentRoutes: Sendable {
         switch answer {
         case .accountIsFull(let used):
             let text = detail("this account or key", used, quota.accountBytes, "account_bytes")
-            return Problem(insufficient, text, type: "account-quota")
+            return Problem(insufficient, text, type: "quota-reached")
         case .appIsFull(let used):
-            return Problem(insufficient, detail("the app", used, quota.appBytes, "app_bytes"), type: "app-quota")
+            return Problem(insufficient, detail("the app", used, quota.appBytes, "app_bytes"), type: "quota-reached")
         case .kept, .diskIsNearlyFull:
             return Problem(
                 insufficient,
