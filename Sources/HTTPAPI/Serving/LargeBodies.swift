@@ -4,7 +4,7 @@ import NIOConcurrencyHelpers
 /// The memory that bodies beyond the usual limit take, of all requests together: counted in KiB, and shared as ``FairPermits`` says.
 final class LargeBodies: Sendable {
     /// The bytes that they may take, unless the longest body needs more.
-    static let memory = 128 << 20
+    static let memory = 96 << 20
 
     private let permits: FairPermits
     /// Bytes that were taken since freed memory was last given back to the system.
