@@ -83,7 +83,8 @@ import Testing
             var isLetIn = false
             while !isLetIn, ContinuousClock.now < end {
                 let next = try await Stranger.connect(port: port, from: "127.0.0.2")
-                try await next.send(Self.request)
+                // Whoever is refused may be closed before it has said anything.
+                try? await next.send(Self.request)
                 while next.channel.isActive, next.text.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
                 isLetIn = next.text.hasPrefix("HTTP/1.1 200 ")
                 next.channel.close(promise: nil)
