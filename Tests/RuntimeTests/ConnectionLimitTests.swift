@@ -27,6 +27,10 @@ import Testing
             #expect(try await Self.isAnswered(port: port))
             #expect(try await regular.exchange(Self.request).hasPrefix("HTTP/1.1 200 "))
             _ = try await silent[0].end(within: .seconds(10))
+            let end = ContinuousClock.now + .seconds(10)
+            while silent.filter(\.channel.isActive).count > 16, ContinuousClock.now < end {
+                try await Task.sleep(for: .milliseconds(10))
+            }
             let left = silent.filter(\.channel.isActive).count
             #expect(left <= 16)
             for stranger in silent { stranger.channel.close(promise: nil) }
@@ -57,7 +61,9 @@ import Testing
             while !busy.allSatisfy({ $0.text.hasSuffix("1") }), ContinuousClock.now < end {
                 try await Task.sleep(for: .milliseconds(10))
             }
-            #expect(try await Self.isAnswered(port: port))
+            var isLetIn = false
+            while !isLetIn, ContinuousClock.now < end { isLetIn = (try? await Self.isAnswered(port: port)) == true }
+            #expect(isLetIn)
             for stranger in busy { stranger.channel.close(promise: nil) }
         }
     }
@@ -78,7 +84,8 @@ import Testing
             var isLetIn = false
             while !isLetIn, ContinuousClock.now < end {
                 let next = try await Stranger.connect(port: port, from: "127.0.0.2")
-                try await next.send(Self.request)
+                // Whoever is refused may be closed before it has said anything.
+                try? await next.send(Self.request)
                 while next.channel.isActive, next.text.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
                 isLetIn = next.text.hasPrefix("HTTP/1.1 200 ")
                 next.channel.close(promise: nil)

@@ -80,8 +80,9 @@ import Testing
     private static func freePort() async throws -> Int {
         let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .bind(host: "127.0.0.1", port: 0).get()
-        defer { channel.close(promise: nil) }
-        return try #require(channel.localAddress?.port)
+        let port = try #require(channel.localAddress?.port)
+        try await channel.close()
+        return port
     }
 
     /// What a client met that asked again and again, each time on a connection of its own.

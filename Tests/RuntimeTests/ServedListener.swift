@@ -25,6 +25,9 @@ enum ServedListener {
     /// How many bytes `/big` has: more than the systems on both sides keep for a connection.
     static let big = 16 << 20
 
+    /// How many bytes `/medium` has.
+    static let medium = 1 << 20
+
     /// Limits in milliseconds.
     static func limits(
         request: Int64,
@@ -54,6 +57,9 @@ enum ServedListener {
         router.get("big") { _, _ in
             Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(repeating: 120, count: Self.big)))
         }
+        router.get("medium") { _, _ in
+            Response(status: .ok, body: ResponseBody(byteBuffer: ByteBuffer(repeating: 120, count: Self.medium)))
+        }
         router.get("slow") { _, _ in
             try await Task.sleep(for: .seconds(2))
             return "late"
@@ -72,7 +78,7 @@ enum ServedListener {
         let http1 = HTTP1Channel.Configuration(
             additionalChannelHandlers: [
                 StreamDeadlines(limit: time), ParserProblems(headerSize: 1000),
-                LastAnswers(patience: .milliseconds(200), longest: .seconds(5)),
+                LastAnswers(patience: .milliseconds(500), longest: .seconds(20)),
             ]
         )
         guard tls else {

@@ -54,9 +54,9 @@ import Testing
     @Test func anEarlyAnswerReachesWhoIsStillSending() async throws {
         try await ServedListener.run(ServedListener.limits(request: 60_000)) { port in
             let stranger = try await Stranger.connect(port: port)
-            try await stranger.send("POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n")
-            // Four times as long as the server waits for one that is silent.
-            for _ in 0..<20 {
+            try await stranger.send("POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n")
+            // Longer than the server waits for one that is silent.
+            for _ in 0..<40 {
                 try await stranger.send("12345")
                 try await Task.sleep(for: .milliseconds(40))
             }

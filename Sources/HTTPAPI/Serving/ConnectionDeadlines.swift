@@ -34,7 +34,10 @@ package final class ConnectionDeadlines: ChannelDuplexHandler {
 
     /// An event: makes room for others, where nothing is asked here.
     package struct MakeRoom: Sendable {
-        package init() {}
+        /// Called where it stays, for a request has come meanwhile.
+        let onStay: @Sendable () -> Void
+
+        package init(onStay: @escaping @Sendable () -> Void) { self.onStay = onStay }
     }
 
     /// How soon a connection is to go when there are too many; read on any thread.
@@ -116,8 +119,8 @@ package final class ConnectionDeadlines: ChannelDuplexHandler {
     }
 
     package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        guard event is MakeRoom else { return context.fireUserInboundEventTriggered(event) }
-        if self.requests == 0 { context.close(promise: nil) }
+        guard let event = event as? MakeRoom else { return context.fireUserInboundEventTriggered(event) }
+        if self.requests == 0 { context.close(promise: nil) } else { event.onStay() }
     }
 
     // MARK: Requests, on the connection's loop

@@ -34,6 +34,8 @@ final class OpenConnections: Sendable {
         /// When nobody was found who could go.
         var allBusy: ContinuousClock.Instant?
         var warned: ContinuousClock.Instant?
+
+        var staying: Int { self.entries.count - self.leaving.count }
     }
 
     private let limits: ConnectionLimits
@@ -51,12 +53,11 @@ final class OpenConnections: Sendable {
     func admit(_ channel: any Channel, rank: ConnectionDeadlines.Rank) -> Bool {
         let id = ObjectIdentifier(channel)
         let peer = self.peer(of: channel)
-        let (refusal, victims) = self.state.withLockedValue { state -> (String?, [any Channel]) in
+        let (refusal, victims) = self.state.withLockedValue { state -> (String?, [Victim]) in
             if let peer, state.peers[peer, default: 0] >= self.limits.perPeer { return ("peer", []) }
             let victims = self.victims(&state)
-            if state.entries.count >= self.limits.connections, victims.isEmpty, state.leaving.isEmpty {
-                return ("full", [])
-            }
+            state.leaving.formUnion(victims.map(\.id))
+            guard state.staying < self.limits.connections else { return ("full", []) }
             state.entries[id] = Entry(channel: channel, rank: rank)
             if let peer { state.peers[peer, default: 0] += 1 }
             return (nil, victims)
@@ -67,22 +68,28 @@ final class OpenConnections: Sendable {
         }
         channel.closeFuture.whenComplete { _ in self.remove(id, peer) }
         if !victims.isEmpty { self.tell("room", victims.count) }
-        for victim in victims { victim.pipeline.fireUserInboundEventTriggered(ConnectionDeadlines.MakeRoom()) }
+        for victim in victims {
+            let event = ConnectionDeadlines.MakeRoom { self.stays(victim.id) }
+            victim.channel.pipeline.fireUserInboundEventTriggered(event)
+        }
         return true
     }
 
+    private typealias Victim = (id: ObjectIdentifier, channel: any Channel)
+
     /// Some at a time, for all are looked at.
-    private func victims(_ state: inout State) -> [any Channel] {
-        let share = max(1, self.limits.connections / 64)
-        let excess = state.entries.count + 1 - self.limits.connections
-        guard excess > 0, state.leaving.isEmpty || excess > share else { return [] }
+    private func victims(_ state: inout State) -> [Victim] {
+        guard state.staying >= self.limits.connections else { return [] }
         if let allBusy = state.allBusy, allBusy.duration(to: .now) < .milliseconds(20) { return [] }
-        let waiting = state.entries.compactMap { id, entry in entry.rank.order.map { (id, $0, entry.channel) } }
-        let first = waiting.sorted { $0.1 < $1.1 }.prefix(share)
-        state.leaving = Set(first.map(\.0))
-        state.allBusy = first.isEmpty ? .now : nil
-        return first.map(\.2)
+        var waiting: [(order: UInt64, victim: Victim)] = []
+        for (id, entry) in state.entries where !state.leaving.contains(id) {
+            if let order = entry.rank.order { waiting.append((order, (id, entry.channel))) }
+        }
+        state.allBusy = waiting.isEmpty ? .now : nil
+        return waiting.sorted { $0.order < $1.order }.prefix(max(1, self.limits.connections / 64)).map(\.victim)
     }
+
+    private func stays(_ id: ObjectIdentifier) { self.state.withLockedValue { _ = $0.leaving.remove(id) } }
 
     private func remove(_ id: ObjectIdentifier, _ peer: IPAddress?) {
         self.state.withLockedValue { state in
