@@ -29,7 +29,7 @@ final class PasswordVerifier: Sendable {
         decoy: String = PasswordVerifier.standardDecoy
     ) {
         self.memory = PasswordMemory(lifetime: lifetime, capacity: 100_000)
-        // As many as a thread checks while one of them may wait.
+        // What a thread checks within half a minute: more would wait in vain.
         self.lanes = NIOLockedValueBox(SignInLanes(threads: threads, places: min(128 * threads, mostWaiting)))
         self.decoy = decoy
     }

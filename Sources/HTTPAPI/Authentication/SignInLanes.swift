@@ -63,7 +63,7 @@ struct SignInLanes: Sendable {
     private let threads: Int
     /// Requests that may wait; beyond it the worst are turned away.
     let places: Int
-    /// How long a check may wait.
+    /// How long a check may wait: less than a process that drains has.
     private let patience: Duration
 
     private var waiting: [Key: Check] = [:]
@@ -75,7 +75,7 @@ struct SignInLanes: Sendable {
     private var served = [0, 0, 0, 0]
     private var time = 0
 
-    init(threads: Int, places: Int, patience: Duration = .seconds(30)) {
+    init(threads: Int, places: Int, patience: Duration = .seconds(20)) {
         self.threads = threads
         self.places = places
         self.patience = patience
