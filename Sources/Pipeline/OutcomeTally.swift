@@ -138,8 +138,12 @@ struct OutcomeTally {
             return self.failed(index, .unregistered, status: status, reason: reason)
         }
         self.result.carriedReason = "\(reason), as nearly all tokens are called: none is pruned"
-        // The breaker says when it may be tried.
-        self.carry(index, tries: tries, wait: self.retry.base)
+        // Longer with each try: few devices, whose answers decide nothing, are probed again as soon as they are due.
+        self.carry(
+            index,
+            tries: tries,
+            wait: self.retry.wait(tries: tries, asked: self.retry.base, jitter: self.jitter)
+        )
     }
 
     private mutating func carryStopped(_ index: Int, reason: String, wait: Duration? = nil) {

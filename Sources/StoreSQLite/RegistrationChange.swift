@@ -40,13 +40,16 @@ struct RegistrationChange {
     func upsert(_ id: RegistrationID, _ upsert: RegisterRequest.Upsert) throws -> RegisterResult {
         let row = try self.row(id)
         let hasSameHandle = row?.handle == upsert.handle && row?.pns == upsert.pns
-        if let row {
-            if let result = try self.end(of: upsert, at: row, hasSameHandle: hasSameHandle) { return result }
-            if !hasSameHandle { try self.release(row) }
-            try self.removeFromAudiences(row)
-        } else if try self.context.isDeleted(id, by: self.user, app: self.app, after: self.sequence) {
+        if let row, let result = try self.end(of: upsert, at: row, hasSameHandle: hasSameHandle) { return result }
+        if let deletion = try self.context.deletion(of: id, by: self.user, app: self.app, after: self.sequence) {
+            // Its user deleted it before this change was done that made it, or took it over from another.
+            if let row { try self.delete(row, version: deletion) }
             try self.passOver(upsert, of: id)
             return .superseded
+        }
+        if let row {
+            if !hasSameHandle { try self.release(row) }
+            try self.removeFromAudiences(row)
         }
         let isHolder = hasSameHandle && row?.state == .live
         let reason = try self.claim(upsert, for: id, isHolder: isHolder)
@@ -134,7 +137,13 @@ struct RegistrationChange {
     }
 
     func delete(_ id: RegistrationID) throws -> RegisterResult {
-        guard let row = try self.row(id) else {
+        let row = try self.row(id)
+        if let row {
+            if row.state == .deleted { return row.version == self.sequence ? .done : .gone }
+            if row.version > self.sequence { return .superseded }
+        }
+        guard let row, self.user == nil || row.user == self.user else {
+            // A change of this user that makes it, or takes it over, may yet come.
             try self.context.remember(
                 deletionOf: id,
                 by: self.user,
@@ -144,9 +153,11 @@ struct RegistrationChange {
             )
             return .notFound
         }
-        if row.state == .deleted { return row.version == self.sequence ? .done : .gone }
-        if row.version > self.sequence { return .superseded }
-        guard self.user == nil || row.user == self.user else { return .notFound }
+        try self.delete(row, version: self.sequence)
+        return .done
+    }
+
+    private func delete(_ row: RegistrationRow, version: Int64) throws {
         try self.release(row)
         try self.database.run(
             """
@@ -154,12 +165,11 @@ struct RegistrationChange {
                 ended_reason = ?, tags = NULL WHERE row = ?
             """,
             [
-                Registration.State.deleted.number, self.sequence, self.wall, self.wall,
+                Registration.State.deleted.number, version, self.wall, self.wall,
                 self.user == nil ? "deleted by an operator" : "deleted by its user", row.row,
             ]
         )
         try self.removeFromAudiences(row)
-        return .done
     }
 
     private func row(_ id: RegistrationID) throws -> RegistrationRow? {
@@ -248,7 +258,7 @@ extension RegistrationChange {
 
     /// Ends the registration of the user that was changed longest ago, where there is now one more than may be.
     ///
-    /// By their changes' order, which no clock can turn round, and which is the same in whatever order they are done.
+    /// By their changes' order, which no clock can turn round.
     private func endOldest() throws {
         guard let user = self.user?.name, let most = self.most,
             try self.database.exists(Self.hasMore, [self.app, user, most]),

@@ -223,7 +223,7 @@ struct RegistrationImport {
         guard self.mayBeLate else { return false }
         if try self.context.isClaimed(row.handle, row.pns, app: self.app, after: self.sequence) { return true }
         guard let id = row.id else { return false }
-        return try self.context.isDeleted(id, by: row.user, app: self.app, after: self.sequence)
+        return try self.context.deletion(of: id, by: row.user, app: self.app, after: self.sequence) != nil
     }
 
     private func change(_ id: RegistrationID, to row: ImportedRegistration) throws {

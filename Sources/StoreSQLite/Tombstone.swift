@@ -1,7 +1,8 @@
 import GRDB
 import PushModel
 
-/// What stays of deleting an id that nobody has: the sequence of the deletion, so that no earlier change makes it (rule 11).
+/// What stays of deleting an id that nobody has, or another user: the sequence of the deletion, so that no earlier change makes it or
+/// takes it over (rule 11).
 ///
 /// It stops changes of the same user alone, and all where an operator deleted: what one user deletes is nothing to another.
 enum Tombstone {
@@ -58,12 +59,17 @@ extension WriteContext {
         )
     }
 
-    /// Whether an id that nobody has was deleted by that user, or by an operator, after that change.
-    func isDeleted(_ id: RegistrationID, by user: UserName?, app: Int64, after sequence: Int64) throws -> Bool {
-        try self.database.exists(
-            "SELECT 1 FROM tombstone WHERE app = ? AND id = ? AND user IN ('', ?) AND version > ?",
+    /// The sequence of the last deletion of an id by that user, or by an operator, after that change.
+    ///
+    /// - Returns: nil where it was not deleted after it, while nobody or another user had it.
+    func deletion(of id: RegistrationID, by user: UserName?, app: Int64, after sequence: Int64) throws -> Int64? {
+        try self.database.first(
+            """
+            SELECT version FROM tombstone WHERE app = ? AND id = ? AND user IN ('', ?) AND version > ?
+            ORDER BY version DESC LIMIT 1
+            """,
             [app, id.text, user?.name ?? "", sequence]
-        )
+        ) { $0[0] as Int64 }
     }
 
     /// Whether any id that nobody had was deleted after that change.

@@ -38,12 +38,22 @@ import Testing
         #expect(permits.take(for: .user("bob", app: other)))
         permits.giveBack(of: .user("bob", app: other))
         let callers = (0..<100).map { Caller.user("mallory\($0)") }
-        #expect(callers.count { permits.take(for: $0) } == 56)
-        #expect((0..<100).count { permits.take(for: .user("bob\($0)", app: other)) } == 8)
+        #expect(callers.count { permits.take(for: $0) } == 60)
+        #expect((0..<100).count { permits.take(for: .user("bob\($0)", app: other)) } == 4)
         // As long as it has not had its half, what comes free is its own.
-        for caller in callers.prefix(8) { permits.giveBack(of: caller) }
+        for caller in callers.prefix(4) { permits.giveBack(of: caller) }
         #expect(!permits.take(for: .user("mallory")))
         #expect(permits.take(for: .user("eve", app: other)))
+    }
+
+    @Test func oneCallerLeavesRoomForOthersOfItsAppToo() throws {
+        let other = try AppID("other")
+        let permits = FairPermits(16)
+        #expect(permits.take(for: .user("bob", app: other)))
+        permits.giveBack(of: .user("bob", app: other))
+        #expect(Self.take(100, of: permits, for: .user("mallory")) == 14)
+        #expect(permits.take(for: .user("alice")))
+        #expect(permits.take(for: .user("bob", app: other)))
     }
 
     @Test func anAppThatIsAloneMayHaveAll() {

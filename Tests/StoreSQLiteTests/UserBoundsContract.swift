@@ -190,6 +190,20 @@ struct UserBoundsContract {
         #expect(try await self.put("y", user: "bob") == .done)
     }
 
+    /// Signed in and out on another's phone: the deletion is done before the takeover that it undoes.
+    @Test(arguments: [false, true]) func aTakeoverThatWasDeletedSinceEndsTheRegistration(isThere: Bool) async throws {
+        if isThere { #expect(try await self.put("x", handle: "h", user: "bob") == .done) }
+        let owners = try await self.scenario.sequence()
+        let takeover = try await self.scenario.sequence()
+        let delete = RegisterRequest.delete(try #require(RegistrationID("x")))
+        #expect(try await self.change(delete) == .notFound)
+        if !isThere { #expect(try await self.put("x", handle: "h", user: "bob", sequence: owners) == .done) }
+        for _ in 0..<2 { _ = try await self.put("x", handle: "h", sequence: takeover) }
+        #expect(try await self.state("x") == .deleted)
+        #expect(try await self.live().isEmpty && self.live("bob").isEmpty)
+        #expect(try await self.keep.store.checkFile() == [])
+    }
+
     @Test func anImportThatWasBegunBeforeMakesItNeither() async throws {
         let sequence = try await self.store.beginImport()
         for id in ["x", "y"] {

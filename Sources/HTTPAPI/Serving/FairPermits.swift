@@ -3,8 +3,8 @@ import PushModel
 
 /// A fixed number of permits for what takes memory or time of the whole process, shared so that nobody takes all of them.
 ///
-/// Whoever is alone may have seven eighths. The last eighth (one at least, where there are two) is the *reserve*: who asks gets of it only
-/// while both the caller and its app are below their shares.
+/// Whoever is alone may have seven eighths. The last eighth (one at least, where there are two) is the *reserve*: who asks gets of its first
+/// half only while the caller is below its share, and of its last half only while its app is, too.
 ///
 /// - A *caller* is below its share while it holds none, or less than an eighth of what is free. The more callers take of the reserve, the
 ///   less each may have of it: no few of them empty it.
@@ -60,7 +60,8 @@ final class FairPermits: Sendable {
             let ofApp = state.apps[caller.app, default: 0]
             let held = state.callers[caller, default: 0]
             let left = state.free - count
-            let isTaken = left >= self.reserve || (left >= 0 && self.mayUseReserve(state, held: held, ofApp: ofApp))
+            let isTaken =
+                left >= self.reserve || (left >= 0 && self.mayUseReserve(state, left: left, held: held, ofApp: ofApp))
             // It has asked, whatever the answer: from now on it has a share.
             state.apps[caller.app] = isTaken ? ofApp + count : ofApp
             guard isTaken else { return false }
@@ -89,7 +90,8 @@ final class FairPermits: Sendable {
         self.take(count, for: caller) ? Permit(count, of: self, caller: caller) : nil
     }
 
-    private func mayUseReserve(_ state: State, held: Int, ofApp: Int) -> Bool {
-        (held == 0 || held < state.free / 8) && (ofApp == 0 || ofApp < self.capacity / max(1, state.apps.count))
+    private func mayUseReserve(_ state: State, left: Int, held: Int, ofApp: Int) -> Bool {
+        guard held == 0 || held < state.free / 8 else { return false }
+        return left >= self.reserve / 2 || ofApp == 0 || ofApp < self.capacity / max(1, state.apps.count)
     }
 }
