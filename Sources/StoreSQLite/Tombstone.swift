@@ -65,11 +65,10 @@ extension WriteContext {
     func deletion(of id: RegistrationID, by user: UserName?, app: Int64, after sequence: Int64) throws -> Int64? {
         try self.database.first(
             """
-            SELECT version FROM tombstone WHERE app = ? AND id = ? AND user IN ('', ?) AND version > ?
-            ORDER BY version DESC LIMIT 1
+            SELECT max(version) FROM tombstone WHERE app = ? AND id = ? AND user IN ('', ?) AND version > ?
             """,
             [app, id.text, user?.name ?? "", sequence]
-        ) { $0[0] as Int64 }
+        ) { $0[0] as Int64? } ?? nil
     }
 
     /// Whether any id that nobody had was deleted after that change.
