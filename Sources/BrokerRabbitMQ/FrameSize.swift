@@ -2,11 +2,11 @@ import Broker
 
 /// How large frames may be, in octets.
 enum FrameSize {
-    /// What we ask for: RabbitMQ's own limit, unless it is configured otherwise.
+    /// What we ask for: RabbitMQ's default.
     static let requested = 131_072
-    /// The least that every peer must take.
+    /// AMQP's `frame-min-size`.
     static let smallest = 4096
-    /// The largest that is taken from the broker: a full frame, and what it adds to its headers.
+    /// The largest frame accepted from the broker: a full frame, and what the broker adds to its headers.
     static let accepted = 2 * Self.requested
 
     /// The stack of a thread that decodes frames.
@@ -15,10 +15,10 @@ enum FrameSize {
     /// 96 of the stack as Debian builds it. A frame of nothing else needs 5 MiB; memory is used only as far as it is touched.
     static let stackForDecoding = 8 << 20
 
-    /// The broker would take less than AMQP asks of every peer.
+    /// The broker's limit is below the minimum of AMQP.
     static let tooSmall = BrokerError(
         .unreachable,
-        "The broker hangs up over the size of frames: raise its frame_max to \(Self.smallest) or more."
+        "The broker's frame_max is too small for AMQP: raise its frame_max to \(Self.smallest) or more."
     )
 
     /// What may be sent on a connection.

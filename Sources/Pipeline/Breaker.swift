@@ -59,7 +59,7 @@ package struct Breaker {
     private var cause: Cause?
     /// The answers to the probes since it opened or the last pause began, where it is open for bad tokens.
     private var probed = TokenAnswers()
-    /// It was open for bad tokens and has closed: until many answers have come, fewer of them make a flood.
+    /// It has closed after bad tokens: until many answers have come, a lower threshold opens it again.
     private var isOnTrial = false
 
     /// So many answers are remembered.
@@ -186,11 +186,9 @@ struct Observation {
     var answered = 0
     /// Devices that it, or the way to it, failed.
     var failed = 0
-    /// Which of the results call the token bad, by their place.
+    /// The indexes of the results that call the token bad.
     var deadAt: [Int] = []
-    /// Whose tokens those are, as far as they count; nil = nobody's, or nobody could say.
-    ///
-    /// Until it is looked up, each counts for itself.
+    /// The users of those tokens; nil = no user, or not looked up: each counts by itself.
     var owners: [UserName?] = []
     var fault = ""
     /// What was said of the app's credentials, where they are at fault.

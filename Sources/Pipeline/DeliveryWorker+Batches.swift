@@ -61,7 +61,7 @@ extension DeliveryWorker {
             let rows = rows()
             do { observation.owners = try await self.store.users(ofLive: observation.deadAt.map { rows[$0] }) } catch {
                 // Each counts for itself then: the breaker opens sooner, and nothing is pruned that would not be.
-                self.logger.debug("Cannot look up whose tokens are called bad", metadata: ["error": "\(error)"])
+                self.logger.debug("Cannot look up the users of rejected tokens", metadata: ["error": "\(error)"])
             }
         }
         return self.breakers.record(observation, as: passage, app, pns)

@@ -3,7 +3,7 @@ package import Logging
 import Metrics
 import ServiceLifecycle
 
-/// Tells how many messages are parked: the broker took them from the dead queue, for whoever read them ended.
+/// Reports how many messages the broker has moved from the dead queue to the parking queue, because their readers crashed.
 package struct ParkingWatch: Service {
     private static let interval = Duration.seconds(10)
 
@@ -11,8 +11,8 @@ package struct ParkingWatch: Service {
     private let logger: Logger
 
     /// - Parameters:
-    ///   - broker: Where they lie.
-    ///   - logger: Says that there are more.
+    ///   - broker: Has the parking queue.
+    ///   - logger: For an error when there are more than before.
     package init(broker: any MessageBroker, logger: Logger) {
         self.broker = broker
         self.logger = logger
@@ -26,12 +26,12 @@ package struct ParkingWatch: Service {
         let gauge = Gauge(label: "pushline.parking.messages")
         var known = 0
         while !Task.isCancelled {
-            // A broker that does not tell is told of elsewhere; the number stays what it was.
+            // An unreachable broker is reported elsewhere; the gauge keeps its value.
             if let count = try? await self.broker.depth(of: QueueName.parking).ready {
                 gauge.record(count)
                 if count > known {
                     self.logger.error(
-                        "Messages are parked, for they ended whoever took them from the dead queue: look at them there",
+                        "Messages are parked: they crashed the processes that read the dead queue; inspect them in this queue",
                         metadata: ["queue": "\(QueueName.parking)", "messages": "\(count)"]
                     )
                 }

@@ -2,14 +2,14 @@ import PushModel
 
 /// What a push service answered about tokens, weighed by whose they are.
 ///
-/// A user registers what he likes: his tokens may all be made up, and say little of the others'. A flood is of many users.
+/// All tokens of one user may be made up, and say little about other users' tokens. A flood comes from many users.
 struct TokenAnswers {
-    /// So many dead tokens of a user count; the others count neither as dead nor as live.
+    /// The most dead tokens of a user that count; the others count neither as dead nor as live.
     private static let mostOfUser = 4
 
     private(set) var dead = 0
     private(set) var live = 0
-    /// How many of ``dead`` are whose: no more users than that, so it is bounded as the answers are.
+    /// Each user's part of ``dead``; bounded by ``dead``.
     private var users: [UserName: Int] = [:]
 
     var count: Int { self.dead + self.live }

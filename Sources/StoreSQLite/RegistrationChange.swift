@@ -264,7 +264,7 @@ extension RegistrationChange {
             try self.database.exists(Self.hasMore, [self.app, user, most]),
             let row = try self.database.first(Self.oldest, [self.app, user, most + 1], read: { $0[0] as Int64 })
         else { return }
-        let reason = "its user made more than the \(most) live registrations that one may have, and it was the oldest"
+        let reason = "its user has more than the \(most) live registrations allowed, and this was the oldest"
         try self.context.end(row, as: .replaced, reason: reason, where: "1", [])
     }
 

@@ -204,7 +204,7 @@ private struct DeadRow {
             guard let id = JobID(self.message), let job = try database.jobOfDead(id) else { return .nothing(Self.gone) }
             if let obstacle = job.obstacle(at: now) { return .nothing(obstacle) }
             if self.closed == .send { return .job(id, sequence: job.sequence, .send) }
-            return self.hasWork ? .job(id, sequence: job.sequence, .register) : .nothing("its handle is kept no longer")
+            return self.hasWork ? .job(id, sequence: job.sequence, .register) : .nothing("its handle was removed")
         }
     }
 

@@ -144,9 +144,9 @@ extension WriteContext {
         guard removed == 0 else { return }
         let whose =
             isOver
-            ? "\(quota.perSender) rich notifications of this account are kept and unread"
-            : "\(quota.perApp) rich notifications of the app are kept, and none of this account's was read"
-        throw StoreError(.quotaReached, "\(whose): no more is taken until one is read or its time is over")
+            ? "\(quota.perSender) rich notifications of this account are unread"
+            : "\(quota.perApp) rich notifications of the app are stored, and this account has no read one to replace"
+        throw StoreError(.quotaReached, "\(whose): the quota is reached until one is read or expires")
     }
 }
 

@@ -1,10 +1,10 @@
 import GRDB
 import PushModel
 
-/// What stays of deleting an id that nobody has, or another user: the sequence of the deletion, so that no earlier change makes it or
-/// takes it over (rule 11).
+/// The sequence of a deletion of an id that is unknown or another user's, so that an earlier change that comes late neither creates
+/// the registration nor takes it over (rule 11).
 ///
-/// It stops changes of the same user alone, and all where an operator deleted: what one user deletes is nothing to another.
+/// It stops changes of the same user, or of all users if an operator deleted it.
 enum Tombstone {
     static let table = """
         -- Ids that were deleted while nobody had them, and the last deletion of each; an operator's user is ''.

@@ -55,7 +55,7 @@ import Testing
     }
 
     /// The fault comes while the request before it is still being answered.
-    @Test(arguments: [("/healthz", 200, "\"ok\""), ("/api/jobs", 401, "say who you are")])
+    @Test(arguments: [("/healthz", 200, "\"ok\""), ("/api/jobs", 401, "authentication required")])
     func theAnswerBeforeItStaysAsItIs(path: String, status: Int, words: String) async throws {
         var options = Harness.Options()
         options.setup = .live

@@ -74,7 +74,7 @@ import Testing
             let refused = try await api.call(.post, "/api/notifications")
             #expect(refused.status == 507)
             #expect(refused.json["type"]?.text == "urn:pushline:problem:quota-reached")
-            #expect(refused.json["detail"]?.text?.hasPrefix("2 rich notifications of this account are kept") == true)
+            #expect(refused.json["detail"]?.text?.hasPrefix("2 rich notifications of this account are unread") == true)
             #expect(try await api.call(.post, "/api/notifications", as: .user("bob")).status == 200)
             #expect(try await api.call(.get, "/api/notifications/\(first.id)").status == 200)
             #expect(try await api.call(.post, "/api/notifications").status == 200)

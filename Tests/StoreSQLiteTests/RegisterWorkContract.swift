@@ -108,7 +108,7 @@ struct RegisterWorkContract {
         try await self.keep.store.pool.write { try $0.execute(sql: "UPDATE dead SET work = NULL") }
         #expect(
             try await self.store.replay(deadLetter: letter.id, app: .default)
-                == .refused("its handle is kept no longer")
+                == .refused("its handle was removed")
         )
     }
 }

@@ -74,7 +74,7 @@ struct UserBoundsContract {
         #expect(ended.state == .replaced)
         #expect(
             ended.ended?.reason
-                == "its user made more than the 3 live registrations that one may have, and it was the oldest"
+                == "its user has more than the 3 live registrations allowed, and this was the oldest"
         )
         // Its device registers again: it takes the place of another.
         #expect(try await self.put("b") == .done)

@@ -23,8 +23,8 @@ struct Authenticator: Sendable {
     ///   - headers: The request's.
     ///   - app: The app that it is for.
     ///   - spec: The app's declaration.
-    ///   - connection: The other end of the connection, asked for only where a password has to be checked.
-    /// - Returns: Who asks.
+    ///   - connection: The other end of the connection, evaluated only if a password must be checked.
+    /// - Returns: The caller.
     /// - Throws: ``Problem``: 401, or 403 in the demonstration scheme; 503 when the store cannot be read or too many sign in at once.
     func caller(
         headers: HTTPFields,
@@ -45,7 +45,7 @@ struct Authenticator: Sendable {
     ) async throws -> Caller {
         switch Authorization(headers.text(of: .authorization)) {
         case nil:
-            throw Self.unauthorized("say who you are: Basic with an account's name and password, or Bearer with a key")
+            throw Self.unauthorized("authentication required: Basic with name and password, or Bearer with a key")
         case .basic(let name, let password):
             return try await self.account(name: name, password: password, app: app) {
                 self.proxies.client(of: connection(), headers: headers)

@@ -2,10 +2,10 @@ import Crypto
 import PushModel
 import Store
 
-/// Which passwords were right lately, for hours from their last use, so that a returning user costs no scrypt.
+/// Remembers correct passwords for hours after their last use, so that a returning user costs no scrypt.
 ///
-/// It keeps no password and no hash of one that is good anywhere else: only that a password and a stored hash fit, as a MAC of
-/// both under a key that dies with the process. So another stored hash, as a new password makes it, is not remembered.
+/// It keeps neither the password nor a hash that is of use elsewhere, only a MAC of the password and its stored hash, under a key
+/// that exists only in this process. A new password has another stored hash, and so another entry.
 struct PasswordMemory: Sendable {
     /// The MAC of a password and the stored hash that it is compared with.
     struct Pair: Hashable, Sendable {

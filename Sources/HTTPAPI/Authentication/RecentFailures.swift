@@ -8,14 +8,14 @@ import Darwin
 
 /// How often each key failed lately: a failure counts half after ten minutes, a quarter after twenty.
 ///
-/// Bounded: of too many keys those go that failed least, for they have least to lose.
+/// Bounded: above the capacity the keys with the fewest failures are removed.
 struct RecentFailures<Key: Hashable & Sendable>: Sendable {
     private struct Entry {
         var count: Double
         var time: ContinuousClock.Instant
     }
 
-    /// Less than this is no failure any more.
+    /// A lower count is treated as no failure.
     static var least: Double { 0.5 }
 
     private var entries: [Key: Entry] = [:]

@@ -42,7 +42,7 @@ final class SignInFailures: Sendable {
         self.note { $0.wrong += 1 }
     }
 
-    /// Counts a sign-in of which nothing was checked, for others came first.
+    /// Counts a sign-in that was rejected unchecked, because others went first.
     func countTurnedAway(app: AppID) {
         Counter(label: "pushline.signin.turned.away", dimensions: [("app", app.name)]).increment()
         self.note { $0.turnedAway += 1 }
@@ -63,7 +63,7 @@ final class SignInFailures: Sendable {
             defer { counts = Counts() }
             return counts
         }
-        // Without names: whoever mistook the field may have typed a password into it.
+        // Without names: somebody may have typed a password into the wrong field.
         self.logger.notice(
             "Sign-ins failed within the last minute",
             metadata: ["signin.failed": "\(counts.wrong)", "signin.turned.away": "\(counts.turnedAway)"]

@@ -1,6 +1,6 @@
 import PushModel
 
-/// Which password is checked next, and which waits no longer: passwords whose check takes scrypt, which takes long.
+/// A weighted fair queue of password checks: decides which runs next, and which is rejected.
 ///
 /// There are lanes by recent failures, of the account's name and of the client, each counted on its own; the worse decides. Whether there
 /// is such an account has no say, for the time of an answer would tell. A check under way counts like a failure until it ends, so that
@@ -11,7 +11,7 @@ struct SignInLanes: Sendable {
     /// Hands the outcome to a request that waits.
     typealias Answer = @Sendable (Result<Bool, any Error>) -> Void
 
-    /// Turned away: others come first, and there is no more room to wait.
+    /// The check was rejected: the queue is full, and others go first.
     struct TurnedAway: Error {}
 
     /// What makes two requests the same check.
@@ -192,7 +192,7 @@ struct SignInLanes: Sendable {
         guard let lane = ends.min(by: { ($0.end, $0.lane) < ($1.end, $1.lane) })?.lane else { return nil }
         self.time = max(self.time, self.served[lane])
         self.served[lane] += Self.costs[lane]
-        // A lane where nothing waits saves nothing up.
+        // An empty lane saves up no credit.
         for other in Self.costs.indices where !lanes.contains(other) {
             self.served[other] = max(self.served[other], self.time)
         }

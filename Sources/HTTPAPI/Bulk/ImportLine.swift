@@ -61,7 +61,7 @@ struct ImportLine {
             let owned = tag.owned
             if let owned {
                 guard let user, tag == Tag(owned, of: user) else {
-                    throw InvalidValue(member: "tags[\(index)]", "is another user's than this registration's")
+                    throw InvalidValue(member: "tags[\(index)]", "belongs to a user other than the registration's")
                 }
             }
             if owned != .user { tags.append(tag) }
@@ -69,7 +69,7 @@ struct ImportLine {
         return (user, tags)
     }
 
-    /// The user whose tag is the first of its kind.
+    /// The user of the first `username:` tag.
     private static func user(named tags: [Tag]) throws -> UserName? {
         let prefix = Tag.Owned.user.rawValue
         guard let index = tags.firstIndex(where: { $0.name.hasPrefix(prefix) }) else { return nil }

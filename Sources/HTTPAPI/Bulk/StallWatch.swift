@@ -1,9 +1,9 @@
 import NIOConcurrencyHelpers
 import PushModel
 
-/// Ends an exchange whose other side is too slow, judged by bytes, or which lasts too long.
+/// Ends an exchange whose peer transfers too few bytes a second, or which lasts too long.
 ///
-/// The other side may be behind its rate by so much time: waiting for it puts it behind, and every byte that comes of a wait makes up for it.
+/// The time spent waiting for the peer, minus the time that its bytes should take at the rate, is how far it is behind (a leaky bucket).
 /// So a byte now and then keeps nothing alive.
 final class StallWatch: Sendable {
     /// The other side is too far behind.
@@ -21,7 +21,7 @@ final class StallWatch: Sendable {
     }
 
     /// - Parameters:
-    ///   - idle: How far behind the other side may be: so long it may also be silent.
+    ///   - idle: How far the other side may fall behind; this is also the longest silence.
     ///   - total: The longest time for all.
     ///   - rate: Bytes a second that it must take or bring.
     init(idle: Duration, total: Duration, rate: Int) {
@@ -80,9 +80,9 @@ extension StallWatch {
         self.init(idle: configuration.requestTime, total: configuration.bulkTime, rate: configuration.lineRate)
     }
 
-    /// What is told to whoever was too slow.
+    /// What a client that was too slow is told.
     static func words(_ configuration: APIConfiguration) -> String {
-        "the body was more than \(configuration.requestTime.inSeconds) s behind \(configuration.lineRate) bytes a second, or took "
+        "the body fell more than \(configuration.requestTime.inSeconds) s behind \(configuration.lineRate) bytes a second, or took "
             + "longer than \(configuration.bulkTime.inSeconds) s"
     }
 }

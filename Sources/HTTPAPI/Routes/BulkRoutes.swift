@@ -85,7 +85,7 @@ struct BulkRoutes: Sendable {
 
     private func permit(for request: APIRequest) throws -> FairPermits.Permit {
         guard let permit = self.permits.permit(for: try request.caller) else {
-            throw Problem.later(.serviceUnavailable, "as many imports and exports are under way as may be", seconds: 5)
+            throw Problem.later(.serviceUnavailable, "too many imports and exports are in progress", seconds: 5)
         }
         return permit
     }

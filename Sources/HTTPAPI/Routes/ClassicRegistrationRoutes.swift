@@ -161,12 +161,12 @@ struct TagPolicy {
     func check(_ tags: [Tag], claimedBy user: UserName) throws {
         for tag in tags where tag != Tag(user: user) {
             if let owned = tag.owned, tag != Tag(owned, of: user) {
-                throw Problem.forbidden("the tag \"\(tag)\" is another user's")
+                throw Problem.forbidden("the tag \"\(tag)\" belongs to another user")
             }
             // Whatever the letter case: hubs may compare without regard to it.
             let name = tag.name.lowercased()
             if self.reserved.contains(where: { !$0.isEmpty && name.hasPrefix($0.lowercased()) }) {
-                throw Problem.forbidden("the tag \"\(tag)\" begins as those that the app keeps to itself")
+                throw Problem.forbidden("the tag \"\(tag)\" begins with a prefix that the app reserves")
             }
         }
     }

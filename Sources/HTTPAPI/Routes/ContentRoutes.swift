@@ -50,7 +50,7 @@ struct ContentRoutes: Sendable {
         return try Self.response(content, for: caller, within: self.context)
     }
 
-    /// What is said to whoever may upload no more, and what there is to do.
+    /// Why an upload is refused, and what to do.
     private static func refusal(
         _ answer: ContentAcceptance,
         of content: StoredContent,
@@ -58,9 +58,9 @@ struct ContentRoutes: Sendable {
     ) -> Problem {
         let insufficient = HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
         let size = ContentAcceptance.cost(of: content)
-        let mend = "contents go by themselves when their time is over (retention.contents); an operator can raise"
+        let mend = "contents expire (retention.contents), or an operator can raise"
         func detail(_ whose: String, _ used: Int, _ most: Int, _ key: String) -> String {
-            "\(whose) has \(used) bytes of uploaded contents, and \(size) more are beyond the \(most) that it may have: \(mend) "
+            "\(whose) has \(used) bytes of uploaded contents; \(size) more would exceed its quota of \(most): \(mend) "
                 + "contents.\(key) of the app"
         }
         switch answer {
@@ -72,8 +72,8 @@ struct ContentRoutes: Sendable {
         case .kept, .diskIsNearlyFull:
             return Problem(
                 insufficient,
-                "the server's disk is nearly full, and what is left is kept for sends (store.reserve): no uploads are taken "
-                    + "until an operator has made room",
+                "the server's disk is nearly full, and the rest is reserved for sends (store.reserve): uploads are refused "
+                    + "until an operator frees space",
                 type: "storage-reserve"
             )
         }
@@ -88,9 +88,9 @@ struct ContentRoutes: Sendable {
 
     /// Content is handed out as what it was said to be, and as nothing that a browser would run.
     ///
-    /// It takes memory until it is written, piece by piece: who reads slowly holds no more than it.
+    /// It holds its permit until the last piece is written, so that slow readers cannot use up memory.
     ///
-    /// - Throws: ``Problem`` 503 when the caller may not have so much of it now.
+    /// - Throws: ``Problem`` 503 when the caller's share of that memory is used up.
     static func response(
         _ content: StoredContent,
         for caller: Caller,

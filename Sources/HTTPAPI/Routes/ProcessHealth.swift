@@ -6,7 +6,7 @@ package import Store
 
 /// How a process is: what it answers machines that ask, whichever process it is.
 ///
-/// Anybody may ask: what costs something is had once a second for all who do.
+/// Needs no authentication, so what costs something is computed once a second for all clients.
 package struct ProcessHealth: Sendable {
     private let version: String
     private let broker: any MessageBroker
@@ -17,7 +17,7 @@ package struct ProcessHealth: Sendable {
     ///   - version: Of the program.
     ///   - store: Without it nothing can be done.
     ///   - broker: Without it everything is done later.
-    ///   - countsWork: Whether `/metrics` says how much is undone, which is the same whichever process says it.
+    ///   - countsWork: Whether `/metrics` has the sizes of the backlogs, which are the same in every process.
     ///   - metricsText: Everything that was measured, in Prometheus' text format.
     package init(
         version: String,
@@ -57,7 +57,7 @@ package struct ProcessHealth: Sendable {
         return .json(body, status: isReachable ? .ok : .serviceUnavailable)
     }
 
-    /// `/metrics`: what was measured, and how things stand now; how much is undone is left out while the store does not answer.
+    /// `/metrics`: everything measured, and the state now; the sizes of the backlogs are left out while the store does not answer.
     package func metrics() async -> Response {
         guard let text = await self.measured.value() else { return Self.tooMany }
         return Response(
@@ -68,7 +68,7 @@ package struct ProcessHealth: Sendable {
     }
 
     private static var tooMany: Response {
-        Problem.later(.serviceUnavailable, "too many ask for this at once", seconds: 1).response()
+        Problem.later(.serviceUnavailable, "too many requests for this at once", seconds: 1).response()
     }
 
     private static func gauges(_ broker: BrokerStatus, _ undone: UndoneWork?) -> String {

@@ -10,7 +10,7 @@ import Store
 struct SendBatchRoute: Sendable {
     /// The most lines of one request.
     static let maximumLines = 10_000
-    /// Longer lines are taken one by one, as large bodies are: ten times what any push service takes.
+    /// Longer lines are accepted one by one, and take a permit as large bodies do: ten times what any push service accepts.
     static let usualLine = 64 << 10
     /// The most bytes of a request.
     static let maximumSize = 64 << 20
@@ -30,7 +30,7 @@ struct SendBatchRoute: Sendable {
         _ = try request.query.strict(known: [])
         try request.requireLines()
         guard let permit = self.uploads.permit(for: try request.caller) else {
-            throw Problem.later(.serviceUnavailable, "too many uploads are under way", seconds: 1)
+            throw Problem.later(.serviceUnavailable, "too many batches of sends are in progress", seconds: 1)
         }
         defer { withExtendedLifetime(permit) {} }
         // Nothing is answered before all is read: who writes all before reading would wait for us, and we for them.
@@ -187,7 +187,7 @@ private final class SendUpload: Sendable {
             group.size += line.bytes?.count ?? 0
         }
         if isLong || group.isFull { await self.accept(&group, in: &tasks) }
-        // Its permit is kept until it is in the store.
+        // The permit is held until the line is in the store.
         if isLong { await tasks.next() }
         return true
     }
@@ -285,7 +285,7 @@ private final class SendUpload: Sendable {
             return self.answer(
                 line,
                 503,
-                detail: "so much is accepted and unfinished that no more is taken; \(self.hint)"
+                detail: "the job backlog is full; \(self.hint)"
             )
         }
     }

@@ -227,12 +227,12 @@ struct SendWish {
         if let collapse = self.collapse {
             guard (1...PayloadFormatter.maximumCollapse).contains(collapse.utf8.count),
                 collapse.utf8.allSatisfy({ (0x20...0x7E).contains($0) }),
-                // It travels as a header's value, and those have none.
+                // Header values cannot begin or end with spaces.
                 !collapse.hasPrefix(" "), !collapse.hasSuffix(" ")
             else {
                 throw body.fault(
                     "collapse",
-                    "must have 1 to \(PayloadFormatter.maximumCollapse) ASCII characters, and no blank at either end"
+                    "must have 1 to \(PayloadFormatter.maximumCollapse) ASCII characters, and no space at either end"
                 )
             }
         }

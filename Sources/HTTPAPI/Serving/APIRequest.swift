@@ -14,7 +14,7 @@ final class APIRequest: Sendable {
     let parameters: [String: String]
     let query: QueryParameters
     let body: [UInt8]
-    /// Whether the body takes of the memory for large ones, of which there is little.
+    /// Whether the body holds a permit of ``LargeBodies``.
     let isLarge: Bool
     /// The body as it comes, where the route reads none of it beforehand.
     let stream: RequestBody
@@ -48,7 +48,7 @@ final class APIRequest: Sendable {
     /// - Throws: ``Problem`` 401 on a route that is open; that route asks for nobody.
     var caller: Caller {
         get throws {
-            guard let identity else { throw Problem(.unauthorized, "say who you are") }
+            guard let identity else { throw Problem(.unauthorized, "authentication required") }
             return identity
         }
     }

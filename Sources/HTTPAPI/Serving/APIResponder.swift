@@ -17,9 +17,9 @@ package struct APIResponder: HTTPResponder {
     private let authenticator: Authenticator
     private let body: BodyReader
     private let limiter = RateLimiter()
-    /// Requests of whom nobody knows yet who makes them.
+    /// Requests that are not authenticated yet.
     private let arriving = NIOLockedValueBox(0)
-    /// Requests that are worked on, of those who are known, whose bodies are read.
+    /// Authenticated requests in progress whose bodies are read.
     private let working: FairPermits
     private let warned = NIOLockedValueBox<ContinuousClock.Instant?>(nil)
     private let metrics = RequestMetrics()
@@ -61,7 +61,7 @@ package struct APIResponder: HTTPResponder {
         return response
     }
 
-    /// Answers on a route that is open: whoever asks for the process's health wants to know it under load too.
+    /// Answers on an open route, without authentication or limits: health checks must work under load too.
     private func answerAnybody(_ request: Request, match: RouteTable.Match) async throws -> Response {
         let asked = APIRequest(
             request,
@@ -74,7 +74,7 @@ package struct APIResponder: HTTPResponder {
         return try await match.route.handler(asked)
     }
 
-    /// Answers a caller, within the caller's share of what is bounded.
+    /// Answers a caller, within the caller's share of the limits.
     private func answer(
         _ request: Request,
         match: RouteTable.Match,
@@ -99,9 +99,9 @@ package struct APIResponder: HTTPResponder {
         return try await match.route.handler(asked)
     }
 
-    /// Finds out who asks, and of which app.
+    /// Authenticates the caller and finds its app.
     ///
-    /// Those who wait for that are counted by themselves: nobody has a share before it is known who he is.
+    /// These requests have a limit of their own: there is no caller yet to share by.
     private func admit(
         _ request: Request,
         match: RouteTable.Match,
@@ -122,7 +122,7 @@ package struct APIResponder: HTTPResponder {
         return (app, spec, caller)
     }
 
-    private static let tooMany = Problem.later(.serviceUnavailable, "too many requests are under way", seconds: 1)
+    private static let tooMany = Problem.later(.serviceUnavailable, "too many requests are in progress", seconds: 1)
 
     private func app(of match: RouteTable.Match) async throws -> (AppID, AppSpec) {
         guard let app = try? match.parameters["app"].map(AppID.init) ?? .default,
@@ -185,7 +185,7 @@ package struct APIResponder: HTTPResponder {
         response.headers[.contentTypeOptions] = "nosniff"
         if response.status == .noContent { response.headers[.contentLength] = nil }
         if request.method == .head {
-            // Hummingbird would call the length 0 that nobody knows.
+            // Hummingbird would set the unknown length to 0.
             let length = response.headers[.contentLength]
             response = response.createHeadResponse()
             response.headers[.contentLength] = length
@@ -243,7 +243,7 @@ final class RequestTrace: Sendable {
     /// The matched route's template: raw paths never become dimensions of metrics.
     var template: String { self.state.withLockedValue { $0.template } }
 
-    /// What metrics call the route: a stranger who asks for all of them, in every way, is to make few time series.
+    /// The route's label in metrics: an unauthenticated client must not create a time series for each route and method.
     var series: String {
         self.state.withLockedValue { $0.isOpen || $0.caller != nil ? $0.template : "unauthenticated" }
     }

@@ -14,7 +14,7 @@ struct BodyReader: Sendable {
 
     let configuration: APIConfiguration
     private let large: LargeBodies
-    /// Bodies that are read at a time, counted apart from requests that are worked on: one that does not come keeps nobody from work.
+    /// Bodies being read, limited separately from requests in progress: a slow body blocks no other work.
     private let reading: FairPermits
     private let deadlines: Deadlines
 
@@ -49,14 +49,14 @@ struct BodyReader: Sendable {
         let length = request.headers.text(of: .contentLength).flatMap(Int.init)
         if let length, length > limit { throw Self.tooLarge(limit) }
         guard self.reading.take(for: caller) else {
-            throw Problem.later(.serviceUnavailable, "too many requests are being read", seconds: 1)
+            throw Problem.later(.serviceUnavailable, "too many request bodies are being read", seconds: 1)
         }
         defer { self.reading.giveBack(of: caller) }
         let cost = kind == .send ? LargeBodies.ofSend : 1
         var body = Body()
         if let length, length > self.configuration.maximumBodySize {
             body.permit = try self.large.permit(length * cost, for: caller)
-            // As long as it will be: one that grows is copied again and again.
+            // The final size: growing would copy the bytes again and again.
             body.bytes.reserveCapacity(length)
         }
         let stream = request.body
@@ -74,8 +74,8 @@ struct BodyReader: Sendable {
             let (time, rate) = (self.configuration.requestTime.inSeconds, self.configuration.largeBodyRate >> 10)
             throw Problem(
                 .requestTimeout,
-                "the body did not come within \(time) s; one beyond \(self.configuration.maximumBodySize) bytes has a second "
-                    + "more for every \(rate) KiB that have come"
+                "the body did not arrive within \(time) s; one beyond \(self.configuration.maximumBodySize) bytes gets one more "
+                    + "second for every \(rate) KiB received"
             )
         } catch let problem as Problem {
             throw problem
@@ -87,7 +87,7 @@ struct BodyReader: Sendable {
         }
     }
 
-    /// Reads a body, which takes a permit before it grows beyond the usual limit, and from then on has time by its bytes.
+    /// Reads a body; beyond the usual limit it needs a permit, and its deadline moves with the bytes received.
     private func collect(
         _ stream: RequestBody,
         upTo limit: Int,

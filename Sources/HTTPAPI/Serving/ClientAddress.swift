@@ -13,12 +13,12 @@ package struct IPAddress: Hashable, Sendable {
     /// In IPv6's form.
     let bits: UInt128
 
-    /// What stands for addresses that are not known.
+    /// Stands for an unknown address.
     static let unspecified = IPAddress(bits: 0)
 
     var isIPv4: Bool { self.bits >> 32 == 0xFFFF }
 
-    /// What one client is taken to have: the address, or the /64 of an IPv6 address, for a host may use all of that.
+    /// The address that stands for one client: the IPv4 address, or the /64 of an IPv6 address, because a host may use all of it.
     package var client: IPAddress { self.isIPv4 ? self : IPAddress(bits: (self.bits >> 64) << 64) }
 
     init(bits: UInt128) { self.bits = bits }
@@ -43,7 +43,7 @@ package struct IPAddress: Hashable, Sendable {
     }
 }
 
-/// The proxies before the API, which are believed when they say whom they speak for.
+/// The proxies whose `X-Forwarded-For` is trusted.
 package struct TrustedProxies: Sendable, Equatable {
     private struct Network: Sendable, Equatable {
         let bits: UInt128
@@ -86,9 +86,9 @@ package struct TrustedProxies: Sendable, Equatable {
 
     package func contains(_ address: IPAddress) -> Bool { self.networks.contains { $0.contains(address) } }
 
-    /// Whose request it is.
+    /// The client of a request.
     ///
-    /// The header is believed from its end on, as far as proxies of ours wrote it: what stands before may be anybody's invention.
+    /// The header is read from its end, as far as trusted proxies wrote it; anything before may be forged.
     ///
     /// - Parameters:
     ///   - connection: The other end of the connection.

@@ -2,11 +2,11 @@ import Foundation
 package import NIOCore
 import Synchronization
 
-/// Ends a connection on which nothing is asked, or whose client does not read: from accept on, whatever is spoken over it.
+/// Closes a connection without requests, or whose client does not read: from accept on, for any protocol.
 ///
-/// It stands before TLS and counts bytes; ``LastAnswers`` tells it of requests. A request in the server's hands has deadlines of
-/// its own, and none here. One timer for a connection, that looks a few times in ``Limits/request``: nothing is scheduled or
-/// promised for a request.
+/// It stands before TLS and counts bytes; ``LastAnswers`` tells it of requests. A request in progress has deadlines of its own
+/// elsewhere. A connection has one timer, which fires a few times in ``Limits/request``; a request costs no timer and no
+/// promise.
 package final class ConnectionDeadlines: ChannelDuplexHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
@@ -20,7 +20,7 @@ package final class ConnectionDeadlines: ChannelDuplexHandler {
         package let request: TimeAmount
         /// From an answer to the first byte of the next request.
         package let idle: TimeAmount
-        /// How long a client that was told of the end has for the request that is on its way.
+        /// How long a client that was told to close has for a request that is already on its way.
         package let patience: TimeAmount
 
         package init(request: TimeAmount, idle: TimeAmount, patience: TimeAmount = .seconds(2)) {
@@ -40,7 +40,7 @@ package final class ConnectionDeadlines: ChannelDuplexHandler {
         package init(onStay: @escaping @Sendable () -> Void) { self.onStay = onStay }
     }
 
-    /// How soon a connection is to go when there are too many; read on any thread.
+    /// The order in which connections are closed when there are too many; read on any thread.
     package final class Rank: Sendable {
         private static let busy = UInt64.max
         private static let hasAsked: UInt64 = 1 << 63
@@ -48,7 +48,7 @@ package final class ConnectionDeadlines: ChannelDuplexHandler {
 
         fileprivate init() { self.value = Atomic(NIODeadline.now().uptimeNanoseconds) }
 
-        /// Those that never asked anything go first, the longest silent before the others; nil while a request is answered.
+        /// Connections that never sent a request come first, and of each kind the longest silent one; nil while a request is in progress.
         package var order: UInt64? {
             let value = self.value.load(ordering: .relaxed)
             return value == Self.busy ? nil : value
@@ -74,13 +74,13 @@ package final class ConnectionDeadlines: ChannelDuplexHandler {
     private var silentSince = NIODeadline.now()
     /// When the first byte after that came.
     private var begun: NIODeadline?
-    /// Whether the client was told that this is the end.
+    /// Whether the client was told that the connection will close.
     private var isTold = false
     private var written = 0
     private var progress: WriteProgress
 
     /// - Parameters:
-    ///   - limits: How long what may take.
+    ///   - limits: The timeouts.
     ///   - admit: Says whether the connection may be; called when its peer is known.
     ///   - onEnd: Hears why a connection was ended: `silent` or `stalled`.
     package init(

@@ -1,19 +1,19 @@
 import NIOConcurrencyHelpers
 import PushModel
 
-/// A fixed number of permits for what takes memory or time of the whole process, shared so that nobody takes all of them.
+/// A counting semaphore for a resource of the process, shared so that no caller and no app takes all of it.
 ///
-/// Whoever is alone may have seven eighths. The last eighth (one at least, where there are two) is the *reserve*: who asks gets of its first
-/// half only while the caller is below its share, and of its last half only while its app is, too.
+/// A caller who is alone may have seven eighths. The last eighth (at least one permit, of two or more) is the *reserve*: its first
+/// half is only for callers below their share, and its last half only if the caller's app is below its share, too.
 ///
 /// - A *caller* is below its share while it holds none, or less than an eighth of what is free. The more callers take of the reserve, the
-///   less each may have of it: no few of them empty it.
-/// - An *app* is below its share while it holds none, or less than an equal part of all permits: one for each app that has
-///   asked since the process began. An app that is alone is always below it.
+///   less each may have of it, so that a few of them cannot empty it.
+/// - An *app* is below its share while it holds none, or less than an equal part of all permits among the apps
+///   that have asked since the process began. An app that is alone is always below it.
 ///
-/// Nobody waits: who gets none is refused, and may come again.
+/// Nobody waits: a request without a permit is refused, and may be repeated.
 final class FairPermits: Sendable {
-    /// Permits that are taken for as long as somebody has this.
+    /// Permits that are given back when this is released.
     final class Permit: Sendable {
         private let permits: FairPermits
         private let count: Int
@@ -30,21 +30,21 @@ final class FairPermits: Sendable {
 
     private struct State {
         var free: Int
-        /// What those hold who hold any.
+        /// Permits held by each caller that holds any.
         var callers: [Caller: Int] = [:]
-        /// What each app holds that has asked: no more than are declared.
+        /// Permits held by each app that has ever asked; bounded by the declared apps.
         var apps: [AppID: Int] = [:]
     }
 
-    /// How many there are.
+    /// The number of permits.
     let capacity: Int
     private let reserve: Int
     private let state: NIOLockedValueBox<State>
     private let whenIdle: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - capacity: How many there are.
-    ///   - whenIdle: Called when the last that was taken is given back.
+    ///   - capacity: The number of permits.
+    ///   - whenIdle: Called when all permits are free again.
     init(_ capacity: Int, whenIdle: @escaping @Sendable () -> Void = {}) {
         self.capacity = capacity
         self.reserve = capacity < 2 ? 0 : max(1, capacity / 8)
@@ -62,7 +62,7 @@ final class FairPermits: Sendable {
             let left = state.free - count
             let isTaken =
                 left >= self.reserve || (left >= 0 && self.mayUseReserve(state, left: left, held: held, ofApp: ofApp))
-            // It has asked, whatever the answer: from now on it has a share.
+            // It has asked, granted or not: from now on it has a share.
             state.apps[caller.app] = isTaken ? ofApp + count : ofApp
             guard isTaken else { return false }
             state.callers[caller] = held + count
@@ -83,7 +83,7 @@ final class FairPermits: Sendable {
         if isIdle { self.whenIdle() }
     }
 
-    /// Takes permits for as long as somebody has what is returned.
+    /// Takes permits that are given back when the result is released.
     ///
     /// - Returns: nil when the caller may have none now.
     func permit(_ count: Int = 1, for caller: Caller) -> Permit? {

@@ -1,13 +1,13 @@
 import HTTPTypes
 import NIOConcurrencyHelpers
 
-/// The memory that bodies beyond the usual limit take, of all requests together: counted in KiB, and shared as ``FairPermits`` says.
+/// Limits the memory of all bodies beyond the usual limit together, in permits of 1 KiB, shared fairly (``FairPermits``).
 final class LargeBodies: Sendable {
-    /// The bytes that they may take, unless the longest body needs more.
+    /// The limit in bytes, unless the largest body needs more.
     static let memory = 96 << 20
 
     private let permits: FairPermits
-    /// Bytes that were taken since freed memory was last given back to the system.
+    /// Bytes taken since freed memory was last returned to the system.
     private let taken: NIOLockedValueBox<Int>
 
     init(configuration: APIConfiguration) {
@@ -15,7 +15,7 @@ final class LargeBodies: Sendable {
         let taken = NIOLockedValueBox(0)
         let release = configuration.releaseMemory
         self.taken = taken
-        // Two of the longest at least: one may be somebody's who is slow.
+        // At least two of the largest: a slow client may hold one.
         self.permits = FairPermits(max(Self.memory, longest * 2) >> 10) {
             let isMuch = taken.withLockedValue { taken in
                 guard taken >= Self.memory / 8 else { return false }
@@ -26,7 +26,7 @@ final class LargeBodies: Sendable {
         }
     }
 
-    /// How much of it a send takes for each of its bytes: it is kept as it came, and read into values.
+    /// Permits for each byte of a send: its raw bytes and the parsed values are in memory together.
     static let ofSend = 2
 
     /// - Parameters:
@@ -36,7 +36,7 @@ final class LargeBodies: Sendable {
     /// - Throws: ``Problem`` 503 when the caller may not have so much now.
     func permit(_ bytes: Int, for caller: Caller) throws -> FairPermits.Permit {
         guard let permit = self.permits.permit((bytes + 1023) >> 10, for: caller) else {
-            throw Problem.later(.serviceUnavailable, "too many large requests are under way", seconds: 1)
+            throw Problem.later(.serviceUnavailable, "too many large requests are in progress", seconds: 1)
         }
         self.taken.withLockedValue { $0 += bytes }
         return permit

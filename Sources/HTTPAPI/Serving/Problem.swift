@@ -64,9 +64,9 @@ struct Problem: Error, Sendable, Equatable {
     init(_ error: StoreError) {
         switch error.code {
         case .backlogFull:
-            self = .later(.serviceUnavailable, "so much is accepted and unfinished that no more is taken", seconds: 10)
+            self = .later(.serviceUnavailable, "the job backlog is full", seconds: 10)
         case .quotaReached:
-            // The store's words: they say of what there is too much, and hold no values of rows.
+            // The store's message names the quota, and contains no values of rows.
             let status = HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
             self = Problem(status, error.message, type: "quota-reached")
         case .invalidCursor:

@@ -1,6 +1,6 @@
-/// A value that is made once for all who ask within a second, and by one task at a time.
+/// A cached value that is computed at most once a second, by one task for all callers (single flight).
 actor SharedCopy<Value: Sendable> {
-    /// So many wait for it at a time: it is asked for by anybody.
+    /// The most callers that may wait: anybody may ask.
     static var maximumWaiting: Int { 64 }
 
     private let lifetime: Duration

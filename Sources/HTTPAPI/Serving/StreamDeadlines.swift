@@ -1,9 +1,9 @@
 package import NIOCore
 package import NIOHTTPTypes
 
-/// Ends an HTTP/2 stream whose client does not let its answer come.
+/// Resets an HTTP/2 stream whose client does not read its response.
 ///
-/// With a window of nothing no byte waits at the connection, and ``ConnectionDeadlines`` sees none. HTTP/1.1 has no use for it.
+/// While the stream's flow-control window is zero no byte waits at the connection, so ``ConnectionDeadlines`` sees nothing. Not for HTTP/1.1.
 package final class StreamDeadlines: ChannelDuplexHandler, RemovableChannelHandler {
     package typealias InboundIn = HTTPRequestPart
     package typealias InboundOut = HTTPRequestPart

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// Tells whether what was written leaves: by bytes, for whoever reads a byte now and then would hold an answer in memory for days.
+/// Tells whether written bytes leave fast enough: a client that reads a byte now and then must not hold a response in memory for days.
 package struct WriteProgress {
     /// What must leave in ``limit`` at least, or all that there is.
     package static let minimum = 32 * 1024

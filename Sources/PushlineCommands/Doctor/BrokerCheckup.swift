@@ -43,15 +43,15 @@ struct BrokerCheckup {
 
     private func wrong(_ words: String) -> Finding { .wrong("broker", "\(self.place): \(words)") }
 
-    /// What ended whoever took it from the dead queue waits for somebody to look at it.
+    /// Messages that crashed the readers of the dead queue, and wait for somebody to inspect them.
     private func parked() async throws -> [Finding] {
         let count = try await self.broker.depth(of: QueueName.parking).ready
         guard count > 0 else { return [] }
-        let messages = count == 1 ? "a message is parked, for it" : "\(count) messages are parked, for they"
+        let messages = count == 1 ? "a message is parked, because it" : "\(count) messages are parked, because they"
         return [
             .wrong(
                 "parked messages",
-                "\(messages) ended whoever took it from the dead queue: look into \(QueueName.parking) with RabbitMQ's tools, "
+                "\(messages) crashed the processes that read the dead queue: inspect \(QueueName.parking) with RabbitMQ's tools, "
                     + "then rabbitmqctl -p VHOST purge_queue \(QueueName.parking)"
             )
         ]

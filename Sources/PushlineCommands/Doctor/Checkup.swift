@@ -95,7 +95,7 @@ struct Checkup {
         return [Self.finding("api", "its certificate can be read", [end])]
     }
 
-    /// Whether the API can have as many connections as it is configured for, as far as this shell's limits are the service's.
+    /// Whether the descriptor limit allows `api.connections`, if the service has the limits of this shell.
     private func descriptors() -> [Finding] {
         guard let limit = DescriptorLimit.current else { return [] }
         return [Self.descriptors(limit, connections: self.configuration.api.connections)]
@@ -103,9 +103,9 @@ struct Checkup {
 
     static func descriptors(_ limit: DescriptorLimit, connections: Int) -> Finding {
         let needed = connections + DescriptorLimit.reserve
-        let words = "limits here: soft \(limit.soft), hard \(limit.hard)"
+        let words = "limits of open files here: soft \(limit.soft), hard \(limit.hard)"
         guard limit.hard < needed else {
-            return .right("descriptors", "\(words); a program raises the soft one at its start")
+            return .right("descriptors", "\(words); a program raises the soft one when it starts")
         }
         return .wrong(
             "descriptors",

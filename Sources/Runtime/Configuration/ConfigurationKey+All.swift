@@ -17,7 +17,7 @@ extension ConfigurationKey {
         "store.reserve",
         in: 0...1_099_511_627_776,
         default: 1_073_741_824,
-        "Where the store's disk has less free, uploads of contents are answered 507; what is left is for sends."
+        "With less free disk space uploads to /api/contents are answered 507; the rest is for sends."
     )
 
     static let retentionJobs = days(
@@ -38,7 +38,7 @@ extension ConfigurationKey {
     static let retentionRegistrations = days(
         "retention.registrations",
         default: 90,
-        "How long a registration is remembered that ended; a PUT under a deleted id makes it anew then."
+        "How long an ended registration is kept; after that a PUT to a deleted id creates it again."
     )
     static let retentionDead = days(
         "retention.dead",
@@ -110,14 +110,14 @@ extension ConfigurationKey {
         "api.request_time",
         in: 1...3600,
         default: 30,
-        "The time that a client has to send a request, an idle connection to send the next, and a client to read on."
+        "The time to send a request, for an idle connection to send the next, and to read 32 KiB of a response."
     )
     static let apiConnections = count(
         "api.connections",
         in: 16...1_000_000,
         unit: "connections",
         default: 10_000,
-        "The most connections; beyond it those make room on which nothing is asked. Never more than descriptors less 200."
+        "The most connections; above it those without a request are closed. At most the descriptor limit minus 200."
     )
     static let apiConnectionsPerPeer = count(
         "api.connections_per_peer",
@@ -142,7 +142,7 @@ extension ConfigurationKey {
     )
     static let apiTrustedProxies = text(
         "api.trusted_proxies",
-        "Addresses and networks of the proxies before the API, with commas; their X-Forwarded-For says who the client is."
+        "Proxies whose X-Forwarded-For is trusted: addresses and networks, separated by commas."
     )
     static let apiClassicWait = seconds(
         "api.classic_wait",

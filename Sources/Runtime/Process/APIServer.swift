@@ -127,7 +127,7 @@ struct APIServer {
         let connections = DescriptorLimit.current?.connections(settings.connections) ?? settings.connections
         if connections < settings.connections {
             self.parts.logger.warning(
-                "There are too few descriptors for api.connections: raise the hard limit (LimitNOFILE), or lower the setting",
+                "The limit of open files is too low for api.connections: raise the hard limit (LimitNOFILE), or lower the setting",
                 metadata: ["api.connections": "\(settings.connections)", "instead": "\(connections)"]
             )
         }
@@ -140,7 +140,7 @@ struct APIServer {
         )
     }
 
-    /// Without Hummingbird's idle time: it runs while a client still reads its answer, and cuts it off.
+    /// Without Hummingbird's idle timeout: it would also cut off a client that is still reading a response.
     private var http1: HTTP1Channel.Configuration {
         let (settings, time) = (self.configuration.api, self.requestTime)
         return HTTP1Channel.Configuration(

@@ -2,7 +2,7 @@ import Foundation
 
 /// How many files and connections a process may have open.
 package struct DescriptorLimit: Sendable, Equatable {
-    /// What holds, and what it may be raised to.
+    /// The limit in force, and the maximum that it may be raised to.
     package var soft: Int
     package var hard: Int
 
@@ -11,7 +11,7 @@ package struct DescriptorLimit: Sendable, Equatable {
         self.hard = hard
     }
 
-    /// For the store, the broker, credentials, push services and logs.
+    /// Descriptors for the store, the broker, credentials, push services and logs.
     package static let reserve = 200
 
     /// This process's; nil where the system does not tell.
@@ -29,7 +29,7 @@ package struct DescriptorLimit: Sendable, Equatable {
         _ = unsafe setrlimit(Self.resource, &limit)
     }
 
-    /// How many connections there is room for, of those that are wished for.
+    /// The connections that the limit allows, at most those wanted.
     package func connections(_ wished: Int) -> Int { min(wished, max(16, self.soft - Self.reserve)) }
 
     private static func read() -> rlimit? {

@@ -18,8 +18,8 @@ struct ConnectionLimits: Sendable {
 
 /// The connections that a server has accepted and that are open, within their limits.
 ///
-/// Where there are too many, those make room on which nothing is asked (decision 23): whoever connects and asks gets in, and
-/// a flood of silent connections pushes out itself.
+/// At the limit, connections without a request are closed to make room (decision 23): a client that sends a request gets in, and
+/// a flood of silent connections displaces itself.
 final class OpenConnections: Sendable {
     private struct Entry {
         let channel: any Channel
@@ -47,7 +47,7 @@ final class OpenConnections: Sendable {
         self.logger = logger
     }
 
-    /// Takes a connection in; others may have to make room for it.
+    /// Admits a connection; others may be closed to make room for it.
     ///
     /// - Returns: Whether there is room; else it is to be closed.
     func admit(_ channel: any Channel, rank: ConnectionDeadlines.Rank) -> Bool {
@@ -77,7 +77,7 @@ final class OpenConnections: Sendable {
 
     private typealias Victim = (id: ObjectIdentifier, channel: any Channel)
 
-    /// Some at a time, for all are looked at.
+    /// Several at a time, because finding them looks at all connections.
     private func victims(_ state: inout State) -> [Victim] {
         guard state.staying >= self.limits.connections else { return [] }
         if let allBusy = state.allBusy, allBusy.duration(to: .now) < .milliseconds(20) { return [] }
@@ -100,7 +100,7 @@ final class OpenConnections: Sendable {
         }
     }
 
-    /// Tells each to end after what it is at: HTTP/1.1 with `Connection: close`, HTTP/2 with GOAWAY.
+    /// Asks each to close after its requests in progress: HTTP/1.1 with `Connection: close`, HTTP/2 with GOAWAY.
     func askToEnd() {
         for entry in self.state.withLockedValue({ Array($0.entries.values) }) {
             entry.channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
@@ -116,14 +116,14 @@ final class OpenConnections: Sendable {
 
     // MARK: Telling
 
-    /// Counts connections that were ended; too many of them are told once a minute.
+    /// Counts connections that the server closed, and warns of too many once a minute.
     func tell(_ reason: String, _ count: Int = 1) {
         Counter(label: "http.server.connections.ended", dimensions: [("reason", reason)]).increment(by: count)
         let words: Logger.Message
         switch reason {
-        case "full": words = "As many connections are busy as may be: new ones are closed"
-        case "room": words = "There are as many connections as may be: those make room on which nothing is asked"
-        case "peer": words = "An address has as many connections as one may have: new ones of it are closed"
+        case "full": words = "The connection limit is reached and all connections are busy: new ones are closed"
+        case "room": words = "The connection limit is reached: connections without a request are closed to make room"
+        case "peer": words = "One address has reached its connection limit: its new connections are closed"
         default: return
         }
         let mayWarn = self.state.withLockedValue { state in
