@@ -89,8 +89,6 @@ enum FileSystem {
     static func freeBytes(at path: String) -> Int? {
         var found = statvfs()
         guard unsafe statvfs(path, &found) == 0 else { return nil }
-        return Int(
-            clamping: UInt64(found.f_bavail).multipliedReportingOverflow(by: UInt64(found.f_frsize)).partialValue
-        )
+        return Int(found.f_bavail) * Int(found.f_frsize)
     }
 }

@@ -85,12 +85,9 @@ extension SQLiteStore {
             }
             let rows = try database.all(
                 "SELECT \(KeptNotification.columns) FROM rich WHERE \(conditions) ORDER BY number DESC LIMIT ?",
-                arguments + [limit]
+                arguments + [limit + 1]
             ) { (number: $0[0] as Int64, notification: try RichNotification($0)) }
-            return Page(
-                items: rows.map(\.notification),
-                cursor: rows.count == limit ? rows.last.map { ListCursor.encode($0.number) } : nil
-            )
+            return Page(rows, limit: limit, number: \.number) { $0.notification }
         }
     }
 

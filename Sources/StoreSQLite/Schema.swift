@@ -1,4 +1,5 @@
 import GRDB
+import Store
 
 /// The tables, as migrations: named, in order, and never edited once they are released.
 ///
@@ -415,6 +416,8 @@ enum Schema {
             WHERE n.name LIKE 'from:%' AND n.name IS NOT 'from:' || r.user);
         """
 
+    private static let overhead = ContentAcceptance.overhead
+
     private static let contentUsage = """
         -- The backend's key that uploaded it, where no account did.
         ALTER TABLE content ADD COLUMN key TEXT;
@@ -426,17 +429,17 @@ enum Schema {
             PRIMARY KEY (app, uploader)
         ) STRICT, WITHOUT ROWID;
         INSERT INTO content_usage
-            SELECT app, coalesce('account:' || owner, 'key:'), sum(length(bytes) + 1024) FROM content GROUP BY 1, 2;
+            SELECT app, coalesce('account:' || owner, 'key:'), sum(length(bytes) + \(overhead)) FROM content GROUP BY 1, 2;
         INSERT INTO content_usage SELECT app, '', sum(bytes) FROM content_usage GROUP BY app;
         CREATE TRIGGER content_added AFTER INSERT ON content BEGIN
             INSERT INTO content_usage
-                VALUES (new.app, coalesce('account:' || new.owner, 'key:' || new.key, 'key:'), length(new.bytes) + 1024)
+                VALUES (new.app, coalesce('account:' || new.owner, 'key:' || new.key, 'key:'), length(new.bytes) + \(overhead))
                 ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
-            INSERT INTO content_usage VALUES (new.app, '', length(new.bytes) + 1024)
+            INSERT INTO content_usage VALUES (new.app, '', length(new.bytes) + \(overhead))
                 ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
         END;
         CREATE TRIGGER content_removed AFTER DELETE ON content BEGIN
-            UPDATE content_usage SET bytes = bytes - length(old.bytes) - 1024
+            UPDATE content_usage SET bytes = bytes - length(old.bytes) - \(overhead)
                 WHERE app = old.app
                     AND uploader IN ('', coalesce('account:' || old.owner, 'key:' || old.key, 'key:'));
             DELETE FROM content_usage
