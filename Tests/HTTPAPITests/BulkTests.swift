@@ -80,10 +80,16 @@ import Testing
         (#"{"pns":"fcm","handle":"h","user":"a b"}"#, "user", "made of"),
         (#"{"pns":"fcm","handle":"h","tags":"x"}"#, "tags", "an array"),
         (#"{"pns":"fcm","handle":"h","tags":["ok","a||b"]}"#, "tags[1]", "made of"),
-        (#"{"pns":"fcm","handle":"h","user":"ann","tags":["username:bob"]}"#, "tags[0]", "other than the registration's"),
+        (
+            #"{"pns":"fcm","handle":"h","user":"ann","tags":["username:bob"]}"#, "tags[0]",
+            "other than the registration's"
+        ),
         (#"{"pns":"fcm","handle":"h","tags":["username:a","username:b"]}"#, "tags[1]", "other than the registration's"),
         (#"{"pns":"fcm","handle":"h","tags":["UserName:a"]}"#, "tags[0]", "other than the registration's"),
-        (#"{"pns":"fcm","handle":"h","user":"ann","tags":["a","from:bob"]}"#, "tags[1]", "other than the registration's"),
+        (
+            #"{"pns":"fcm","handle":"h","user":"ann","tags":["a","from:bob"]}"#, "tags[1]",
+            "other than the registration's"
+        ),
         (#"{"pns":"fcm","handle":"h","user":"ann","tags":["FROM:ann"]}"#, "tags[0]", "other than the registration's"),
         (#"{"pns":"fcm","handle":"h","tags":["from:bob"]}"#, "tags[0]", "other than the registration's"),
         (#"{"pns":"fcm","handle":"h","tags":["from:bob","username:ann"]}"#, "tags[0]", "other than the registration's"),
