@@ -1,5 +1,4 @@
 import GRDB
-import Store
 
 /// The tables, as migrations: named, in order, and never edited once they are released.
 ///
@@ -30,9 +29,9 @@ enum Schema {
         migrator.registerMigration("20 what users leave behind") { database in
             try database.execute(sql: Tombstone.table)
             try database.execute(sql: RegisterWork.tables)
-            try database.execute(sql: self.foreignTags)
+            try database.execute(sql: ForeignTags.removal)
         }
-        migrator.registerMigration("21 content quotas") { try $0.execute(sql: self.contentUsage) }
+        migrator.registerMigration("21 content quotas") { try $0.execute(sql: ContentUsage.tables) }
         migrator.registerMigration("22 rich notifications by number") { try $0.execute(sql: KeptNotification.tables) }
         return migrator
     }
@@ -400,51 +399,5 @@ enum Schema {
         UPDATE job SET ends = expires WHERE state <> 0;
         DROP INDEX job_expires;
         CREATE INDEX job_ends ON job(ends) WHERE state < 3;
-        """
-
-    private static let foreignTags = """
-        -- Tags by which devices got what others than their user sent.
-        UPDATE registration SET tags = (
-            SELECT nullif(json_group_array(l.value), '[]') FROM json_each(registration.tags) AS l
-            CROSS JOIN tag_name AS n ON n.number = l.value
-            WHERE n.name NOT LIKE 'from:%' OR n.name IS 'from:' || registration.user
-        ) WHERE row IN (
-            SELECT t.row FROM tag_name AS n CROSS JOIN tagged AS t ON t.tag = n.number WHERE n.name LIKE 'from:%');
-        DELETE FROM tagged WHERE (tag, pns, row) IN (
-            SELECT t.tag, t.pns, t.row FROM tag_name AS n CROSS JOIN tagged AS t ON t.tag = n.number
-            CROSS JOIN registration AS r ON r.row = t.row
-            WHERE n.name LIKE 'from:%' AND n.name IS NOT 'from:' || r.user);
-        """
-
-    private static let overhead = ContentAcceptance.overhead
-
-    private static let contentUsage = """
-        -- The backend's key that uploaded it, where no account did.
-        ALTER TABLE content ADD COLUMN key TEXT;
-        -- How many bytes of contents are kept for each uploader (account:NAME, key:NAME), and for all of the app ('').
-        CREATE TABLE content_usage(
-            app INTEGER NOT NULL REFERENCES app,
-            uploader TEXT NOT NULL,
-            bytes INTEGER NOT NULL,
-            PRIMARY KEY (app, uploader)
-        ) STRICT, WITHOUT ROWID;
-        INSERT INTO content_usage
-            SELECT app, coalesce('account:' || owner, 'key:'), sum(length(bytes) + \(overhead)) FROM content GROUP BY 1, 2;
-        INSERT INTO content_usage SELECT app, '', sum(bytes) FROM content_usage GROUP BY app;
-        CREATE TRIGGER content_added AFTER INSERT ON content BEGIN
-            INSERT INTO content_usage
-                VALUES (new.app, coalesce('account:' || new.owner, 'key:' || new.key, 'key:'), length(new.bytes) + \(overhead))
-                ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
-            INSERT INTO content_usage VALUES (new.app, '', length(new.bytes) + \(overhead))
-                ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
-        END;
-        CREATE TRIGGER content_removed AFTER DELETE ON content BEGIN
-            UPDATE content_usage SET bytes = bytes - length(old.bytes) - \(overhead)
-                WHERE app = old.app
-                    AND uploader IN ('', coalesce('account:' || old.owner, 'key:' || old.key, 'key:'));
-            DELETE FROM content_usage
-                WHERE app = old.app AND bytes <= 0
-                    AND uploader IN ('', coalesce('account:' || old.owner, 'key:' || old.key, 'key:'));
-        END;
         """
 }
