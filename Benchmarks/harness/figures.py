@@ -57,7 +57,7 @@ class Figures:
             load.write_paths(file, paths)
         # h2load counts the body itself.
         headers = [(key, value) for key, value in headers if key != "content-length"]
-        connections = plant.configured("connections")
+        connections = plant.configured("delivery", "connections")
         before = plant.cpu()["receiver"]
         rate, cpu = load.http2(plant.receiver, file, requests, connections, streams, headers, body, plant.folder)
         ours = (plant.cpu()["receiver"] - before) / requests

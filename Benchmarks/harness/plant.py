@@ -196,9 +196,11 @@ class Plant:
         finally:
             database.close()
 
-    def configured(self, key):
-        """A number of the configuration file, such as connections."""
-        found = re.search(rf"^\s+{key}:\s*(\d+)", pathlib.Path(self.options.config).read_text(), re.MULTILINE)
+    def configured(self, section, key):
+        """A number of the configuration file, such as connections in the section delivery."""
+        text = pathlib.Path(self.options.config).read_text()
+        # Keys of a section are indented: another section may have one of the same name.
+        found = re.search(rf"^{section}:.*\n(?:(?:[ #].*)?\n)*?\s+{key}:\s*(\d+)", text, re.MULTILINE)
         if not found:
-            raise Failure(f"{key} is not in {self.options.config}")
+            raise Failure(f"{section}.{key} is not in {self.options.config}")
         return int(found.group(1))
