@@ -56,7 +56,6 @@ struct ContentRoutes: Sendable {
         of content: StoredContent,
         quota: AppSpec.Contents
     ) -> Problem {
-        let insufficient = HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
         let size = ContentAcceptance.cost(of: content)
         let mend = "contents expire (retention.contents), or an operator can raise"
         func detail(_ whose: String, _ used: Int, _ most: Int, _ key: String) -> String {
@@ -66,12 +65,16 @@ struct ContentRoutes: Sendable {
         switch answer {
         case .accountIsFull(let used):
             let text = detail("this account or key", used, quota.accountBytes, "account_bytes")
-            return Problem(insufficient, text, type: "quota-reached")
+            return Problem(.insufficientStorage, text, type: "quota-reached")
         case .appIsFull(let used):
-            return Problem(insufficient, detail("the app", used, quota.appBytes, "app_bytes"), type: "quota-reached")
+            return Problem(
+                .insufficientStorage,
+                detail("the app", used, quota.appBytes, "app_bytes"),
+                type: "quota-reached"
+            )
         case .kept, .diskIsNearlyFull:
             return Problem(
-                insufficient,
+                .insufficientStorage,
                 "the server's disk is nearly full, and the rest is reserved for sends (store.reserve): uploads are refused "
                     + "until an operator frees space",
                 type: "storage-reserve"

@@ -67,8 +67,7 @@ struct Problem: Error, Sendable, Equatable {
             self = .later(.serviceUnavailable, "the job backlog is full", seconds: 10)
         case .quotaReached:
             // The store's message names the quota, and contains no values of rows.
-            let status = HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
-            self = Problem(status, error.message, type: "quota-reached")
+            self = Problem(.insufficientStorage, error.message, type: "quota-reached")
         case .invalidCursor:
             self = .invalid("cursor", "is not a cursor of this list")
         case .conflict:
@@ -113,4 +112,9 @@ struct PartlyDone: Error {
     let cause: any Error
     /// The member `done` of the problem response.
     let done: JSONValue
+}
+
+extension HTTPResponse.Status {
+    /// RFC 4918, 11.5.
+    static let insufficientStorage = HTTPResponse.Status(code: 507, reasonPhrase: "Insufficient Storage")
 }

@@ -32,29 +32,17 @@ struct ListJobsCommand: AsyncParsableCommand {
     @Option(help: "Those that this user asked for.")
     var user: String?
 
-    @Option(help: "Those accepted since then: a time such as 2026-11-21T08:30:00Z, or how long ago: 90s, 30m, 2h, 7d.")
-    var since: String?
-
-    @Option(help: "The most to list.")
-    var limit: Int = 20
-
-    func validate() throws {
-        guard self.limit > 0 else { throw ValidationError("--limit must be at least 1.") }
-        if let since = self.since, Moment.parse(since) == nil {
-            throw ValidationError("--since takes a time such as 2026-11-21T08:30:00Z, or 90s, 30m, 2h, 7d.")
-        }
-    }
+    @OptionGroup var list: RecentOptions
 
     func run() async throws {
         let client = try self.server.client()
-        let since = self.since.flatMap { Moment.parse($0) }
-        let jobs = try await Pages.collect(self.limit) { limit, cursor in
+        let jobs = try await Pages.collect(self.list.limit) { limit, cursor in
             try await client.jobs(
                 state: self.state,
                 kind: self.kind,
                 platform: self.platform.map(Platform.init(rawValue:)),
                 user: self.user,
-                since: since,
+                since: self.list.moment,
                 limit: limit,
                 cursor: cursor
             )

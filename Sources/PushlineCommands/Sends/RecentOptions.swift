@@ -1,0 +1,20 @@
+import ArgumentParser
+import Foundation
+
+/// What lists of things that happened have in common: since when, and how many.
+struct RecentOptions: ParsableArguments {
+    @Option(help: "Those since then: a time such as 2026-11-21T08:30:00Z, or how long ago: 90s, 30m, 2h, 7d.")
+    var since: String?
+
+    @Option(help: "The most to list.")
+    var limit: Int = 20
+
+    var moment: Date? { self.since.flatMap { Moment.parse($0) } }
+
+    func validate() throws {
+        guard self.limit > 0 else { throw ValidationError("--limit must be at least 1.") }
+        if let since = self.since, Moment.parse(since) == nil {
+            throw ValidationError("--since takes a time such as 2026-11-21T08:30:00Z, or 90s, 30m, 2h, 7d.")
+        }
+    }
+}
