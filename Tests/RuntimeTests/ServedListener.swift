@@ -46,10 +46,13 @@ enum ServedListener {
         )
     }
 
-    /// Serves `/name`, `/big` and `/slow` as long as the body runs.
+    /// Serves `/name`, `/big`, `/slow` and others as long as the body runs.
+    ///
+    /// `/held` begins its answer at once, and ends it when `isReleased` is true.
     static func run(
         _ limits: ConnectionLimits,
         tls: Bool = false,
+        isReleased: NIOLockedValueBox<Bool> = NIOLockedValueBox(true),
         _ body: @escaping @Sendable (Int) async throws -> Void
     ) async throws {
         let router = Router()
@@ -63,6 +66,17 @@ enum ServedListener {
         router.get("slow") { _, _ in
             try await Task.sleep(for: .seconds(2))
             return "late"
+        }
+        router.get("held") { _, _ in
+            Response(
+                status: .ok,
+                body: ResponseBody { writer in
+                    try await writer.write(ByteBuffer(string: "begun"))
+                    while !isReleased.withLockedValue({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+                    try await writer.write(ByteBuffer(string: "ended"))
+                    try await writer.finish(nil)
+                }
+            )
         }
         // What an answer of chunks comes to for HEAD.
         router.head("chunks") { _, _ in
