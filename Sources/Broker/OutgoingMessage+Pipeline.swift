@@ -2,68 +2,32 @@ package import PushModel
 
 // The messages of the pipeline: what a producer writes, a consumer of another release reads (rule 7).
 extension OutgoingMessage {
-    /// The message that tells a worker to look at a job.
-    package init(job: JobID, app: AppID, kind: JobKind, priority: Priority, traceparent: String?) {
-        let body = "{\"version\":\(JobEnvelope.currentVersion),\"app\":\"\(app)\",\"job\":\"\(job)\"}"
-        self.init(
-            routingKey: QueueName.jobs(kind, priority),
-            properties: MessageProperties(
-                type: kind.rawValue,
-                messageID: job.description,
-                contentType: "application/json",
-                headers: MessageProperties.headers(app: app, traceparent: traceparent)
-            ),
-            body: Array(body.utf8)
-        )
-    }
-
-    /// The message that tells a send worker to look at a bundle.
+    /// The message that tells a register or send worker to look at a row of the outbox.
     ///
-    /// JSON: `{"version":1,"app":"default","bundle":7}`.
-    package init(bundle: BundleID, app: AppID, priority: Priority) {
-        let body = "{\"version\":\(JobEnvelope.currentVersion),\"app\":\"\(app)\",\"bundle\":\(bundle.number)}"
-        self.init(
-            routingKey: QueueName.jobs(.send, priority),
-            properties: MessageProperties(
-                type: MessageProperties.bundleType,
-                messageID: bundle.description,
-                contentType: "application/json",
-                headers: MessageProperties.headers(app: app, traceparent: nil)
-            ),
-            body: Array(body.utf8)
-        )
+    /// JSON, for people: `{"version":2,"app":"default","message":7}`. What a worker needs stands in the properties.
+    package init(hint message: OutboxMessage) {
+        let body = "{\"version\":2,\"app\":\"\(message.app)\",\"message\":\(message.id)}"
+        self.init(message, contentType: "application/json", body: Array(body.utf8))
     }
 
-    /// The message that hands small batches to a delivery worker, at least one.
-    package init?(delivering parcel: DeliverParcel, id: ParcelID) {
-        guard let first = parcel.batches.first else { return nil }
-        self.init(
-            routingKey: QueueName.deliver(first.key.pns, first.priority),
-            properties: MessageProperties(
-                type: MessageProperties.parcelType,
-                messageID: id.description,
-                contentType: "application/octet-stream",
-                headers: MessageProperties.headers(app: first.app, traceparent: nil)
-            ),
-            body: parcel.encoded()
-        )
-        let devices = parcel.batches.reduce(0) { $0 + $1.devices.count }
+    /// The message that hands batches to a delivery worker.
+    package init(_ delivery: DeliveryMessage, as message: OutboxMessage) {
+        self.init(message, contentType: "application/octet-stream", body: delivery.encoded())
+        let devices = delivery.batches.reduce(0) { $0 + $1.devices.count }
         self.properties.headers[MessageProperties.devicesHeader] = String(devices)
     }
 
-    /// The message that hands a batch to a delivery worker.
-    package init(delivering batch: DeliverBatch, traceparent: String?) {
+    private init(_ message: OutboxMessage, contentType: String, body: [UInt8]) {
         self.init(
-            routingKey: QueueName.deliver(batch.key.pns, batch.priority),
+            routingKey: QueueName.work(message.queue, message.priority),
             properties: MessageProperties(
-                type: MessageProperties.deliverType,
-                messageID: batch.key.description,
-                contentType: "application/octet-stream",
-                headers: MessageProperties.headers(app: batch.app, traceparent: traceparent)
+                type: message.queue.kind,
+                messageID: message.id.description,
+                contentType: contentType,
+                headers: [MessageProperties.appHeader: message.app.name]
             ),
-            body: batch.encoded()
+            body: body
         )
-        self.properties.headers[MessageProperties.devicesHeader] = String(batch.devices.count)
     }
 
     /// The hint to the process that waits for a job: "look at it" (rule 16).
@@ -83,7 +47,7 @@ extension OutgoingMessage {
     ///
     /// A stranger may have written it. What is not read again stays behind, and the rest fits into its field: what does not cannot
     /// be written as a frame, and would cost the publisher its connection, each time that it is tried.
-    package init(burying delivery: Delivery, from queue: String, reason: String) {
+    package init(deadLetter delivery: Delivery, from queue: String, reason: String) {
         var properties = MessageProperties(
             type: delivery.properties.type.beginning(octets: 255),
             messageID: delivery.properties.messageID.beginning(octets: 255),
@@ -98,25 +62,13 @@ extension OutgoingMessage {
 }
 
 extension MessageProperties {
-    package static let deliverType = "deliver"
-    /// Of a message that names a bundle of small sends.
-    package static let bundleType = "bundle"
-    /// Of a message that holds small batches.
-    package static let parcelType = "parcel"
     package static let appHeader = "app"
-    package static let traceparentHeader = "traceparent"
-    /// On deliver messages and parcels: how many devices they hold, so that a worker knows before it reads them.
+    /// On delivery messages: how many devices they hold, so that a worker knows before it reads them.
     package static let devicesHeader = "devices"
     /// On dead messages: the queue they came from.
     package static let queueHeader = "queue"
     /// On dead messages: why they died.
     package static let reasonHeader = "reason"
-
-    fileprivate static func headers(app: AppID, traceparent: String?) -> [String: String] {
-        var headers = [Self.appHeader: app.name]
-        headers[Self.traceparentHeader] = traceparent
-        return headers
-    }
 }
 
 extension String {

@@ -51,12 +51,9 @@ package enum QueueName {
     /// The exchange of events: "look at that job".
     package static let events = "pushline.events"
 
-    package static func jobs(_ kind: JobKind, _ priority: Priority) -> String {
-        "pushline.\(kind.rawValue).\(priority.rawValue).v2"
-    }
-
-    package static func deliver(_ pns: PNS, _ priority: Priority) -> String {
-        "pushline.deliver.\(pns.rawValue).\(priority.rawValue).v2"
+    /// The queue of one kind of work at a priority.
+    package static func work(_ queue: WorkQueue, _ priority: Priority) -> String {
+        "pushline.\(queue).\(priority.rawValue).v2"
     }
 }
 
@@ -71,11 +68,8 @@ extension Topology {
         // The broker's limit is a last resort: it condemns the innocents of a prefetch window (rule 5).
         let work = Queue.Kind.quorum(deadLetterQueue: QueueName.dead, deliveryLimit: 1000)
         for priority in Priority.allCases {
-            for kind in JobKind.allCases {
-                queues.append(Queue(name: QueueName.jobs(kind, priority), kind: work))
-            }
-            for pns in PNS.allCases where pns.isInService {
-                queues.append(Queue(name: QueueName.deliver(pns, priority), kind: work))
+            for queue in WorkQueue.allCases {
+                queues.append(Queue(name: QueueName.work(queue, priority), kind: work))
             }
         }
         return Topology(exchanges: [Exchange(name: QueueName.events)], queues: queues)

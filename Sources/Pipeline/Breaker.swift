@@ -24,7 +24,7 @@ package struct Breaker {
     }
 
     /// Why it opens.
-    typealias Cause = Standstill
+    typealias Cause = BreakerCause
 
     /// What may be done with a message.
     enum Passage: Equatable {

@@ -94,7 +94,7 @@ struct OutcomeTally {
             case .rejected(let reason, let status):
                 self.failed(index, .rejected, status: status, reason: reason)
             case .misconfigured(let reason, _):
-                self.carryStopped(index, reason: Standstill.credentials.reason(reason))
+                self.carryStopped(index, reason: BreakerCause.credentials.reason(reason))
             case .unsent:
                 if let stop { self.stopped(stop) } else { self.carry(index, tries: tries, wait: .zero) }
             case .retry(let after, _, let counts, let reason, let status):

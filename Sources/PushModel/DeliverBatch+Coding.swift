@@ -1,22 +1,9 @@
 extension DeliverBatch {
-    /// The version that is written.
+    /// Writes the binary form: integers little-endian, texts and byte strings with a length before them.
     ///
-    /// A reader takes this one and the one before (rule 7).
-    package static let version: UInt8 = 1
-
-    /// The binary form: integers little-endian, texts and byte strings with a length before them.
-    ///
-    /// `version u8 · flags u8 · app · job 16 · pns u8 · page u32 · attempt u32 · priority u8 · expires i64 · keepUntil i64 ·
-    /// collapse · kind u8 · payload · count u32 · rows i64… · handle ends u32… · handle bytes · tries u8… · waits u32…`
-    package func encoded() -> [UInt8] {
-        var writer = ByteWriter()
-        writer.reserve(self.payload.body.count + self.devices.handles.bytes.count + self.devices.count * 17 + 256)
-        self.write(to: &writer)
-        return writer.buffer
-    }
-
+    /// `flags u8 · app · job 16 · pns u8 · page u32 · attempt u32 · priority u8 · expires i64 · keepUntil i64 · collapse · kind u8 ·
+    /// payload · count u32 · rows i64… · handle ends u32… · handle bytes · tries u8… · waits u32…`
     func write(to writer: inout ByteWriter) {
-        writer.integer(Self.version)
         var flags: Flags = []
         if self.keepUntil != nil { flags.insert(.keepUntil) }
         if self.collapse != nil { flags.insert(.collapse) }
@@ -46,17 +33,10 @@ extension DeliverBatch {
         writer.integers(self.devices.waits)
     }
 
-    /// Reads the binary form.
-    ///
-    /// - Throws: ``MalformedBatch`` for anything that ``encoded()`` does not write: the bytes may come from anywhere.
-    package init(decoding bytes: [UInt8]) throws(MalformedBatch) {
-        try self.init(reading: ByteReader(bytes))
-    }
-
     /// Reads all that a reader has.
+    ///
+    /// - Throws: ``MalformedBatch`` for anything that ``write(to:)`` does not write: the bytes may come from anywhere.
     init(reading reader: consuming ByteReader) throws(MalformedBatch) {
-        let version: UInt8 = try reader.integer()
-        guard version == Self.version else { throw MalformedBatch("its version is \(version), not \(Self.version)") }
         let flags = Flags(rawValue: try reader.integer())
         guard flags.isSubset(of: .all) else { throw MalformedBatch("it has flags of another version") }
         guard let app = try? AppID(try reader.text()) else { throw MalformedBatch("its app has no legal name") }

@@ -26,8 +26,6 @@ package struct Job: Sendable, Equatable {
     package let due: Timestamp?
     /// Counts by service; empty for a register job.
     package let tallies: [PNS: Tally]
-    /// W3C trace context of the request that brought it.
-    package let traceparent: String?
     /// When it is to start; nil = at once.
     package let startsAt: Timestamp?
     /// How far a send that is not final is laid out; nil = nobody has begun.
@@ -51,7 +49,6 @@ package struct Job: Sendable, Equatable {
         expires: Timestamp,
         due: Timestamp?,
         tallies: [PNS: Tally],
-        traceparent: String?,
         startsAt: Timestamp? = nil,
         plan: Plan? = nil
     ) {
@@ -72,7 +69,6 @@ package struct Job: Sendable, Equatable {
         self.expires = expires
         self.due = due
         self.tallies = tallies
-        self.traceparent = traceparent
         self.startsAt = startsAt
         self.plan = plan
     }

@@ -19,6 +19,15 @@ package enum WorkQueue: Hashable, Sendable, CaseIterable, CustomStringConvertibl
         }
     }
 
+    /// The `type` of its messages at the broker: `register`, `send` or `deliver`.
+    package var kind: String {
+        switch self {
+        case .register: "register"
+        case .send: "send"
+        case .deliver: "deliver"
+        }
+    }
+
     /// Reads ``description``.
     package init?(_ name: String) {
         guard let found = Self.allCases.first(where: { $0.description == name }) else { return nil }

@@ -2,11 +2,6 @@ package import PushModel
 
 /// Accepting jobs, and telling what became of them.
 package protocol JobStore: Sendable {
-    /// Accepts a job: when this returns ``Acceptance/accepted(_:)`` the job is durable and will be worked on (rule 15).
-    ///
-    /// One that starts later is ``Job/State/scheduled``, and not published now. Any other row is due at once; who accepted it publishes it and says so with ``markPublished(jobs:lease:)``.
-    func accept(_ job: NewJob) async throws -> Acceptance
-
     /// The job in its present state, or nil when the app has none of that id.
     func job(_ id: JobID, app: AppID) async throws -> Job?
 
@@ -19,55 +14,27 @@ package protocol JobStore: Sendable {
     /// The devices that a job lists one by one, in the order of recording.
     func deliveries(_ query: DeliveryQuery) async throws -> Page<DeliveryRecord>
 
-    /// Says that messages for these jobs are at the broker: they are due again when the lease lapses (rule 1).
-    ///
-    /// A job that a planner has taken since is left as it is.
-    func markPublished(jobs: [JobID], lease: Duration) async throws
-
-    /// Says the same of jobs that were due, unless a planner has taken them since.
-    func markPublished(due jobs: [DueJob], lease: Duration) async throws
-
-    /// Queues scheduled jobs whose time has come by the wall clock, however that clock was set since (rule 13).
-    ///
-    /// - Parameters:
-    ///   - limit: The most jobs.
-    ///   - overdue: How long past their due time they shall be: nobody but the sweeper publishes them.
-    /// - Returns: How many were queued.
-    /// - Throws: ``StoreError``.
-    func startScheduled(limit: Int, overdue: Duration) async throws -> Int
-
-    /// Has a job that is to be worked on later wait: whatever lease it has, it is due after `pause`.
-    func postpone(_ job: JobID, by pause: Duration) async throws
-
-    /// Unfinished jobs that nobody seems to be at: most urgent first, of each app its share, the longest due first (rule 12).
-    ///
-    /// Of jobs that were given back because their windows are full, as many as there is room for now.
-    ///
-    /// - Parameters:
-    ///   - overdue: How long past its due time a job must be that was not given back.
-    ///   - limit: The most to return.
-    /// - Returns: At most about that many jobs.
-    /// - Throws: ``StoreError``.
-    func dueJobs(overdue: Duration, limit: Int) async throws -> [DueJob]
-
-    /// Counts that a redelivered job was begun once more (rule 5).
-    ///
-    /// - Returns: How often it was begun so.
-    func raiseStarts(job: JobID) async throws -> Int
-
-    /// A register job as its worker needs it; nil when it is finished or unknown.
-    func registerJob(_ id: JobID) async throws -> Job?
+    /// The register jobs of a message that are not finished, in the order of their acceptance.
+    func registerJobs(of message: MessageID) async throws -> [Job]
 
     /// Ends a register job.
     ///
     /// - Returns: The routing key of the process that waits for it, if one does; nil also when it was ended before.
     func finishRegister(_ id: JobID, result: RegisterResult) async throws -> String?
 
-    /// Ends up to `limit` jobs whose time is over, and counts the devices of their unpublished and parked batches (rule 13).
+    /// Queues scheduled jobs whose time has come by the wall clock, however that clock was set since (rule 13).
+    ///
+    /// - Parameters:
+    ///   - limit: The most jobs.
+    /// - Returns: How many were queued.
+    /// - Throws: ``StoreError``.
+    func startScheduled(limit: Int) async throws -> Int
+
+    /// Ends up to `limit` jobs whose time is over, and counts the devices of their batches that are at no worker (rule 13).
     /// Closes what is still open two leases later.
     ///
     /// - Returns: How many jobs were touched.
-    func expireJobs(limit: Int, lease: Duration) async throws -> Int
+    func expireJobs(limit: Int) async throws -> Int
 
     /// Stops a job that runs (rule 13).
     ///
@@ -88,7 +55,6 @@ package final class NewJob: Sendable {
     package let work: Job.Work
     /// How long it lives, from its acceptance or its start on: a length, for the wall clock may jump before it is accepted.
     package let lifetime: Duration
-    package let traceparent: String?
     /// The routing key of the process that waits for the hub's answer; nil = nobody does (rule 16).
     package let waiter: String?
     package let idempotency: Idempotency?
@@ -105,7 +71,6 @@ package final class NewJob: Sendable {
         priority: Priority = .normal,
         work: Job.Work,
         lifetime: Duration,
-        traceparent: String? = nil,
         waiter: String? = nil,
         idempotency: Idempotency? = nil,
         startsAt: Timestamp? = nil,
@@ -118,7 +83,6 @@ package final class NewJob: Sendable {
         self.priority = priority
         self.work = work
         self.lifetime = lifetime
-        self.traceparent = traceparent
         self.waiter = waiter
         self.idempotency = idempotency
         self.startsAt = startsAt
@@ -135,7 +99,6 @@ package final class NewJob: Sendable {
             priority: self.priority,
             work: self.work,
             lifetime: self.lifetime,
-            traceparent: self.traceparent,
             waiter: waiter,
             idempotency: self.idempotency,
             startsAt: self.startsAt,
@@ -174,7 +137,6 @@ package final class NewJob: Sendable {
             expires: self.expires(accepted: accepted),
             due: state == .scheduled ? self.startsAt : nil,
             tallies: [:],
-            traceparent: self.traceparent,
             startsAt: self.startsAt
         )
     }
@@ -195,16 +157,6 @@ package final class NewJob: Sendable {
             self.hash = hash
         }
     }
-}
-
-/// What came of asking the store to accept a job.
-package enum Acceptance: Sendable {
-    /// It is new and durable.
-    case accepted(Job)
-    /// The same request was accepted before; that job, as it is now.
-    case repeated(Job)
-    /// The idempotency key was used for another request.
-    case keyReused
 }
 
 /// Which jobs to list.
@@ -312,25 +264,5 @@ package struct DeliveryRecord: Sendable, Equatable {
         self.reason = reason
         self.at = at
         self.notificationID = notificationID
-    }
-}
-
-/// A job that a message should be published for.
-package struct DueJob: Sendable, Equatable {
-    package let id: JobID
-    package let app: AppID
-    package let kind: JobKind
-    package let priority: Priority
-    package let traceparent: String?
-    /// How often a planner has taken it.
-    package let epoch: Int
-
-    package init(id: JobID, app: AppID, kind: JobKind, priority: Priority, traceparent: String?, epoch: Int = 0) {
-        self.epoch = epoch
-        self.id = id
-        self.app = app
-        self.kind = kind
-        self.priority = priority
-        self.traceparent = traceparent
     }
 }

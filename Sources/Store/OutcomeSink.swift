@@ -2,50 +2,25 @@ package import PushModel
 
 /// Where delivery workers leave what became of their batches (rules 3, 8 and 14).
 package protocol OutcomeSink: Sendable {
-    /// How these batches stand; one that is closed, of a final job, or unknown is ``BatchStanding/closed``.
+    /// How these batches stand, in their order; one that is closed, of a final job, or unknown is ``BatchStatus/closed``.
     ///
-    /// Asked before sending, and every 500 ms while sending (rule 13). Whose time is over is ``BatchStanding/stopping(_:)``, also
-    /// where nobody has stopped the job yet.
-    func standing(of batches: [BatchKey]) async throws -> [BatchKey: BatchStanding]
-
-    /// How these batches of a parcel stand, each in its turn; one that the parcel no longer holds is ``BatchStanding/closed`` for it:
-    /// the parcel was taken apart, and the batch goes by itself.
-    func standing(of batches: [BatchKey], in parcel: ParcelID) async throws -> [PlacedStanding]
-
-    /// Records an outcome, once: failures, counts, dead handles and the next attempt in one change; completes the job where
-    /// that was its last open batch.
-    ///
-    /// - Returns: false when an outcome of that batch and attempt stands already; then nothing was changed.
-    func record(_ outcome: BatchOutcome) async throws -> Bool
-
-    /// Records several outcomes in one change, each as one does by itself.
-    ///
-    /// - Returns: For each whether it was recorded.
-    /// - Throws: ``StoreError``; then none is.
-    func record(together outcomes: [BatchOutcome]) async throws -> [Bool]
-
-    /// Has every open batch of a parcel be published for itself, at once.
-    func takeApart(_ parcel: ParcelID) async throws
-
-    /// Gives a batch back that was not begun: it is due after `pause`, and counts for its window until then (rule 12). One whose
-    /// job is being stopped is closed instead.
+    /// Asked before sending, and every 500 ms while sending (rule 13). A batch whose job's time is over is ``BatchStatus/stopping(_:)``,
+    /// also where nobody has stopped the job yet.
     ///
     /// - Parameters:
-    ///   - batch: The batch.
-    ///   - pause: How long it rests.
-    ///   - reason: What it waits for, for whoever asks.
-    /// - Returns: Whether its message is done with, also where a copy of it has given the batch back; false while the store does
-    ///   not know that it is at the broker: who marks it so later would undo this.
+    ///   - batches: The batches.
+    ///   - message: The message that they came in: one that it does not stand for any more is closed for it, and goes its own way; nil
+    ///     = whatever message they are in.
+    /// - Returns: How each stands, and where.
     /// - Throws: ``StoreError``.
-    func park(_ batch: BatchKey, for pause: Duration, reason: String) async throws -> Bool
+    func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedBatch]
 
-    /// Takes a parcel apart and gives its open batches back, as ``park(_:for:reason:)-(BatchKey,_,_)`` does.
-    func park(_ parcel: ParcelID, for pause: Duration, reason: String) async throws
-
-    /// Counts that a redelivered batch was begun once more (rule 5).
+    /// Records outcomes in one change, each on its own and once: failures, counts, dead handles and the next attempt; completes a job
+    /// where that was its last open batch.
     ///
-    /// - Returns: How often it was begun so; 0 where it is closed.
-    func raiseStarts(batch: BatchKey) async throws -> Int
+    /// - Returns: For each whether it was recorded; false when an outcome of that batch and attempt stands already.
+    /// - Throws: ``StoreError``; then none is.
+    func record(_ outcomes: [BatchOutcome]) async throws -> [Bool]
 
     /// Whose these registrations are, an element for each that is live; nil = nobody's.
     ///
@@ -54,34 +29,34 @@ package protocol OutcomeSink: Sendable {
 }
 
 /// Whether a batch is still to be worked on.
-package enum BatchStanding: Sendable, Equatable {
+package enum BatchStatus: Sendable, Equatable {
     case open
     /// Open, and its job is being stopped: count what is unsent as cancelled or expired.
     case stopping(StopCause)
     case closed
 }
 
-/// How a batch of a parcel stands, and where.
-package struct PlacedStanding: Sendable, Equatable {
-    package let standing: BatchStanding
+/// How a batch stands, and where.
+package struct LocatedBatch: Sendable, Equatable {
+    package let status: BatchStatus
     /// nil where it is to be looked for by its key.
-    package let place: BatchPlace?
+    package let hint: RowHint?
 
-    package init(_ standing: BatchStanding, place: BatchPlace? = nil) {
-        self.standing = standing
-        self.place = place
+    package init(_ status: BatchStatus, hint: RowHint? = nil) {
+        self.status = status
+        self.hint = hint
     }
 }
 
 /// Where the store has found a batch: it looks there first.
-package struct BatchPlace: Sendable, Equatable {
+package struct RowHint: Sendable, Equatable {
     /// The job's number in the store.
     package let job: Int64
-    package let parcel: ParcelID
+    package let message: MessageID
 
-    package init(job: Int64, parcel: ParcelID) {
+    package init(job: Int64, message: MessageID) {
         self.job = job
-        self.parcel = parcel
+        self.message = message
     }
 }
 
@@ -97,7 +72,7 @@ package enum StopCause: Sendable, Equatable {
 package struct BatchOutcome: Sendable {
     package var key: BatchKey
     /// Where it was found before, if it was.
-    package var place: BatchPlace?
+    package var hint: RowHint?
     /// Devices that the push service took.
     package var accepted: Int
     /// The rows of those, where the app records all; else empty.
@@ -106,7 +81,7 @@ package struct BatchOutcome: Sendable {
     package var expired: Int
     package var cancelled: Int
     /// Devices to try again, in the next attempt.
-    package var carried: [CarriedDevice]
+    package var carried: [RetryDevice]
     /// Why they are carried, for whoever asks what the job waits for.
     package var carriedReason: String?
     /// Handles that the push service says are dead.
@@ -116,19 +91,19 @@ package struct BatchOutcome: Sendable {
 
     package init(
         key: BatchKey,
-        place: BatchPlace? = nil,
+        hint: RowHint? = nil,
         accepted: Int = 0,
         acceptedRows: [Int64] = [],
         failures: [DeviceFailure] = [],
         expired: Int = 0,
         cancelled: Int = 0,
-        carried: [CarriedDevice] = [],
+        carried: [RetryDevice] = [],
         carriedReason: String? = nil,
         deadHandles: [DeadHandle] = [],
         at: Timestamp
     ) {
         self.key = key
-        self.place = place
+        self.hint = hint
         self.accepted = accepted
         self.acceptedRows = acceptedRows
         self.failures = failures
@@ -164,7 +139,7 @@ package struct DeviceFailure: Sendable, Equatable {
 }
 
 /// A device that is to be tried again.
-package struct CarriedDevice: Sendable, Equatable {
+package struct RetryDevice: Sendable, Equatable {
     package let row: Int64
     /// How often it was tried.
     package let tries: Int

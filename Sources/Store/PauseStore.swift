@@ -22,13 +22,6 @@ package protocol PauseStore: Sendable {
     /// - Returns: Whether there was one.
     func resume(_ queue: WorkQueue, app: AppID?) async throws -> Bool
 
-    /// Gives a job back whose queue is paused: it is due again when it is resumed, and until then costs nothing. A planner that is
-    /// at it loses its claim.
-    func hold(_ job: JobID) async throws
-
-    /// Gives a bundle back likewise.
-    func hold(_ bundle: BundleID) async throws
-
     /// What the store knows to be undone of an app, by queue.
     func load(of app: AppID) async throws -> [WorkQueue: QueueLoad]
 }
@@ -65,7 +58,7 @@ package struct QueueLoad: Sendable, Equatable {
     /// Batches that are at the broker or at a worker.
     package var open = 0
     /// Batches that a worker has given back.
-    package var parked = 0
+    package var deferred = 0
 
     package init() {}
 }

@@ -2,8 +2,8 @@
 ///
 /// Every method that changes something returns after the change is durable. Writes that come together are committed together
 /// (rule 8). Methods throw ``StoreError``.
-package typealias ResultStore = AccountStore & AppStore & BundleStore & ContentStore & DeadLetterStore & DeadStore
-    & JobStore & OutcomeSink & PauseStore & PlanStore & RegistrationStore & RetentionStore & StoreHealth & StoreUpkeep
+package typealias ResultStore = AccountStore & AppStore & ContentStore & DeadLetterStore & DeadStore & FanOutStore
+    & JobStore & OutboxStore & OutcomeSink & PauseStore & RegistrationStore & RetentionStore & StoreHealth & StoreUpkeep
 
 /// Whether the store can be worked with.
 package protocol StoreHealth: Sendable {

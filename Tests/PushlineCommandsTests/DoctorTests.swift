@@ -105,7 +105,7 @@ import Testing
     @Test func refusedCredentialsAndOpenBreakersAreTold() async throws {
         let host = try HostCommandsTests.Host()
         let store = try await self.store(host)
-        for cause in [Standstill.credentials, .service] {
+        for cause in [BreakerCause.credentials, .service] {
             for _ in 1...2 { try await self.park(in: store, reason: cause.reason("403 Forbidden")) }
         }
         // It is tried again, and nobody need do anything.

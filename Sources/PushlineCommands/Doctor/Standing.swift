@@ -46,12 +46,12 @@ struct Standing {
             for state in [Job.State.retrying, .running] {
                 let query = JobQuery(app: app, state: state, kind: .send, limit: Self.jobs)
                 for job in try await self.store.jobs(query).items {
-                    guard let reason = job.reason, Standstill(reason: reason) != nil else { continue }
+                    guard let reason = job.reason, BreakerCause(reason: reason) != nil else { continue }
                     known[reason, default: (0, job.id)].count += 1
                 }
             }
             for (reason, seen) in known.sorted(by: { $0.key < $1.key }) {
-                guard let cause = Standstill(reason: reason) else { continue }
+                guard let cause = BreakerCause(reason: reason) else { continue }
                 let sends = seen.count == 1 ? "a send waits" : "\(seen.count) sends wait"
                 findings.append(
                     .wrong("\(app) sends", "\(sends), such as \(seen.job): \(reason); \(Self.advice(cause))")
@@ -61,7 +61,7 @@ struct Standing {
         return findings
     }
 
-    private static func advice(_ cause: Standstill) -> String {
+    private static func advice(_ cause: BreakerCause) -> String {
         switch cause {
         case .service: "it is probed, and goes on by itself: look at the service's status page"
         case .credentials: "put the right file in place, or correct the app's file: it is used from the next try on"

@@ -1,26 +1,26 @@
-/// Several small batches of one app, service and priority in one message.
+/// The body of a delivery message: batches of one app, service and priority.
 ///
-/// Each keeps its own key, fence and outcome; together they only travel.
-package struct DeliverParcel: Sendable, Equatable {
-    /// The most batches in one: as many as a bundle has sends.
-    package static let maximumBatches = 500
-    /// The size that one is kept under, in bytes; a batch that is larger goes alone.
+/// A page of a campaign is a message of one batch. Each batch keeps its own key, fence and outcome; together they only travel.
+package struct DeliveryMessage: Sendable, Equatable {
+    /// The most batches in one.
+    package static let maximumBatches = OutboxMessage.maximumMembers
+    /// The size that a message of several batches is kept under, in bytes; a batch that is larger goes alone.
     package static let maximumBytes = 192 * 1024
-    /// How many devices one is kept under, as a batch is: so much of a connection is taken at a time.
+    /// How many devices a message of several batches is kept under, as a batch is: so much of a connection is taken at a time.
     package static let maximumDevices = DeliverBatch.maximumDevices
 
-    /// What a parcel may hold beside what it holds already.
-    package struct Room {
-        private var batches = DeliverParcel.maximumBatches
-        private var bytes = DeliverParcel.maximumBytes
-        private var devices = DeliverParcel.maximumDevices
+    /// What a message may hold beside what it holds already.
+    package struct Capacity {
+        private var batches = DeliveryMessage.maximumBatches
+        private var bytes = DeliveryMessage.maximumBytes
+        private var devices = DeliveryMessage.maximumDevices
 
         package init() {}
 
-        /// Takes the room for a batch, if there is enough.
+        /// Takes the capacity that a batch needs, if there is enough.
         package mutating func take(_ batch: DeliverBatch) -> Bool {
-            let size = DeliverParcel.wireSize(of: batch)
-            let isFirst = self.batches == DeliverParcel.maximumBatches
+            let size = DeliveryMessage.wireSize(of: batch)
+            let isFirst = self.batches == DeliveryMessage.maximumBatches
             guard isFirst || (self.batches > 0 && self.bytes >= size && self.devices >= batch.devices.count) else {
                 return false
             }
@@ -35,19 +35,17 @@ package struct DeliverParcel: Sendable, Equatable {
 
     package init(batches: [DeliverBatch]) { self.batches = batches }
 
-    /// The bytes that a batch takes in a parcel, about.
+    /// The bytes that a batch takes in a message, about.
     package static func wireSize(of batch: DeliverBatch) -> Int {
         // Names, numbers and lengths take less than 160 bytes.
         160 + batch.payload.body.count + (batch.collapse?.utf8.count ?? 0)
             + batch.devices.count * 12 + batch.devices.handles.bytes.count
     }
 
-    /// The version that is written.
-    ///
-    /// Not a version of ``DeliverBatch``: neither is ever taken for the other.
-    package static let version: UInt8 = 0x81
+    /// The version that is written and read.
+    package static let version: UInt8 = 0x82
 
-    /// The binary form: `version u8 · count u32 · (length u32 · batch)…`, little-endian, each batch as it is by itself.
+    /// The binary form: `version u8 · count u32 · (length u32 · batch)…`, little-endian.
     package func encoded() -> [UInt8] {
         var writer = ByteWriter()
         writer.reserve(self.batches.reduce(5) { $0 + 4 + Self.wireSize(of: $1) })
@@ -62,12 +60,12 @@ package struct DeliverParcel: Sendable, Equatable {
     /// - Throws: ``MalformedBatch`` for anything that ``encoded()`` does not write, batches of several apps, services or
     ///   priorities among it.
     package init(decoding bytes: [UInt8]) throws(MalformedBatch) {
-        guard bytes.first == Self.version else { throw MalformedBatch("it is no parcel of this version") }
+        guard bytes.first == Self.version else { throw MalformedBatch("it is no delivery message of this version") }
         var reader = ByteReader(bytes)
         let _: UInt8 = try reader.integer()
         let count: UInt32 = try reader.integer()
         guard (1...UInt32(Self.maximumBatches)).contains(count) else {
-            throw MalformedBatch("a parcel of \(count) batches")
+            throw MalformedBatch("a delivery message of \(count) batches")
         }
         self.batches = []
         self.batches.reserveCapacity(Int(count))

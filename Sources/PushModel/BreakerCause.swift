@@ -1,5 +1,5 @@
 /// Why all messages of an app to a push service wait, as its jobs say it.
-package enum Standstill: String, Sendable, CaseIterable {
+package enum BreakerCause: String, Sendable, CaseIterable {
     /// The service answers with its own failure, or not at all.
     case service
     /// It refuses the app's credentials, or there are none that work.

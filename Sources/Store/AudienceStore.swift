@@ -1,0 +1,133 @@
+package import PushModel
+
+/// Whom a tag expression means.
+package protocol AudienceStore: Sendable {
+    /// The registrations of the audience with rows in `(after, through]`, in row order, at most `limit`.
+    ///
+    /// A page may end before its limit and before `through`, even without a row: an audience that is thin in a wide range is
+    /// read in pieces of bounded cost. The end is where ``AudiencePage/scannedThrough`` says, never where rows are fewer than
+    /// `limit`; each call with `after < through` and `limit > 0` comes at least one row further.
+    ///
+    /// What the memory holds may be used again for a few seconds: it belongs to one planner of one job.
+    func audience(
+        of expression: TagExpression,
+        app: AppID,
+        pns: PNS,
+        after: Int64,
+        through: Int64,
+        limit: Int,
+        memory: AudienceMemory?
+    ) async throws -> AudiencePage
+
+    /// How many registrations of the audience have rows in `(after, through]`; in slices of bounded cost, as pages are.
+    ///
+    /// `through` may be beyond the last row there is.
+    func count(
+        of expression: TagExpression,
+        app: AppID,
+        pns: PNS,
+        after: Int64,
+        through: Int64
+    ) async throws -> AudienceCount
+
+    /// Which of these rows are still live on that service and in the audience, and where they are reached now.
+    func handles(
+        of rows: [Int64],
+        in expression: TagExpression,
+        app: AppID,
+        pns: PNS,
+        memory: AudienceMemory?
+    ) async throws -> [Int64: Handle]
+}
+
+extension AudienceStore {
+    /// See ``audience(of:app:pns:after:through:limit:memory:)``; for a single look.
+    package func audience(
+        of expression: TagExpression,
+        app: AppID,
+        pns: PNS,
+        after: Int64,
+        through: Int64,
+        limit: Int
+    ) async throws -> AudiencePage {
+        try await self.audience(
+            of: expression,
+            app: app,
+            pns: pns,
+            after: after,
+            through: through,
+            limit: limit,
+            memory: nil
+        )
+    }
+
+    /// See ``handles(of:in:app:pns:memory:)``; for a single look.
+    package func handles(
+        of rows: [Int64],
+        in expression: TagExpression,
+        app: AppID,
+        pns: PNS
+    ) async throws -> [Int64: Handle] {
+        try await self.handles(of: rows, in: expression, app: app, pns: pns, memory: nil)
+    }
+}
+
+extension AudienceStore {
+    /// Reads all of the audience with rows in `(after, through]`, as a batch's page is whenever it is read again (rule 2).
+    ///
+    /// Whoever has joined since belongs to it. It is read in pieces, as reading goes.
+    package func wholeAudience(
+        of expression: TagExpression,
+        app: AppID,
+        pns: PNS,
+        after: Int64,
+        through: Int64,
+        memory: AudienceMemory?
+    ) async throws -> AudiencePage {
+        var whole = AudiencePage(scannedThrough: after)
+        while whole.scannedThrough < through {
+            let piece = try await self.audience(
+                of: expression,
+                app: app,
+                pns: pns,
+                after: whole.scannedThrough,
+                through: through,
+                limit: DeliverBatch.maximumDevices,
+                memory: memory
+            )
+            whole.rows += piece.rows
+            for index in piece.rows.indices { whole.handles.append(piece.handles[index]) }
+            whole.scannedThrough = piece.scannedThrough
+        }
+        return whole
+    }
+}
+
+/// A piece of an audience.
+package struct AudiencePage: Sendable {
+    package var rows: [Int64]
+    /// In the order of ``rows``.
+    package var handles: HandleList
+    /// All of the audience up to this row is in the page, or was in one before: the next page begins after it.
+    ///
+    /// It is `through` itself when nothing is left.
+    package var scannedThrough: Int64
+
+    package init(rows: [Int64] = [], handles: HandleList = HandleList(), scannedThrough: Int64) {
+        self.rows = rows
+        self.handles = handles
+        self.scannedThrough = scannedThrough
+    }
+}
+
+/// The size of a piece of an audience.
+package struct AudienceCount: Sendable, Equatable {
+    package var count: Int
+    /// The piece ends here, as in ``AudiencePage/scannedThrough``.
+    package var scannedThrough: Int64
+
+    package init(count: Int, scannedThrough: Int64) {
+        self.count = count
+        self.scannedThrough = scannedThrough
+    }
+}
