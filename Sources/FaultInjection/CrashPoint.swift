@@ -9,11 +9,21 @@ package enum CrashPoint: String, CaseIterable, Sendable {
     /// The commit is durable, nobody has heard of it.
     case storeCommitted = "store.committed"
 
+    // Who publishes: the API, the send worker, whoever sweeps.
+    /// Messages are at the broker, and not marked so.
+    case outboxPublished = "outbox.published"
+    /// They are marked as published.
+    case outboxMarked = "outbox.marked"
+    /// A message is given back to its row, and not acknowledged.
+    case outboxDeferred = "outbox.deferred"
+    /// A redelivery is counted, and not worked on.
+    case outboxRedelivered = "outbox.redelivered"
+    /// The members of a message have messages of their own, and theirs is not acknowledged.
+    case outboxSplit = "outbox.split"
+
     // The API.
     /// A job is accepted: neither answered nor published.
     case apiAccepted = "api.accepted"
-    /// Jobs are at the broker, and not marked so.
-    case apiPublished = "api.published"
 
     // The register worker.
     case registerTaken = "register.taken"
@@ -24,45 +34,34 @@ package enum CrashPoint: String, CaseIterable, Sendable {
 
     // The send worker.
     case sendTaken = "send.taken"
-    /// The job is claimed, its message is not acknowledged.
+    /// The message is claimed, or its first step is written; it is not acknowledged.
     case sendClaimed = "send.claimed"
     /// What is left of the message is the claim's lease.
     case sendAcknowledged = "send.acknowledged"
-    /// The audience is read, nothing is written.
-    case planRead = "plan.read"
-    /// Batches are rows, and not at the broker.
-    case planCommitted = "plan.committed"
-    /// Batches are at the broker, and not marked so.
-    case planPublished = "plan.published"
-    case planMarked = "plan.marked"
-    /// Small sends are read together, without a claim.
-    case bundleRead = "bundle.read"
-    /// Their parcels are rows, and not at the broker.
-    case bundleCommitted = "bundle.committed"
-    /// Their parcels are at the broker, and not marked so.
-    case bundlePublished = "bundle.published"
+    /// Sends or pages are read, nothing is written.
+    case fanOutRead = "fanout.read"
+    /// Batches and their messages are rows, and not at the broker.
+    case fanOutCommitted = "fanout.committed"
 
-    // The delivery worker; of batches and parcels alike.
+    // The delivery worker.
     case deliverTaken = "deliver.taken"
-    /// The batch is open, nothing is sent.
+    /// The batches are open, nothing is sent.
     case deliverBegun = "deliver.begun"
     /// The push service has answered, nothing is recorded.
     case deliverSent = "deliver.sent"
-    /// The outcome stands, the message is not acknowledged.
+    /// The outcomes stand, the message is not acknowledged.
     case deliverRecorded = "deliver.recorded"
 
     // Whoever sweeps.
-    /// What is due is read, and not published.
-    case sweepRead = "sweep.read"
-    /// It is published, and not marked so.
-    case sweepPublished = "sweep.published"
+    /// What is due is taken, and not published.
+    case sweepTaken = "sweep.taken"
     case sweepHousekeeping = "sweep.housekeeping"
 
     // Dead letters.
     /// A message is in the dead queue, and not acknowledged where it was.
     case deadPublished = "dead.published"
-    /// A dead message is in the store, and not acknowledged.
-    case deadBuried = "dead.buried"
+    /// A dead letter is in the store, and not acknowledged.
+    case deadStored = "dead.stored"
 
     /// Ends the process here if it was asked to.
     @inline(__always)
