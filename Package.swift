@@ -129,6 +129,12 @@ let package = Package(
         .target(name: "Store", dependencies: ["PushModel", collections, nioConcurrency]),
         .target(name: "Broker", dependencies: ["PushModel", collections, lifecycle, nioConcurrency]),
 
+        // What stands in the outbox is published here, whoever wrote it.
+        .target(
+            name: "Outbox",
+            dependencies: ["Store", "Broker", "PushModel", "FaultInjection", logging, nioConcurrency]
+        ),
+
         // Drivers.
         .target(
             name: "BrokerRabbitMQ",
@@ -146,7 +152,7 @@ let package = Package(
         .target(
             name: "HubEmbedded",
             dependencies: [
-                "Hub", "Store", "Broker", "Payloads", "PushModel", "FaultInjection", logging, metrics, nioConcurrency,
+                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", logging, metrics, nioConcurrency,
             ]
         ),
 
@@ -154,7 +160,7 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "Hub", "Store", "Broker", "PushModel", "PushServices", "FaultInjection", collections, lifecycle,
+                "Hub", "Store", "Broker", "Outbox", "PushModel", "PushServices", "FaultInjection", collections, lifecycle,
                 logging, metrics,
                 nioConcurrency, tracing,
             ]
@@ -162,7 +168,7 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "Store", "Broker", "Payloads", "PushModel", "FaultInjection", collections, crypto, cryptoExtras,
+                "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", collections, crypto, cryptoExtras,
                 httpTypes, hummingbird,
                 lifecycle, logging, metrics, nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioHTTPTypes, tracing,
             ],

@@ -1,0 +1,117 @@
+package import Broker
+import FaultInjection
+package import Logging
+import NIOConcurrencyHelpers
+package import PushModel
+package import Store
+
+/// Publishes messages of the outbox, and says in the store which are at the broker.
+///
+/// It says so a moment later: most have been taken by then and need no mark, and a commit at once would stand in the way of the workers.
+/// What a crash leaves unmarked is published once more, which does no harm (rule 1).
+package final class OutboxPublisher: Sendable {
+    /// How long published messages are gathered; well below ``OutboxMessage/grace`` and the second after which the sweeper takes what its
+    /// own process has not marked.
+    private static let gathering = Duration.milliseconds(250)
+    /// The most that are remembered while the store takes no marks.
+    private static let capacity = 4096
+
+    private let store: any OutboxStore
+    private let broker: any MessageBroker
+    private let logger: Logger
+    private let state = NIOLockedValueBox(State())
+
+    private struct State {
+        var published: [OutboxMessage] = []
+        /// Of the run that marks them.
+        var wakeUp: AsyncStream<Void>.Continuation?
+    }
+
+    /// - Parameters:
+    ///   - store: Has the messages' rows.
+    ///   - broker: Takes the messages.
+    ///   - logger: For what is left to the sweeper.
+    package init(store: any OutboxStore, broker: any MessageBroker, logger: Logger) {
+        self.store = store
+        self.broker = broker
+        self.logger = logger
+    }
+
+    /// Publishes hints: the messages of jobs, which workers look up in the store.
+    ///
+    /// - Returns: Whether all are at the broker.
+    @discardableResult
+    package func publish(hints messages: [OutboxMessage], deadline: Duration) async -> Bool {
+        await self.publish(messages.map { ($0, OutgoingMessage(hint: $0)) }, deadline: deadline)
+    }
+
+    /// Publishes messages.
+    ///
+    /// Those that are surely not at the broker are due again at once, the others that it has not confirmed when their grace ends.
+    ///
+    /// - Parameters:
+    ///   - messages: The rows, and what is published for each.
+    ///   - deadline: How long the broker may take.
+    /// - Returns: Whether all are at the broker.
+    package func publish(
+        _ messages: [(row: OutboxMessage, message: OutgoingMessage)],
+        deadline: Duration
+    ) async -> Bool {
+        guard !messages.isEmpty else { return true }
+        let results = await self.broker.publish(messages.map(\.message), deadline: deadline)
+        CrashPoint.outboxPublished.reach()
+        let published = zip(messages, results).filter { $0.1.isPublished }.map(\.0.row)
+        self.note(published)
+        guard published.count < messages.count else { return true }
+        self.logger.debug(
+            "Messages wait for the broker",
+            metadata: ["push.messages": "\(messages.count - published.count)"]
+        )
+        for (failed, result) in zip(messages, results) where result.isSurelyNotPublished {
+            do {
+                _ = try await self.store.defer(failed.row.id, epoch: failed.row.epoch, Deferral())
+            } catch {
+                // Their grace ends, and the sweeper takes them.
+                self.logger.debug("Messages stay until their grace ends", metadata: ["error": "\(error)"])
+                break
+            }
+        }
+        return false
+    }
+
+    /// Marks what is published until the task is cancelled; what is left then is marked before this returns.
+    package func run() async {
+        let (wake, wakeUp) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        self.state.withLockedValue { $0.wakeUp = wakeUp }
+        for await _ in wake {
+            // Cut short when the process ends: then what there is is marked at once.
+            try? await Task.sleep(for: Self.gathering)
+            await self.mark()
+        }
+        await self.mark()
+    }
+
+    private func note(_ messages: [OutboxMessage]) {
+        guard !messages.isEmpty else { return }
+        let wakeUp = self.state.withLockedValue { state in
+            // Those that are left out are published once more.
+            if state.published.count < Self.capacity { state.published += messages }
+            return state.wakeUp
+        }
+        wakeUp?.yield()
+    }
+
+    private func mark() async {
+        let messages = self.state.withLockedValue { state in
+            defer { state.published = [] }
+            return state.published
+        }
+        guard !messages.isEmpty else { return }
+        do {
+            try await self.store.markPublished(messages)
+            CrashPoint.outboxMarked.reach()
+        } catch {
+            self.logger.debug("Published messages were not marked", metadata: ["error": "\(error)"])
+        }
+    }
+}
