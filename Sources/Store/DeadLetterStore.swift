@@ -45,6 +45,8 @@ package struct DeadLetter: Sendable, Equatable {
     package let queue: String
     package let type: String
     package let messageID: String
+    /// The job that it closed, or a batch of it; nil where what it held goes on, or nobody knows what it was for.
+    package let job: JobID?
     package let reason: String
     /// The bytes of its body.
     package let size: Int
@@ -58,6 +60,7 @@ package struct DeadLetter: Sendable, Equatable {
         queue: String,
         type: String,
         messageID: String,
+        job: JobID?,
         reason: String,
         size: Int,
         at: Timestamp,
@@ -68,14 +71,13 @@ package struct DeadLetter: Sendable, Equatable {
         self.queue = queue
         self.type = type
         self.messageID = messageID
+        self.job = job
         self.reason = reason
         self.size = size
         self.at = at
         self.obstacle = obstacle
     }
 
-    /// The job that it is about, by its `message-id`.
-    package var job: JobID? { BatchKey(self.messageID)?.job ?? JobID(self.messageID) }
 }
 
 /// What came of replaying a dead message.

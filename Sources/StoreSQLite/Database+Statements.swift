@@ -102,9 +102,9 @@ enum StoredJSON {
     /// A job's work, by the short way where there is one.
     static func text(work: Job.Work) throws -> String { try StoredSend.text(work) ?? self.text(work.abridged) }
 
-    static func work(from text: String) throws -> Job.Work {
-        if let send = StoredSend.read(Array(text.utf8)) { return .send(send) }
-        return try self.value(Job.Work.self, from: text)
+    static func work(from text: [UInt8]) throws -> Job.Work {
+        if let send = StoredSend.read(text) { return .send(send) }
+        return try self.value(Job.Work.self, from: String(decoding: text, as: UTF8.self))
     }
 
     static func value<Value: Decodable>(_ type: Value.Type, from text: String) throws -> Value {

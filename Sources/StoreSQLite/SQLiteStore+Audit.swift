@@ -18,7 +18,7 @@ extension SQLiteStore {
                     isCleared: $0[4]
                 )
             }
-            var faults = cursor == 0 ? try database.backlogFaults() : []
+            var faults = cursor == 0 ? try database.backlogFaults() + database.outboxFaults() : []
             for job in jobs where job.isSend { faults += try job.faults(in: database).map { "job \(job.id): \($0)" } }
             return Audit(jobs: jobs.count, faults: faults, next: jobs.count == limit ? jobs.last?.sequence : nil)
         }
@@ -28,16 +28,31 @@ extension SQLiteStore {
 extension Database {
     /// The counts of unfinished jobs, which limits go by.
     fileprivate func backlogFaults() throws -> [String] {
-        let kept = try self.first("SELECT unfinished, scheduled FROM open_jobs") { ($0[0] as Int, $0[1] as Int) }
+        let kept = try self.first("SELECT unfinished, scheduled FROM backlog") { ($0[0] as Int, $0[1] as Int) }
         let counted = try self.first(
             """
-            SELECT total(state <> 0), total(state = 0) FROM job INDEXED BY job_open WHERE finished IS NULL
+            SELECT total(NOT \(JobTransition.scheduled)), total(\(JobTransition.scheduled)) FROM job INDEXED BY job_open
+            WHERE finished IS NULL
             """
         ) { (Int($0[0] as Double), Int($0[1] as Double)) }
         guard let kept, let counted, kept != counted else { return [] }
         return [
             "\(kept.0) jobs are kept as unfinished and \(kept.1) as scheduled; they are \(counted.0) and \(counted.1)"
         ]
+    }
+}
+
+extension Database {
+    /// Messages whose count of open members is not that of their members: they would stay for ever, or go too early.
+    fileprivate func outboxFaults() throws -> [String] {
+        let wrong = try self.first(
+            """
+            SELECT count(*) FROM message AS m WHERE open <> (
+                SELECT count(*) FROM job WHERE sequence BETWEEN m.first AND m.last AND message = m.id AND finished IS NULL)
+                + (SELECT count(*) FROM batch WHERE batch.message = m.id AND batch.open = 1)
+            """
+        ) { $0[0] as Int } ?? 0
+        return wrong == 0 ? [] : ["\(wrong) messages count other open members than they have"]
     }
 }
 
@@ -110,15 +125,32 @@ private struct AuditedJob {
         ),
         (
             """
-            SELECT count(*) FROM job WHERE sequence = ? AND inline_pns IS NOT NULL AND (state NOT IN (2, 10)
-                OR state = 2 AND NOT EXISTS (SELECT 1 FROM parcel WHERE parcel.id = job.inline_parcel))
+            SELECT count(*) FROM job WHERE sequence = ? AND inline_pns IS NOT NULL AND (
+                state NOT IN (\(Job.State.running.number), \(Job.State.completed.number))
+                OR state = \(Job.State.running.number)
+                    AND NOT EXISTS (SELECT 1 FROM message WHERE message.id = job.message))
             """,
-            ("only batches are in no parcel, or of a job that was not completed", false)
+            ("only batches are in no message, or of a job that was not completed", false)
         ),
         (
             """
-            SELECT count(*) FROM job WHERE sequence = ?
-                AND ((state >= 10) <> (finished IS NOT NULL) OR (state IN (3, 4)) <> (stopped IS NOT NULL))
+            SELECT count(*) FROM batch WHERE batch.job = ? AND batch.open = 1
+                AND NOT EXISTS (SELECT 1 FROM message WHERE message.id = batch.message)
+            """,
+            ("batches are open and in no message", false)
+        ),
+        (
+            """
+            SELECT count(*) FROM job WHERE sequence = ? AND planned = 0 AND finished IS NULL AND NOT \(JobTransition.scheduled)
+                AND NOT EXISTS (SELECT 1 FROM message WHERE message.id = job.message)
+            """,
+            ("jobs are unfinished and in no message", false)
+        ),
+        (
+            """
+            SELECT count(*) FROM job WHERE sequence = ?1 AND (finished IS NULL) <> (state < \(Job.State.completed.number))
+                OR sequence = ?1 AND (state IN (\(Job.State.cancelling.number), \(Job.State.expiring.number)))
+                    <> (stopped IS NOT NULL)
             """,
             ("of its times, of its stop or its end, do not go with its state", false)
         ),
@@ -140,7 +172,7 @@ private struct AuditedJob {
                 sum(CASE attempt WHEN 0 THEN accepted + failed + expired + cancelled + carried ELSE 0 END)
             FROM outcome WHERE job = ?1 GROUP BY pns
             UNION ALL SELECT inline_pns, inline_size, 0, 0, 0, inline_size FROM job
-            WHERE sequence = ?1 AND inline_pns IS NOT NULL AND state >= 10
+            WHERE sequence = ?1 AND inline_pns IS NOT NULL AND finished IS NOT NULL
             """,
             [self.sequence]
         ) {

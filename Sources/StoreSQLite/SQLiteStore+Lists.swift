@@ -69,7 +69,7 @@ extension JobQuery {
         if let pns = self.pns {
             require(
                 """
-                (job.platforms & ? != 0 OR job.inline_pns = ? AND job.state >= 10
+                (job.platforms & ? != 0 OR job.inline_pns = ? AND job.finished IS NOT NULL
                     OR EXISTS (SELECT 1 FROM tallied WHERE tallied.job = job.sequence AND tallied.pns = ?))
                 """,
                 [pns.bit, pns.number, pns.number]
@@ -80,20 +80,20 @@ extension JobQuery {
             let isIndexed = self.user == nil && self.key == nil
             require("\(isIndexed ? "" : "+")job.state = \(state.number)", [])
             // What the indexes of states hold; most are completed, and have none.
-            if isIndexed, state != .completed { require(state.isFinal ? "job.state > 10" : "job.finished IS NULL", []) }
-            if state == .retrying { require(Self.isParked, []) }
-            if state == .running { require("NOT " + Self.isParked, []) }
+            if isIndexed, state != .completed { require(state.isFinal ? "job.\(JobTransition.failed)" : "job.finished IS NULL", []) }
+            if state == .retrying { require(Self.isWaiting, []) }
+            if state == .running { require("NOT " + Self.isWaiting, []) }
         }
         return (sql, arguments)
     }
 
     /// All that is open of a planned job waits for a later try.
-    private static let isParked = """
-        (job.planned = 1
-            AND EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1 AND batch.due IS NOT NULL)
-            AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1 AND batch.published >= 1)
-            AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1 AND batch.published = 0
-                AND batch.attempt = 0))
+    private static let isWaiting = """
+        (job.planned = 1 AND job.kind = \(JobKind.send.number) AND NOT EXISTS (
+            SELECT 1 FROM message WHERE message.id = job.message AND message.state = \(MessageState.published.rawValue))
+            AND NOT EXISTS (
+                SELECT 1 FROM batch JOIN message ON message.id = batch.message
+                WHERE batch.job = job.sequence AND batch.open = 1 AND message.state = \(MessageState.published.rawValue)))
         """
 }
 

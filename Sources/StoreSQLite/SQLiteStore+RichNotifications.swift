@@ -6,7 +6,7 @@ package import Store
 enum KeptNotification {
     /// The numbers ascend, so that a list of them has an order; counts of apps, so that a quota costs no counting.
     static let tables = """
-        CREATE TABLE rich_numbered(
+        CREATE TABLE rich(
             number INTEGER PRIMARY KEY AUTOINCREMENT,
             app INTEGER NOT NULL REFERENCES app,
             id INTEGER NOT NULL,
@@ -20,11 +20,6 @@ enum KeptNotification {
             read INTEGER,
             UNIQUE (app, id)
         ) STRICT;
-        INSERT INTO rich_numbered(app, id, sender, addressee, message, rich_type, content, secure, created, read)
-            SELECT app, id, sender, addressee, message, rich_type, content, secure, created, read FROM rich
-            ORDER BY created, app, id;
-        DROP TABLE rich;
-        ALTER TABLE rich_numbered RENAME TO rich;
         CREATE INDEX rich_created ON rich(created);
         CREATE INDEX rich_content ON rich(app, content, addressee) WHERE content IS NOT NULL;
         CREATE INDEX rich_app ON rich(app);
@@ -34,7 +29,6 @@ enum KeptNotification {
         CREATE INDEX rich_read ON rich(app, sender) WHERE read IS NOT NULL;
 
         CREATE TABLE rich_count(app INTEGER PRIMARY KEY REFERENCES app, count INTEGER NOT NULL) STRICT;
-        INSERT INTO rich_count SELECT app, count(*) FROM rich GROUP BY app;
         CREATE TRIGGER rich_added AFTER INSERT ON rich BEGIN
             INSERT INTO rich_count VALUES (new.app, 1) ON CONFLICT (app) DO UPDATE SET count = count + 1;
         END;

@@ -145,20 +145,3 @@ extension Database {
         return self.lastInsertedRowID
     }
 }
-
-/// Tags of older stores that belong to another user than their registration's.
-enum ForeignTags {
-    static let removal = """
-        -- Tags by which devices got what others than their user sent.
-        UPDATE registration SET tags = (
-            SELECT nullif(json_group_array(l.value), '[]') FROM json_each(registration.tags) AS l
-            CROSS JOIN tag_name AS n ON n.number = l.value
-            WHERE n.name NOT LIKE 'from:%' OR n.name IS 'from:' || registration.user
-        ) WHERE row IN (
-            SELECT t.row FROM tag_name AS n CROSS JOIN tagged AS t ON t.tag = n.number WHERE n.name LIKE 'from:%');
-        DELETE FROM tagged WHERE (tag, pns, row) IN (
-            SELECT t.tag, t.pns, t.row FROM tag_name AS n CROSS JOIN tagged AS t ON t.tag = n.number
-            CROSS JOIN registration AS r ON r.row = t.row
-            WHERE n.name LIKE 'from:%' AND n.name IS NOT 'from:' || r.user);
-        """
-}

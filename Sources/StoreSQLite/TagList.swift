@@ -50,43 +50,6 @@ struct TagList: Equatable, Sendable {
         return text + "]"
     }
 
-    // MARK: The tables
-
-    static let tables = """
-        -- The numbers of a live registration's tags, as JSON; null = it has none.
-        ALTER TABLE registration ADD COLUMN tags TEXT;
-        UPDATE registration SET tags = (
-            SELECT nullif(json_group_array(t.tag), '[]') FROM registration_tag AS t JOIN tag ON tag.number = t.tag
-            WHERE t.row = registration.row AND tag.name NOT GLOB 'username:*'
-        ) WHERE state = 1;
-
-        -- A user's own tag is in neither of these: the index of users stands for it.
-        CREATE TABLE tag_name(
-            number INTEGER PRIMARY KEY,
-            app INTEGER NOT NULL REFERENCES app,
-            name TEXT NOT NULL,
-            UNIQUE (app, name)
-        ) STRICT;
-        INSERT INTO tag_name SELECT number, app, name FROM tag WHERE name NOT GLOB 'username:*';
-        -- The primary key is the audience's order. No foreign keys: each would cost a look-up a row; the store's check does it.
-        CREATE TABLE tagged(
-            tag INTEGER NOT NULL,
-            pns INTEGER NOT NULL,
-            row INTEGER NOT NULL,
-            PRIMARY KEY (tag, pns, row)
-        ) STRICT, WITHOUT ROWID;
-        INSERT INTO tagged SELECT t.tag, t.pns, t.row
-            FROM tag_name CROSS JOIN registration_tag AS t ON t.tag = tag_name.number ORDER BY t.tag, t.pns, t.row;
-        DROP TABLE registration_tag;
-        DROP TABLE tag;
-
-        -- In the audience's order too; state is a column for the same reason as in registration_live.
-        DROP INDEX registration_user;
-        CREATE INDEX registration_user ON registration(app, user, state, pns) WHERE state = 1 AND user IS NOT NULL;
-        CREATE INDEX registration_user_ended ON registration(app, user) WHERE state <> 1 AND user IS NOT NULL;
-        -- Lists are put together from the indexes of live and ended ones.
-        DROP INDEX registration_app;
-        """
 }
 
 extension TagList {

@@ -5,15 +5,15 @@ import Store
 /// The devices of a later attempt as the table `batch` keeps them: 14 bytes a device, integers little-endian.
 ///
 /// `row i64 · tries u16 · wait u32`, the wait in milliseconds from the batch's due time.
-enum CarriedList {
+enum RetryList {
     private static let width = 14
 
     /// The least wait, which becomes the batch's due time.
-    static func leastWait(_ devices: [CarriedDevice]) -> Duration {
+    static func leastWait(_ devices: [RetryDevice]) -> Duration {
         max(.zero, devices.map(\.wait).min() ?? .zero)
     }
 
-    static func encode(_ devices: [CarriedDevice]) -> Data {
+    static func encode(_ devices: [RetryDevice]) -> Data {
         let least = self.leastWait(devices).milliseconds
         var bytes: [UInt8] = []
         bytes.reserveCapacity(devices.count * self.width)
@@ -26,11 +26,11 @@ enum CarriedList {
         return Data(bytes)
     }
 
-    static func decode(_ data: Data) throws(StoreError) -> [CarriedDevice] {
+    static func decode(_ data: Data) throws(StoreError) -> [RetryDevice] {
         let bytes = [UInt8](data)
         guard bytes.count.isMultiple(of: self.width) else { throw StoreError(.corrupt, "a list of devices is cut off") }
         return stride(from: 0, to: bytes.count, by: self.width).map { start in
-            CarriedDevice(
+            RetryDevice(
                 row: self.integer(Int64.self, in: bytes, at: start),
                 tries: Int(self.integer(UInt16.self, in: bytes, at: start + 8)),
                 wait: .milliseconds(Int64(self.integer(UInt32.self, in: bytes, at: start + 10)))
