@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// Writes what is planned of a bundle, within a transaction.
 struct BundleWriter {

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// A row of the table `batch` that is to be published.
 struct DueBatchRow {

@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// The only batch of a small send: its job's row stands for it, and has no rows of other tables.
 ///

@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// One change to the registrations (rule 11), within a write transaction.
 ///

@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore {
     /// See ``StoreUpkeep/audit(after:limit:)``.

@@ -1,6 +1,7 @@
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 // Planning the jobs of a bundle (rules 2 and 4): claimed, read and written together.
 extension SQLiteStore {

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: BundleStore {
     package func accept(together jobs: [NewJob], joining mayJoin: Bool) async throws -> GroupAcceptance {

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: DeadStore {
     package func bury(_ message: DeadMessage) async throws {

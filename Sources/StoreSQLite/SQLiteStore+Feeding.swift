@@ -3,6 +3,7 @@ import GRDB
 import Logging
 package import PushModel
 package import Store
+import StoreKit
 
 // What may be fed to a push service, and what is due and may be fed (rule 12).
 extension SQLiteStore {
@@ -294,9 +295,9 @@ extension Database {
     }
 
     /// The rate limit of an app at a service, if it has one.
-    fileprivate func bucket(app: Int64, pns: PNS, now: Int64) throws -> RateBucket? {
+    fileprivate func bucket(app: Int64, pns: PNS, now: Int64) throws -> GCRA? {
         try self.first("SELECT rate, used FROM pace WHERE app = ? AND pns = ?", [app, pns.number]) { row in
-            RateBucket(rate: row[0], used: row[1], now: now * 1_000_000)
+            GCRA(rate: row[0], tat: row[1], now: now * 1_000_000)
         }
     }
 }
@@ -320,7 +321,7 @@ extension WriteContext {
         bucket.take(devices, at: nanoseconds)
         try self.database.run(
             "UPDATE pace SET used = ? WHERE app = ? AND pns = ?",
-            [bucket.used, app, pns.number]
+            [bucket.tat, app, pns.number]
         )
         return true
     }

@@ -1,6 +1,7 @@
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: OutcomeSink {
     package func standing(of batches: [BatchKey]) async throws -> [BatchKey: BatchStanding] {

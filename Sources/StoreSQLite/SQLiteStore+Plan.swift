@@ -1,6 +1,7 @@
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: PlanStore {
     package func claim(_ job: JobID, lease: Duration) async throws -> PlannerClaim? {

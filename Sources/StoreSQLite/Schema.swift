@@ -1,4 +1,5 @@
 import GRDB
+import StoreKit
 
 /// The tables, as migrations: named, in order, and never edited once they are released.
 ///

@@ -1,19 +1,20 @@
-import Foundation
+package import Foundation
 import PushModel
-import Store
+package import Store
 
 /// The devices of a later attempt as the table `batch` keeps them: 14 bytes a device, integers little-endian.
 ///
 /// `row i64 · tries u16 · wait u32`, the wait in milliseconds from the batch's due time.
-enum CarriedList {
+package enum CarriedList {
     private static let width = 14
 
     /// The least wait, which becomes the batch's due time.
-    static func leastWait(_ devices: [CarriedDevice]) -> Duration {
+    package static func leastWait(_ devices: [CarriedDevice]) -> Duration {
         max(.zero, devices.map(\.wait).min() ?? .zero)
     }
 
-    static func encode(_ devices: [CarriedDevice]) -> Data {
+    /// The devices as the table keeps them.
+    package static func encode(_ devices: [CarriedDevice]) -> Data {
         let least = self.leastWait(devices).milliseconds
         var bytes: [UInt8] = []
         bytes.reserveCapacity(devices.count * self.width)
@@ -26,7 +27,8 @@ enum CarriedList {
         return Data(bytes)
     }
 
-    static func decode(_ data: Data) throws(StoreError) -> [CarriedDevice] {
+    /// Reads what ``encode(_:)`` wrote.
+    package static func decode(_ data: Data) throws(StoreError) -> [CarriedDevice] {
         let bytes = [UInt8](data)
         guard bytes.count.isMultiple(of: self.width) else { throw StoreError(.corrupt, "a list of devices is cut off") }
         return stride(from: 0, to: bytes.count, by: self.width).map { start in
