@@ -203,6 +203,11 @@ struct RegistrationRow {
         self.tags = try TagList(stored: row[12])
     }
 
+    /// What a change decides by.
+    var standing: RegistrationDecision.Standing {
+        RegistrationDecision.Standing(state: self.state, version: self.version, user: self.user)
+    }
+
     func registration(in database: Database) throws -> Registration {
         var tags = try self.tags.numbers.compactMap { number in
             try database.first("SELECT name FROM tag_name WHERE number = ?", [number]) { try Tag(stored: $0[0]) }
