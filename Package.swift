@@ -140,10 +140,12 @@ let package = Package(
             name: "BrokerRabbitMQ",
             dependencies: ["Broker", "CRabbitMQ", collections, lifecycle, logging, metrics, nioConcurrency]
         ),
+        .target(name: "StoreKit", dependencies: ["Store", "PushModel"]),
         .target(
             name: "StoreSQLite",
             dependencies: [
-                "CSQLite", "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, collections, crypto, lifecycle,
+                "CSQLite", "StoreKit", "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, collections, crypto,
+                lifecycle,
                 logging,
                 metrics,
                 nioConcurrency,
@@ -232,11 +234,16 @@ let package = Package(
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
         .target(name: "RawHTTP", dependencies: [nioCore, nioPosix], path: "Tests/RawHTTP"),
         .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),
-        .testTarget(name: "StoreSQLiteTests", dependencies: ["StoreSQLite", "Store", "PushModel", grdb, logging]),
+        .testTarget(name: "StoreKitTests", dependencies: ["StoreKit", "Store", "PushModel"]),
+        .testTarget(
+            name: "StoreSQLiteTests",
+            dependencies: ["StoreSQLite", "StoreKit", "Store", "PushModel", grdb, logging]
+        ),
         .testTarget(
             name: "HubEmbeddedTests",
             dependencies: [
-                "HubEmbedded", "Hub", "Store", "StoreSQLite", "Broker", "PushModel", logging, nioConcurrency,
+                "HubEmbedded", "Hub", "Store", "StoreKit", "StoreSQLite", "Broker", "PushModel", logging,
+                nioConcurrency,
             ]
         ),
         .testTarget(

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// Which live registration has a handle (decision 20): an entry for each, found by a number made of the handle.
 ///

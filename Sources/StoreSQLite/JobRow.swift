@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// A row of the table `job`.
 struct JobRow {
@@ -38,7 +39,7 @@ struct JobRow {
         self.user = try (row[3] as String?).map { try UserName(stored: $0) }
         self.key = row[4]
         self.priority = try Priority(number: row[5])
-        self.work = try StoredJSON.work(from: row[6])
+        self.work = try StoredJSON.work(from: Array((row[6] as String).utf8))
         self.state = try Job.State(number: row[7])
         self.hubState = (row[8] as String?).flatMap(Job.HubState.init(rawValue:))
         self.result = try (row[9] as String?).map { try StoredJSON.value(RegisterResult.self, from: $0) }

@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// A handle that left a registration, as a digest: whom it belonged to may have wanted it forgotten.
 enum ReleasedHandle {

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 package import PushModel
 import Store
+import StoreKit
 
 extension SQLiteStore: AppStore {
     package func apply(_ spec: AppSpec, to app: AppID) async throws -> Bool {

@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore {
     /// See ``StoreUpkeep/audit(after:limit:)``.
@@ -66,19 +67,10 @@ private struct AuditedJob {
     let isCleared: Bool
 
     func faults(in database: Database) throws -> [String] {
-        var faults: [String] = []
-        let tallies = try self.tallies(in: database)
-        for (pns, tally) in tallies.sorted(by: { $0.key < $1.key }) where self.isFinal && tally.rest != tally.targets {
-            faults.append("\(try PNS(number: pns).rawValue): \(tally.targets) targets, but \(tally.rest) outcomes")
-        }
+        let audit = JobAudit(tallies: try self.tallies(in: database))
+        var faults = self.isFinal ? try audit.unaccounted() : []
         guard !self.isCleared else { return faults }
-        let outcomes = try self.outcomes(in: database)
-        for pns in Set(tallies.keys).union(outcomes.keys).sorted() {
-            let (tally, outcome) = (tallies[pns] ?? Sums(), outcomes[pns] ?? Sums())
-            if tally != outcome {
-                faults.append("\(try PNS(number: pns).rawValue): its counts are \(tally), its outcomes' are \(outcome)")
-            }
-        }
+        faults += try audit.differences(from: self.outcomes(in: database))
         for (sql, words) in Self.checks where !(words.isOfFinal && !self.isFinal) {
             let count = try database.first(sql, [self.sequence]) { $0[0] as Int } ?? 0
             if count > 0 { faults.append("\(count) \(words.text)") }
@@ -156,16 +148,16 @@ private struct AuditedJob {
         ),
     ]
 
-    private func tallies(in database: Database) throws -> [Int: Sums] {
-        var sums: [Int: Sums] = [:]
+    private func tallies(in database: Database) throws -> [Int: JobSums] {
+        var sums: [Int: JobSums] = [:]
         let rows = try database.all("SELECT pns, class, count FROM tally WHERE job = ?", [self.sequence]) {
             (pns: $0[0] as Int, kind: try CountClass(number: $0[1]), count: $0[2] as Int)
         }
-        for row in rows { sums[row.pns, default: Sums()].add(row.count, of: row.kind) }
-        return sums.filter { $0.value != Sums() }
+        for row in rows { sums[row.pns, default: JobSums()].add(row.count, of: row.kind) }
+        return sums
     }
 
-    private func outcomes(in database: Database) throws -> [Int: Sums] {
+    private func outcomes(in database: Database) throws -> [Int: JobSums] {
         let rows = try database.all(
             """
             SELECT pns, sum(accepted), sum(failed), sum(expired), sum(cancelled),
@@ -176,36 +168,9 @@ private struct AuditedJob {
             """,
             [self.sequence]
         ) {
-            ($0[0] as Int, Sums(targets: $0[5], accepted: $0[1], failed: $0[2], expired: $0[3], cancelled: $0[4]))
+            ($0[0] as Int, JobSums(targets: $0[5], accepted: $0[1], failed: $0[2], expired: $0[3], cancelled: $0[4]))
         }
         // One of each service, but where a row stands beside an inline batch: that is told for itself.
-        return Dictionary(rows) { first, _ in first }.filter { $0.value != Sums() }
-    }
-}
-
-/// Devices by what became of them.
-private struct Sums: Equatable, CustomStringConvertible {
-    var targets = 0
-    var accepted = 0
-    var failed = 0
-    var expired = 0
-    var cancelled = 0
-
-    /// Those that are accounted for.
-    var rest: Int { self.accepted + self.failed + self.expired + self.cancelled }
-
-    mutating func add(_ count: Int, of kind: CountClass) {
-        switch kind {
-        case .targets: self.targets += count
-        case .accepted: self.accepted += count
-        case .failed: self.failed += count
-        case .expired: self.expired += count
-        case .cancelled: self.cancelled += count
-        }
-    }
-
-    var description: String {
-        "\(self.targets) targets (\(self.accepted) accepted, \(self.failed) failed, \(self.expired) expired, "
-            + "\(self.cancelled) cancelled)"
+        return Dictionary(rows) { first, _ in first }
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: ContentStore {
     package func put(

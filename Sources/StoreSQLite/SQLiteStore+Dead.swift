@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore {
     /// See ``DeadLetterStore/deadLetter(_:)``.

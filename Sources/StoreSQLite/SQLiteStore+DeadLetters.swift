@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: DeadLetterStore {
     package func deadLetters(app: AppID, cursor: String?, limit: Int) async throws -> Page<DeadLetter> {

@@ -1,6 +1,7 @@
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: OutcomeSink {
     package func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedBatch] {

@@ -1,6 +1,7 @@
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: PauseStore {
     package func pauses() async throws -> [Pause] {

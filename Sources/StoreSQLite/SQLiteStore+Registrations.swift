@@ -1,6 +1,7 @@
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: RegistrationStore {
     package func change(
@@ -200,6 +201,11 @@ struct RegistrationRow {
             Registration.Ended(at: Timestamp(milliseconds: $0), reason: (row[11] as String?) ?? "")
         }
         self.tags = try TagList(stored: row[12])
+    }
+
+    /// What a change decides by.
+    var standing: RegistrationDecision.Standing {
+        RegistrationDecision.Standing(state: self.state, version: self.version, user: self.user)
     }
 
     func registration(in database: Database) throws -> Registration {

@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: RetentionStore {
     /// A key holds for so long, in milliseconds (rule 17).

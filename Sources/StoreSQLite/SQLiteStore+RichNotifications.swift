@@ -1,6 +1,7 @@
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 /// Rich notifications: what a silent push tells an app to fetch.
 enum KeptNotification {

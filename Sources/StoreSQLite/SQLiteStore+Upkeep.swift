@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 extension SQLiteStore: StoreUpkeep {
     package func backUp(to path: String) async throws {

@@ -6,23 +6,13 @@ package import Logging
 import NIOConcurrencyHelpers
 import PushModel
 package import Store
+import StoreKit
+package import StoreKit
 
 /// The store in a SQLite file on a local disk of one host, for any number of processes of that host (rule 8).
 ///
 /// All that changes it goes through a ``GroupWriter``; reads have connections of their own and end with their page.
 package final class SQLiteStore: Sendable {
-    /// How much of an audience is read at a time; a row that SQLite steps over costs 1, some 0.1 µs.
-    package struct AudiencePace: Sendable {
-        /// Rows of a window: the fewest, and the most where they cost little.
-        package var windows = 1024...65_536
-        /// A page ends after so much: a read transaction is not to last longer than some 50 ms.
-        package var maximumCost = 400_000
-        /// What a window should cost, so that a page ends not far behind its limit.
-        package var windowCost = 20_000...200_000
-
-        package init() {}
-    }
-
     /// How the store is opened.
     package struct Configuration: Sendable {
         /// The file, made when missing.

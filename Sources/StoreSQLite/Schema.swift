@@ -1,6 +1,8 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
+import Store
 
 /// The tables, as one schema: nothing is released, so no older one is read.
 ///

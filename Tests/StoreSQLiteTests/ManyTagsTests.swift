@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 import Testing
 
 @testable import StoreSQLite
@@ -17,7 +18,7 @@ import Testing
     }
 
     private static func store(maximumCost: Int? = nil) throws -> TemporaryStore {
-        var pace = SQLiteStore.AudiencePace()
+        var pace = AudiencePace()
         if let maximumCost { pace.maximumCost = maximumCost }
         return try TemporaryStore(pace: pace)
     }

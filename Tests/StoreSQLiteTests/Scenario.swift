@@ -3,6 +3,7 @@ import Logging
 import NIOConcurrencyHelpers
 import PushModel
 import Store
+import StoreKit
 
 @testable import StoreSQLite
 
@@ -16,7 +17,7 @@ final class TemporaryStore: Sendable {
         maximumBacklog: Int? = nil,
         patience: Duration = .seconds(5),
         window: FeedWindow = FeedWindow(),
-        pace: SQLiteStore.AudiencePace = SQLiteStore.AudiencePace(),
+        pace: AudiencePace = AudiencePace(),
         digestMask: UInt64 = .max,
         time: TestTime = TestTime()
     ) throws {

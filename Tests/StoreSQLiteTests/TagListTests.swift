@@ -8,18 +8,6 @@ import Testing
 
 /// Where tags are kept: in the registrations' rows, in the audiences' index, and a user's own in the index of users.
 @Suite struct TagListTests {
-    @Test(arguments: [[], [7], [1, 20, 300], [.max]] as [[Int64]])
-    func aListIsReadAsItIsWritten(numbers: [Int64]) throws {
-        let list = TagList(numbers)
-        #expect(list.text == (numbers.isEmpty ? nil : "[" + numbers.map(String.init).joined(separator: ",") + "]"))
-        #expect(try TagList(stored: list.text) == list)
-    }
-
-    @Test(arguments: ["1x", "[1", "[,]", "[-1]", "[99999999999999999999]", "[]"])
-    func whatIsNoListIsRefused(text: String) throws {
-        #expect(throws: StoreError.self) { try TagList(stored: text) }
-    }
-
     // MARK: One truth in three places
 
     private static let tags = (0..<6).map { "t\($0)" }

@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// Reads the sends of a message with their devices.
 struct SmallSendReader {

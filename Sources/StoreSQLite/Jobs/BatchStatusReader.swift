@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// Reads how batches stand, those of a message in one go.
 struct BatchStatusReader {

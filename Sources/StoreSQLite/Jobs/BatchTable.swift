@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// The table of batches, and the form without a row that nearly all small sends have: their only batch stands in columns of the job.
 ///

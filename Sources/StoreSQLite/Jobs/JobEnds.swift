@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 // Ends of jobs: completion (rule 14), cancelling and expiry (rule 13).
 extension WriteContext {

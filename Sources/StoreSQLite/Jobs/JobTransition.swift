@@ -1,5 +1,6 @@
 import PushModel
 import Store
+import StoreKit
 
 /// Every change of a job's state: from where, to where, and its SQL. Nothing else writes the column `state`.
 ///

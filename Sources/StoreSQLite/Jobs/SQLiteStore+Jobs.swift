@@ -1,6 +1,7 @@
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: JobStore {
     package func job(_ id: JobID, app: AppID) async throws -> Job? {

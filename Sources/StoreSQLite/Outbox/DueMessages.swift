@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// A message that should be at the broker and seems not to be.
 struct DueMessage: Sendable {

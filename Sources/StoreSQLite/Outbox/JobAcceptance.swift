@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 extension WriteContext {
     /// Accepts jobs of one app, those of one priority next to each other.

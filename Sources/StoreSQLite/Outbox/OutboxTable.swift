@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// The table `message`: one row for everything that is published.
 enum OutboxTable {

@@ -1,6 +1,7 @@
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: OutboxStore {
     package func accept(_ jobs: [NewJob]) async throws -> AcceptedJobs {

@@ -1,11 +1,11 @@
-import PushModel
+package import PushModel
 
 /// The form in which most sends are kept, written and read without a coder: a message to one tag.
 ///
 /// It is the JSON that ``StoredJSON`` writes for them, member for member. What it cannot say is left to that.
-enum StoredSend {
+package enum StoredSend {
     /// The JSON text, or nil where the work is of another kind.
-    static func text(_ work: Job.Work) -> String? {
+    package static func text(_ work: Job.Work) -> String? {
         guard case .send(let send) = work, let tag = send.audience.onlyTag, send.omitted == 0,
             case .message(let message) = send.content
         else { return nil }
@@ -51,7 +51,7 @@ enum StoredSend {
     }
 
     /// Reads what ``text(_:)`` writes; nil for any other text, which may be as good in its own way.
-    static func read(_ text: [UInt8]) -> SendRequest? {
+    package static func read(_ text: [UInt8]) -> SendRequest? {
         var reader = Reader(text)
         guard reader.take(Part.audience), let name = reader.string(), let tag = try? Tag(name) else { return nil }
         var collapse: String?
@@ -222,5 +222,5 @@ enum StoredSend {
 
 extension TagExpression {
     /// The tag that it consists of; nil where it is more than one.
-    var onlyTag: Tag? { self.steps.count == 1 ? self.tags.first : nil }
+    package var onlyTag: Tag? { self.steps.count == 1 ? self.tags.first : nil }
 }

@@ -1,11 +1,11 @@
-import PushModel
-import Store
+package import PushModel
+package import Store
 
 // The numbers that the tables hold. They never change; names in Swift may.
 
 extension PNS {
     /// 1 to 4, in ``PNS/allCases``' order of today.
-    var number: Int {
+    package var number: Int {
         switch self {
         case .apns: 1
         case .fcm: 2
@@ -14,7 +14,8 @@ extension PNS {
         }
     }
 
-    init(number: Int) throws(StoreError) {
+    /// Reads what a row holds.
+    package init(number: Int) throws(StoreError) {
         guard let found = PNS.allCases.first(where: { $0.number == number }) else {
             throw StoreError(.corrupt, "a row names an unknown push service")
         }
@@ -22,18 +23,20 @@ extension PNS {
     }
 
     /// One bit a service: what a job's `platforms` column is made of.
-    var bit: Int { 1 << self.number }
+    package var bit: Int { 1 << self.number }
 }
 
 extension JobKind {
-    var number: Int {
+    /// As the tables hold it.
+    package var number: Int {
         switch self {
         case .register: 1
         case .send: 2
         }
     }
 
-    init(number: Int) throws(StoreError) {
+    /// Reads what a row holds.
+    package init(number: Int) throws(StoreError) {
         guard let found = JobKind.allCases.first(where: { $0.number == number }) else {
             throw StoreError(.corrupt, "a row names an unknown kind of job")
         }
@@ -45,7 +48,7 @@ extension Job.State {
     /// Final states are 10 and above: the schema's indexes rely on it.
     ///
     /// `retrying` is never stored, it is what a running job is seen as while all of it waits.
-    var number: Int {
+    package var number: Int {
         switch self {
         case .scheduled: 0
         case .queued: 1
@@ -59,7 +62,8 @@ extension Job.State {
         }
     }
 
-    init(number: Int) throws(StoreError) {
+    /// Reads what a row holds.
+    package init(number: Int) throws(StoreError) {
         guard let found = Job.State.allCases.first(where: { $0.number == number }) else {
             throw StoreError(.corrupt, "a row names an unknown state of a job")
         }
@@ -68,7 +72,8 @@ extension Job.State {
 }
 
 extension Priority {
-    init(number: Int) throws(StoreError) {
+    /// Reads what a row holds.
+    package init(number: Int) throws(StoreError) {
         guard let found = Priority(rank: number) else { throw StoreError(.corrupt, "a row names an unknown priority") }
         self = found
     }
@@ -78,7 +83,7 @@ extension Registration.State {
     /// Live is 1: the schema's indexes rely on it.
     ///
     /// 0 was that of ids which were handed out and never used.
-    var number: Int {
+    package var number: Int {
         switch self {
         case .live: 1
         case .pruned: 2
@@ -88,7 +93,8 @@ extension Registration.State {
         }
     }
 
-    init(number: Int) throws(StoreError) {
+    /// Reads what a row holds.
+    package init(number: Int) throws(StoreError) {
         guard let found = Registration.State.allCases.first(where: { $0.number == number }) else {
             throw StoreError(.corrupt, "a row names an unknown state of a registration")
         }
@@ -97,14 +103,15 @@ extension Registration.State {
 }
 
 /// What a count counts: the `class` of the tables `tally` and `delivery`.
-enum CountClass: Hashable, Sendable {
+package enum CountClass: Hashable, Sendable {
     case targets
     case accepted
     case expired
     case cancelled
     case failed(FailureClass)
 
-    var number: Int {
+    /// As the tables hold it.
+    package var number: Int {
         switch self {
         case .targets: 0
         case .accepted: 1
@@ -120,7 +127,8 @@ enum CountClass: Hashable, Sendable {
         }
     }
 
-    init(number: Int) throws(StoreError) {
+    /// Reads what a row holds.
+    package init(number: Int) throws(StoreError) {
         let all: [CountClass] = [.targets, .accepted, .expired, .cancelled] + FailureClass.allCases.map { .failed($0) }
         guard let found = all.first(where: { $0.number == number }) else {
             throw StoreError(.corrupt, "a row names an unknown class of outcome")
@@ -130,7 +138,8 @@ enum CountClass: Hashable, Sendable {
 }
 
 extension Tally {
-    mutating func add(_ count: Int, of kind: CountClass) {
+    /// Counts devices to what became of them.
+    package mutating func add(_ count: Int, of kind: CountClass) {
         switch kind {
         case .targets: self.targets += count
         case .accepted: self.accepted += count

@@ -1,39 +1,34 @@
-import GRDB
-import PushModel
-import Store
+package import PushModel
+package import Store
 
 /// Reads an audience: windows of rows in their order, in each of which an expression is evaluated with a bit a row.
 ///
 /// An operand is read only where the operands before it left something to decide, by seeking from one such row to the next where
-/// they are far apart. What a read costs is counted in ``cost``, a row that SQLite steps over being 1 (some 0.1 µs).
-struct AudienceReader {
+/// they are far apart. What a read costs is counted in ``cost``, a row that the source steps over being 1.
+package struct AudienceReader<Source: RowSource> {
     private let plan: AudiencePlan
     private let through: Int64
-    private let pace: SQLiteStore.AudiencePace
-    private var walker: RowWalker
+    private let pace: AudiencePace
+    private var source: Source
     private var ownCost = 0
 
     /// What was read so far, in steps.
-    var cost: Int { self.ownCost + self.walker.cost }
+    package var cost: Int { self.ownCost + self.source.cost }
 
     /// - Parameters:
-    ///   - database: Within a read transaction.
-    ///   - terms: The expression.
-    ///   - pns: The service.
-    ///   - through: The last row that counts.
+    ///   - expression: Which tags.
+    ///   - source: Where the rows with its tags are found.
+    ///   - through: The last row that counts, and not beyond the last there is.
     ///   - pace: How much is read at a time.
-    /// - Throws: What SQLite says.
-    init(database: Database, terms: AudienceTerms, pns: PNS, through: Int64, pace: SQLiteStore.AudiencePace) throws {
+    package init(expression: TagExpression, source: Source, through: Int64, pace: AudiencePace) {
+        self.plan = AudiencePlan(expression)
+        self.source = source
+        self.through = through
         self.pace = pace
-        self.plan = AudiencePlan(terms.expression)
-        // No window goes beyond the last row there is.
-        let last = try database.first("SELECT max(row) FROM registration") { $0[0] as Int64? } ?? nil
-        self.through = min(through, last ?? 0)
-        self.walker = RowWalker(database: database, tags: terms.tags, app: terms.app, pns: pns)
     }
 
     /// The rows after `after`, at most `limit`, with their handles.
-    mutating func page(after: Int64, through: Int64, limit: Int) throws -> AudiencePage {
+    package mutating func page(after: Int64, through: Int64, limit: Int) throws -> AudiencePage {
         var page = AudiencePage(scannedThrough: after)
         page.rows.reserveCapacity(limit)
         page.handles.reserveCapacity(limit, bytes: limit * 64)
@@ -42,7 +37,7 @@ struct AudienceReader {
             let room = limit - page.rows.count
             let isFull = window.rows.count > room
             let rows = isFull ? window.rows.prefix(room) : window.rows
-            try self.walker.handles(of: rows, base: window.base, into: &page)
+            try self.source.handles(of: rows, base: window.base, into: &page)
             page.scannedThrough = isFull ? page.rows.last ?? window.end : window.end
             if page.rows.count == limit || self.cost >= self.pace.maximumCost { break }
         }
@@ -51,7 +46,7 @@ struct AudienceReader {
     }
 
     /// How many rows there are after `after`, and how far that is known.
-    mutating func count(after: Int64, through: Int64) throws -> AudienceCount {
+    package mutating func count(after: Int64, through: Int64) throws -> AudienceCount {
         var count = AudienceCount(count: 0, scannedThrough: after)
         var size = self.pace.windows.upperBound
         while let window = try self.nextWindow(after: count.scannedThrough, size: &size) {
@@ -64,7 +59,7 @@ struct AudienceReader {
     }
 
     /// Those of some rows that are in the audience, with their handles.
-    mutating func handles(of rows: [Int64]) throws -> AudiencePage {
+    package mutating func handles(of rows: [Int64]) throws -> AudiencePage {
         var page = AudiencePage(scannedThrough: 0)
         var rest = rows.sorted()[...]
         while let base = rest.first, base <= self.through {
@@ -73,7 +68,7 @@ struct AudienceReader {
             var wanted = RowSet(capacity: self.pace.windows.upperBound)
             for row in group { wanted.insert(Int(row - base)) }
             let found = try self.matches(within: wanted, base: base, count: self.pace.windows.upperBound)
-            try self.walker.handles(of: found, base: base, into: &page)
+            try self.source.handles(of: found, base: base, into: &page)
         }
         return page
     }
@@ -107,14 +102,14 @@ struct AudienceReader {
         bounds.reserveCapacity(self.plan.nodes.count)
         for node in self.plan.nodes {
             switch node {
-            case .has(let tag): bounds.append(self.walker.next(of: .tag(tag), from: start))
+            case .has(let tag): bounds.append(self.source.next(of: .tag(tag), from: start))
             case .lacks: bounds.append(start)
             case .all(let members): bounds.append(members.reduce(start) { max($0, bounds[$1]) })
             case .any(let members): bounds.append(members.reduce(.max) { min($0, bounds[$1]) })
             }
         }
         let bound = bounds.last ?? start
-        return self.plan.includesUntagged ? max(bound, self.walker.next(of: .live, from: start)) : bound
+        return self.plan.includesUntagged ? max(bound, self.source.next(of: .live, from: start)) : bound
     }
 
     private mutating func matches(within wanted: RowSet, base: Int64, count: Int) throws -> RowSet {
@@ -122,7 +117,7 @@ struct AudienceReader {
         var candidates = wanted
         if self.plan.includesUntagged {
             candidates = RowSet(capacity: count)
-            _ = try self.walker.collect(.live, within: wanted, base: base, count: count, into: &candidates)
+            _ = try self.source.collect(.live, within: wanted, base: base, count: count, into: &candidates)
         }
         var found = RowSet(capacity: count)
         _ = try self.add(self.plan.nodes.count - 1, within: candidates, base: base, count: count, to: &found)
@@ -145,11 +140,11 @@ struct AudienceReader {
         while !candidates.isEmpty {
             switch self.plan.nodes[node] {
             case .has(let tag):
-                let has = try self.walker.collect(.tag(tag), within: candidates, base: base, count: count, into: &found)
+                let has = try self.source.collect(.tag(tag), within: candidates, base: base, count: count, into: &found)
                 return has || isFound
             case .lacks(let tag):
                 var having = RowSet(capacity: count)
-                if try self.walker.collect(.tag(tag), within: candidates, base: base, count: count, into: &having) {
+                if try self.source.collect(.tag(tag), within: candidates, base: base, count: count, into: &having) {
                     candidates.subtract(having)
                 }
                 found.formUnion(candidates)
@@ -186,7 +181,7 @@ struct AudienceReader {
         guard tags.count > 1, candidates.count > 64 else { return members }
         var rarest = (index: 0, span: Int64(-1))
         for case (let index, let tag?) in tags.enumerated() {
-            let span = try self.walker.span(of: tag, from: base)
+            let span = try self.source.span(of: tag, from: base)
             if span > rarest.span { rarest = (index, span) }
         }
         var ordered = members

@@ -1,37 +1,40 @@
 /// Rows near each other, a bit each, counted from a base that its user knows.
-struct RowSet: Equatable {
-    private var words: [UInt64]
+///
+/// What a driver asks for each row that it steps over is inlinable.
+package struct RowSet: Equatable {
+    @usableFromInline
+    var words: [UInt64]
 
-    init(capacity: Int) { self.words = [UInt64](repeating: 0, count: (capacity + 63) / 64) }
+    package init(capacity: Int) { self.words = [UInt64](repeating: 0, count: (capacity + 63) / 64) }
 
     /// All rows below `count`.
-    init(all count: Int) {
+    package init(all count: Int) {
         self.words = [UInt64](repeating: .max, count: (count + 63) / 64)
         if !count.isMultiple(of: 64), let last = self.words.indices.last {
             self.words[last] = (1 << UInt64(count % 64)) - 1
         }
     }
 
-    var capacity: Int { self.words.count * 64 }
+    package var capacity: Int { self.words.count * 64 }
 
-    var isEmpty: Bool { self.words.allSatisfy { $0 == 0 } }
+    package var isEmpty: Bool { self.words.allSatisfy { $0 == 0 } }
 
-    var count: Int { self.words.reduce(0) { $0 + $1.nonzeroBitCount } }
+    package var count: Int { self.words.reduce(0) { $0 + $1.nonzeroBitCount } }
 
-    func contains(_ bit: Int) -> Bool { self.words[bit / 64] & (1 << UInt64(bit % 64)) != 0 }
+    @inlinable package func contains(_ bit: Int) -> Bool { self.words[bit / 64] & (1 << UInt64(bit % 64)) != 0 }
 
-    mutating func insert(_ bit: Int) { self.words[bit / 64] |= 1 << UInt64(bit % 64) }
+    @inlinable package mutating func insert(_ bit: Int) { self.words[bit / 64] |= 1 << UInt64(bit % 64) }
 
-    mutating func subtract(_ other: RowSet) {
+    package mutating func subtract(_ other: RowSet) {
         for index in self.words.indices { self.words[index] &= ~other.words[index] }
     }
 
-    mutating func formUnion(_ other: RowSet) {
+    package mutating func formUnion(_ other: RowSet) {
         for index in self.words.indices { self.words[index] |= other.words[index] }
     }
 
     /// The first at or above a bit.
-    func next(from bit: Int) -> Int? {
+    @inlinable package func next(from bit: Int) -> Int? {
         var index = bit / 64
         guard index < self.words.count else { return nil }
         var word = self.words[index] & (.max << UInt64(bit % 64))
@@ -44,7 +47,7 @@ struct RowSet: Equatable {
     }
 
     /// The first `count` of them.
-    func prefix(_ count: Int) -> RowSet {
+    package func prefix(_ count: Int) -> RowSet {
         var first = self
         var left = count
         for index in self.words.indices {
