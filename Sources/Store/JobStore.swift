@@ -27,15 +27,6 @@ package protocol JobStore: Sendable {
     /// Says the same of jobs that were due, unless a planner has taken them since.
     func markPublished(due jobs: [DueJob], lease: Duration) async throws
 
-    /// Queues scheduled jobs whose time has come by the wall clock, however that clock was set since (rule 13).
-    ///
-    /// - Parameters:
-    ///   - limit: The most jobs.
-    ///   - overdue: How long past their due time they shall be: nobody but the sweeper publishes them.
-    /// - Returns: How many were queued.
-    /// - Throws: ``StoreError``.
-    func startScheduled(limit: Int, overdue: Duration) async throws -> Int
-
     /// Has a job that is to be worked on later wait: whatever lease it has, it is due after `pause`.
     func postpone(_ job: JobID, by pause: Duration) async throws
 
@@ -62,12 +53,6 @@ package protocol JobStore: Sendable {
     ///
     /// - Returns: The routing key of the process that waits for it, if one does; nil also when it was ended before.
     func finishRegister(_ id: JobID, result: RegisterResult) async throws -> String?
-
-    /// Ends up to `limit` jobs whose time is over, and counts the devices of their unpublished and parked batches (rule 13).
-    /// Closes what is still open two leases later.
-    ///
-    /// - Returns: How many jobs were touched.
-    func expireJobs(limit: Int, lease: Duration) async throws -> Int
 
     /// Stops a job that runs (rule 13).
     ///

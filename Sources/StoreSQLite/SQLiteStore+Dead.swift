@@ -3,8 +3,9 @@ import GRDB
 import PushModel
 package import Store
 
-extension SQLiteStore: DeadStore {
-    package func bury(_ message: DeadMessage) async throws {
+extension SQLiteStore {
+    /// See ``DeadLetterStore/deadLetter(_:)``.
+    package func deadLetter(_ message: DeadMessage) async throws {
         let result = RegisterResult.refused("its message could not be worked on")
         let text = try StoredJSON.text(result)
         try await self.write { context in

@@ -84,7 +84,7 @@ extension SQLiteStore: JobStore {
         }
     }
 
-    package func startScheduled(limit: Int, overdue: Duration) async throws -> Int {
+    func startScheduled(limit: Int, overdue: Duration) async throws -> Int {
         let wall = self.clock.wall.milliseconds
         // Looks before it writes: an idle store stays idle.
         let isTime = try await self.read { database in
@@ -149,7 +149,7 @@ extension SQLiteStore: JobStore {
         return try await self.write { try $0.finishRegister(id, result: result, text: text) }
     }
 
-    package func expireJobs(limit: Int, lease: Duration) async throws -> Int {
+    func expireJobs(limit: Int, lease: Duration) async throws -> Int {
         guard try await self.hasJobsToEnd(lease: lease) else { return 0 }
         return try await self.write { context in
             let expired = try context.database.all(

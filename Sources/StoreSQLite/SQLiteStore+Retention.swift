@@ -2,10 +2,11 @@ import GRDB
 import PushModel
 package import Store
 
-extension SQLiteStore: RetentionStore {
+extension SQLiteStore {
     /// A key holds for so long, in milliseconds (rule 17).
     static let keyLife: Int64 = 86_400_000
 
+    /// See ``HousekeepingStore/remove(_:olderThan:after:limit:)``.
     package func remove(
         _ kind: Retained,
         olderThan age: Duration,
