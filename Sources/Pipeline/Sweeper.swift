@@ -15,7 +15,7 @@ package import Store
 /// One process at a time leads: an economy, for nothing breaks when two do the same.
 package struct Sweeper: Service {
     /// The store's part that sweeping needs.
-    package typealias SweptStore = BundleStore & JobStore & PlanStore & RegistrationStore & RetentionStore
+    package typealias SweptStore = BundleStore & HousekeepingStore & JobStore & PlanStore
 
     /// The pace of sweeping.
     package struct Configuration: Sendable {
@@ -39,7 +39,6 @@ package struct Sweeper: Service {
     private let store: any SweptStore
     private let apps: AppDirectory
     private let broker: any MessageBroker
-    private let leadership: LeaderLock
     private let configuration: Configuration
     private let logger: Logger
 
@@ -48,7 +47,6 @@ package struct Sweeper: Service {
     ///   - store: Knows what is due.
     ///   - apps: The apps' declarations.
     ///   - broker: Takes the messages of jobs.
-    ///   - leadership: Who sweeps.
     ///   - configuration: The pace.
     ///   - logger: For degraded states.
     package init(
@@ -56,7 +54,6 @@ package struct Sweeper: Service {
         store: any SweptStore,
         apps: AppDirectory,
         broker: any MessageBroker,
-        leadership: LeaderLock,
         configuration: Configuration = Configuration(),
         logger: Logger
     ) {
@@ -64,7 +61,6 @@ package struct Sweeper: Service {
         self.store = store
         self.apps = apps
         self.broker = broker
-        self.leadership = leadership
         self.configuration = configuration
         self.logger = logger
     }
@@ -73,9 +69,12 @@ package struct Sweeper: Service {
         await cancelWhenGracefulShutdown {
             var nextHousekeeping = ContinuousClock.now
             var cleaner = Cleaner(store: self.store, ages: self.configuration.retention)
-            defer { self.leadership.release() }
+            var leadership: (any Leadership)?
             while !Task.isCancelled {
-                guard self.leadership.acquire() else {
+                if leadership == nil {
+                    leadership = await self.attempt { try await self.store.lead(as: .sweeper) } ?? nil
+                }
+                guard leadership != nil else {
                     try? await Task.sleep(for: .seconds(1))
                     continue
                 }
@@ -90,7 +89,7 @@ package struct Sweeper: Service {
                 }
                 guard case .connected = await self.broker.status else {
                     // Another process may reach the broker that this one cannot.
-                    self.leadership.release()
+                    leadership = nil
                     try? await Task.sleep(for: .seconds(1))
                     continue
                 }
@@ -123,7 +122,10 @@ package struct Sweeper: Service {
     /// - Returns: Whether there may be more.
     package func sweep() async throws -> Bool {
         let limit = self.configuration.limit
-        let started = try await self.store.startScheduled(limit: limit, overdue: self.configuration.overdue)
+        let started = try await self.store.perform(
+            .startScheduled(overdue: self.configuration.overdue),
+            limit: limit
+        )
         let isMoreOfJobs = try await self.publishJobs()
         // Each may wait long for a broker that confirms nothing: who is to end begins no other.
         try Task.checkCancellation()
@@ -192,11 +194,11 @@ package struct Sweeper: Service {
     /// Ends what is over, in small bites.
     package func keepHouse() async throws {
         // Here too: without a broker nothing is swept, and a job that never starts would never end.
-        let configuration = self.configuration
-        _ = try await self.store.startScheduled(limit: configuration.limit, overdue: configuration.overdue)
-        _ = try await self.store.expireJobs(limit: self.configuration.limit, lease: self.configuration.jobLease)
+        let (store, limit) = (self.store, self.configuration.limit)
+        _ = try await store.perform(.startScheduled(overdue: self.configuration.overdue), limit: limit)
+        _ = try await store.perform(.expireJobs(lease: self.configuration.jobLease), limit: limit)
         CrashPoint.sweepHousekeeping.reach()
-        _ = try await self.store.prune(limit: self.configuration.limit)
-        _ = try await self.store.expireRegistrations(limit: self.configuration.limit)
+        _ = try await store.perform(.pruneRegistrations, limit: limit)
+        _ = try await store.perform(.expireRegistrations, limit: limit)
     }
 }

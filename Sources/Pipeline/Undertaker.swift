@@ -32,7 +32,7 @@ struct Undertaker: Sendable {
 
 /// Moves the dead queue into the store's table (rule 6): commits, then acknowledges.
 package struct DeadLetterKeeper: Service {
-    private let store: any DeadStore
+    private let store: any DeadLetterStore
     private let broker: any MessageBroker
     private let logger: Logger
 
@@ -40,7 +40,7 @@ package struct DeadLetterKeeper: Service {
     ///   - store: Keeps the dead.
     ///   - broker: Brings them.
     ///   - logger: Says that work was lost.
-    package init(store: any DeadStore, broker: any MessageBroker, logger: Logger) {
+    package init(store: any DeadLetterStore, broker: any MessageBroker, logger: Logger) {
         self.store = store
         self.broker = broker
         self.logger = logger
@@ -70,7 +70,7 @@ package struct DeadLetterKeeper: Service {
             reason: headers[MessageProperties.reasonHeader] ?? "the broker's delivery limit was reached",
             body: delivery.body
         )
-        try await StorePatience(logger: self.logger).run { try await self.store.bury(message) }
+        try await StorePatience(logger: self.logger).run { try await self.store.deadLetter(message) }
         CrashPoint.deadBuried.reach()
         self.logger.error(
             "A message is dead",

@@ -171,7 +171,8 @@ struct JobRow {
     /// Whether some of it goes to that service and is not done.
     private func isOpen(at pns: PNS, in database: Database) throws -> Bool {
         let values: StatementArguments = [self.sequence, pns.number]
-        return try !self.isPlanned && database.exists("SELECT 1 FROM cursor WHERE job = ? AND pns = ? AND done = 0", values)
+        return try !self.isPlanned
+            && database.exists("SELECT 1 FROM cursor WHERE job = ? AND pns = ? AND done = 0", values)
             || database.exists(
                 "SELECT 1 FROM message WHERE id = ? AND blocked_on & ? <> 0",
                 [self.message, pns.bit]

@@ -46,13 +46,14 @@ extension Database {
 extension Database {
     /// Messages whose count of open members is not that of their members: they would stay for ever, or go too early.
     fileprivate func outboxFaults() throws -> [String] {
-        let wrong = try self.first(
-            """
-            SELECT count(*) FROM message AS m WHERE open <> (
-                SELECT count(*) FROM job WHERE sequence BETWEEN m.first AND m.last AND message = m.id AND finished IS NULL)
-                + (SELECT count(*) FROM batch WHERE batch.message = m.id AND batch.open = 1)
-            """
-        ) { $0[0] as Int } ?? 0
+        let wrong =
+            try self.first(
+                """
+                SELECT count(*) FROM message AS m WHERE open <> (
+                    SELECT count(*) FROM job WHERE sequence BETWEEN m.first AND m.last AND message = m.id AND finished IS NULL)
+                    + (SELECT count(*) FROM batch WHERE batch.message = m.id AND batch.open = 1)
+                """
+            ) { $0[0] as Int } ?? 0
         return wrong == 0 ? [] : ["\(wrong) messages count other open members than they have"]
     }
 }

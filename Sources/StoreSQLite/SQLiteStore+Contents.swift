@@ -46,18 +46,6 @@ extension SQLiteStore: ContentStore {
             )
         }
     }
-
-    package func names(_ content: String, in notificationsOf: UserName, app: AppID) async throws -> Bool {
-        try await self.read { database in
-            try database.exists(
-                """
-                SELECT 1 FROM rich WHERE app = (SELECT number FROM app WHERE name = ?) AND content = ? AND addressee = ?
-                LIMIT 1
-                """,
-                [app.name, content, notificationsOf.name]
-            )
-        }
-    }
 }
 
 extension Database {

@@ -81,7 +81,9 @@ extension JobQuery {
             let isIndexed = self.user == nil && self.key == nil
             require("\(isIndexed ? "" : "+")job.state = \(state.number)", [])
             // What the indexes of states hold; most are completed, and have none.
-            if isIndexed, state != .completed { require(state.isFinal ? "job.\(JobTransition.failed)" : "job.finished IS NULL", []) }
+            if isIndexed, state != .completed {
+                require(state.isFinal ? "job.\(JobTransition.failed)" : "job.finished IS NULL", [])
+            }
             if state == .retrying { require(Self.isWaiting, []) }
             if state == .running { require("NOT " + Self.isWaiting, []) }
         }

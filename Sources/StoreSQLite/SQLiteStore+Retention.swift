@@ -3,10 +3,11 @@ import PushModel
 package import Store
 import StoreKit
 
-extension SQLiteStore: RetentionStore {
+extension SQLiteStore {
     /// A key holds for so long, in milliseconds (rule 17).
     static let keyLife: Int64 = 86_400_000
 
+    /// See ``HousekeepingStore/remove(_:olderThan:after:limit:)``.
     package func remove(
         _ kind: Retained,
         olderThan age: Duration,
@@ -197,7 +198,8 @@ extension WriteContext {
         }
         // A handful each.
         for sql in [
-            "DELETE FROM cursor WHERE job = ?", "DELETE FROM audience WHERE job = ?", "DELETE FROM tallied WHERE job = ?",
+            "DELETE FROM cursor WHERE job = ?", "DELETE FROM audience WHERE job = ?",
+            "DELETE FROM tallied WHERE job = ?",
             "DELETE FROM idempotency WHERE job = ?", "DELETE FROM job WHERE sequence = ?",
         ] {
             left -= try self.database.change(sql, [job])

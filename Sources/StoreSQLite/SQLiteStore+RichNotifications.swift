@@ -43,20 +43,6 @@ enum KeptNotification {
 }
 
 extension SQLiteStore {
-    /// See ``ContentStore/richNotification(_:app:)``.
-    package func richNotification(_ id: Int32, app: AppID) async throws -> RichNotification? {
-        try await self.read { database in
-            try database.first(
-                """
-                SELECT \(KeptNotification.columns) FROM rich
-                WHERE app = (SELECT number FROM app WHERE name = ?) AND id = ?
-                """,
-                [app.name, id],
-                read: RichNotification.init
-            )
-        }
-    }
-
     /// See ``ContentStore/richNotifications(_:)``.
     package func richNotifications(_ query: RichNotificationQuery) async throws -> Page<RichNotification> {
         let before = try ListCursor.decode(query.cursor) ?? .max
@@ -65,6 +51,10 @@ extension SQLiteStore {
             let limit = min(max(1, query.limit), 1000)
             var conditions = "app = ? AND number < ?"
             var arguments: StatementArguments = [app, before]
+            if let id = query.id {
+                conditions += " AND id = ?"
+                arguments += [id]
+            }
             if let sender = query.sender {
                 conditions += " AND sender = ?"
                 arguments += [sender.name]
@@ -72,6 +62,10 @@ extension SQLiteStore {
             if let addressee = query.addressee {
                 conditions += " AND addressee = ?"
                 arguments += [addressee.name]
+            }
+            if let content = query.content {
+                conditions += " AND content = ?"
+                arguments += [content]
             }
             if let since = query.since {
                 // Not for choosing an index: the order is that of the numbers.

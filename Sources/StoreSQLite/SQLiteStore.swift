@@ -17,7 +17,7 @@ package final class SQLiteStore: Sendable {
     package struct Configuration: Sendable {
         /// The file, made when missing.
         ///
-        /// Beside it lie `-wal`, `-shm`, `.writer`, `.waiting`, `.users` and `.checkpointer`.
+        /// Beside it lie `-wal`, `-shm`, `.writer`, `.waiting`, `.users`, `.checkpointer` and `.sweeper`.
         package var path: String
         /// So many unfinished jobs are taken; nil = any number.
         package var maximumBacklog: Int?
@@ -247,16 +247,12 @@ package final class SQLiteStore: Sendable {
 }
 
 extension SQLiteStore: StoreHealth {
-    package func check() async throws {
-        _ = try await self.read { try $0.exists("SELECT 1 FROM clock") }
-    }
-
-    package func undone() async throws -> UndoneWork {
+    package func backlog() async throws -> Backlog {
         try await self.read { database in
-            UndoneWork(
+            Backlog(
                 jobs: try database.first("SELECT unfinished FROM backlog") { $0[0] } ?? 0,
                 dead: try database.first(
-                    "SELECT count(*) FROM (SELECT 1 FROM dead LIMIT \(UndoneWork.mostDead))"
+                    "SELECT count(*) FROM (SELECT 1 FROM dead LIMIT \(Backlog.mostDead))"
                 ) { $0[0] } ?? 0
             )
         }

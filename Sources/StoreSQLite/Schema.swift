@@ -2,7 +2,6 @@ import GRDB
 import PushModel
 import Store
 import StoreKit
-import Store
 
 /// The tables, as one schema: nothing is released, so no older one is read.
 ///

@@ -72,7 +72,7 @@ extension PlantTests {
                 let request = RegisterRequest.issue(candidate: .random(), handles: [])
                 let register = try await plant.accept(.register(request), user: try UserName("ann"))
                 for (id, type) in [(send, "send"), (register.id, "register")] {
-                    try await plant.store.bury(
+                    try await plant.store.deadLetter(
                         DeadMessage(queue: "q", type: type, messageID: "\(id)", app: nil, reason: "r", body: [])
                     )
                 }

@@ -235,13 +235,23 @@ private struct FaultyHub: NotificationHub {
 }
 
 /// A store that cannot make sense of a dead message's batch.
-private final class RefusingStore: DeadStore {
+private final class RefusingStore: DeadLetterStore {
     private let count = NIOLockedValueBox(0)
 
     var refusals: Int { self.count.withLockedValue { $0 } }
 
-    func bury(_ message: DeadMessage) async throws {
+    func deadLetter(_ message: DeadMessage) async throws {
         self.count.withLockedValue { $0 += 1 }
         throw StoreError(.corrupt, "a list that cannot be read")
     }
+
+    func deadLetters(app: AppID, cursor: String?, limit: Int) async throws -> Page<DeadLetter> {
+        Page(items: [], cursor: nil)
+    }
+
+    func deadLetter(_ id: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])? { nil }
+
+    func replay(deadLetter id: Int64, app: AppID) async throws -> Replay? { nil }
+
+    func discard(deadLetter id: Int64, app: AppID) async throws -> DeadLetter? { nil }
 }

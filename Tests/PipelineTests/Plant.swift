@@ -22,7 +22,6 @@ struct Plant: Sendable {
     let hub: EmbeddedHub
     let sweeper: Sweeper
     let logger: Logger
-    private let folder: String
     /// Stands for the register jobs' sequence.
     private let sequence = NIOLockedValueBox<Int64>(0)
 
@@ -53,7 +52,6 @@ struct Plant: Sendable {
     }
 
     private init(folder: String, simulator: Simulator, window: FeedWindow) async throws {
-        self.folder = folder
         self.logger = Logger(label: "plant") { _ in SwiftLogNoOpLogHandler() }
         self.simulator = simulator
         var configuration = SQLiteStore.Configuration(path: folder + "/store.sqlite")
@@ -68,7 +66,6 @@ struct Plant: Sendable {
             store: self.store,
             apps: self.apps,
             broker: self.broker,
-            folder: folder,
             logger: self.logger
         )
         _ = try await self.store.apply(try simulator.appSpec, to: .default)
@@ -81,7 +78,6 @@ struct Plant: Sendable {
             store: self.store,
             apps: self.apps,
             broker: broker,
-            folder: self.folder,
             logger: self.logger
         )
     }
@@ -91,7 +87,6 @@ struct Plant: Sendable {
         store: SQLiteStore,
         apps: AppDirectory,
         broker: InMemoryBroker,
-        folder: String,
         logger: Logger
     ) -> Sweeper {
         var pace = Sweeper.Configuration()
@@ -103,7 +98,6 @@ struct Plant: Sendable {
             store: store,
             apps: apps,
             broker: broker,
-            leadership: LeaderLock(path: folder + "/leader"),
             configuration: pace,
             logger: logger
         )

@@ -23,9 +23,9 @@ struct AccountingPropertyTests {
         }
         // In the end all is final: what is open is answered, what is stopped is swept.
         keep.time.advance(.seconds(200_000))
-        _ = try await keep.store.expireJobs(limit: 100, lease: .seconds(60))
+        _ = try await keep.store.perform(.expireJobs(lease: .seconds(60)), limit: 100)
         keep.time.advance(.seconds(121))
-        _ = try await keep.store.expireJobs(limit: 100, lease: .seconds(60))
+        _ = try await keep.store.perform(.expireJobs(lease: .seconds(60)), limit: 100)
         for id in life.jobs {
             let job = try await scenario.job(id)
             #expect(job.state.isFinal)
@@ -53,7 +53,7 @@ private struct Life {
         case 16: if Int.random(in: 0..<3, using: &random) == 0 { _ = try await self.store.cancel(job, app: .default) }
         case 17:
             self.scenario.time.advance(.seconds(Int64.random(in: 1...40, using: &random)))
-            _ = try await self.store.expireJobs(limit: 2, lease: .seconds(60))
+            _ = try await self.store.perform(.expireJobs(lease: .seconds(60)), limit: 2)
         case 18:
             guard Int.random(in: 0..<4, using: &random) == 0, let key = self.some(&random) else { return }
             let message = DeadMessage(
@@ -64,7 +64,7 @@ private struct Life {
                 reason: "r",
                 body: []
             )
-            try await self.store.bury(message)
+            try await self.store.deadLetter(message)
         case 19: try await self.replay(random: &random)
         default:
             for batch in try await self.store.dueBatches(limit: 3) {

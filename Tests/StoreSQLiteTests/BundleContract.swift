@@ -270,7 +270,7 @@ struct BundleContract {
         let (plan, keys) = try await self.plan(claim)
         _ = try await self.store.cancel(jobs[0], app: .default)
         self.time.advance(.seconds(11))
-        _ = try await self.store.expireJobs(limit: 10, lease: Self.lease)
+        _ = try await self.store.perform(.expireJobs(lease: Self.lease), limit: 10)
         let result = try await self.commit(plan, of: claim)
         guard case .written(_, let lost, _) = result else { throw Unexpected("\(result)") }
         #expect(lost == Set(plan.sends.prefix(2).map(\.sequence)))
@@ -379,7 +379,7 @@ struct BundleContract {
         #expect(try await self.scenario.job(jobs[0]).state == .cancelled)
         #expect(try await self.scenario.job(jobs[1]).state == .cancelling)
         self.time.advance(.seconds(121))
-        _ = try await self.store.expireJobs(limit: 10, lease: Self.lease)
+        _ = try await self.store.perform(.expireJobs(lease: Self.lease), limit: 10)
         #expect(try await self.scenario.job(jobs[1]).state == .cancelled)
         #expect(try await self.scenario.tally(jobs[1]).cancelled == 1)
         #expect(try await self.underWay() == 0)
@@ -397,7 +397,7 @@ struct BundleContract {
         let (other, jobs) = try await self.bundle(["ann"])
         for name in [parcel.description, other.id.description] {
             let message = DeadMessage(queue: "q", type: "t", messageID: name, app: nil, reason: "", body: [])
-            try await self.store.bury(message)
+            try await self.store.deadLetter(message)
         }
         #expect(try await self.store.dueBatches(limit: 10).map(\.key) == keys)
         #expect(try await self.store.dueJobs(overdue: .zero, limit: 10).map(\.id) == jobs)

@@ -23,7 +23,9 @@ struct ClockJumpContract {
         return try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t"))), lifetime: lifetime)
     }
 
-    private func expire() async throws { _ = try await self.store.expireJobs(limit: 10, lease: Scenario.lease) }
+    private func expire() async throws {
+        _ = try await self.store.perform(.expireJobs(lease: Scenario.lease), limit: 10)
+    }
 
     @Test func aJumpAheadEndsNothing() async throws {
         let job = try await self.send()
@@ -68,9 +70,9 @@ struct ClockJumpContract {
         let id = try await self.scenario.register(user: "ann", handle: "aa", expires: expires)
         self.time.jump(.zero - jump)
         self.time.advance(.seconds(59))
-        #expect(try await self.store.expireRegistrations(limit: 10) == 0)
+        #expect(try await self.store.perform(.expireRegistrations, limit: 10) == 0)
         self.time.advance(.seconds(1))
-        #expect(try await self.store.expireRegistrations(limit: 10) == 1)
+        #expect(try await self.store.perform(.expireRegistrations, limit: 10) == 1)
         #expect(try await self.store.registration(id, app: .default)?.state == .expired)
     }
 
@@ -87,7 +89,7 @@ struct ClockJumpContract {
         // It starts by the wall clock, which somebody sets back: then it is later, and no shorter.
         self.time.jump(.seconds(-3600))
         self.time.advance(.seconds(4200))
-        #expect(try await self.store.startScheduled(limit: 10, overdue: .seconds(1)) == 1)
+        #expect(try await self.store.perform(.startScheduled(overdue: .seconds(1)), limit: 10) == 1)
         self.time.advance(.seconds(59))
         try await self.expire()
         #expect(try await self.scenario.job(job.id).state == .queued)
@@ -105,7 +107,7 @@ struct ClockJumpContract {
         )
         guard case .accepted(let job) = try await self.store.accept(new) else { throw Unexpected("not accepted") }
         self.time.jump(Self.day)
-        #expect(try await self.store.startScheduled(limit: 10, overdue: .seconds(1)) == 1)
+        #expect(try await self.store.perform(.startScheduled(overdue: .seconds(1)), limit: 10) == 1)
         self.time.advance(.seconds(59))
         try await self.expire()
         #expect(try await self.scenario.job(job.id).state == .queued)
@@ -121,10 +123,10 @@ struct ClockJumpContract {
         _ = try await self.scenario.plan(job)
         #expect(try await self.scenario.job(job.id).state.isFinal)
         self.time.jump(Self.day * 400)
-        #expect(try await self.store.expireRegistrations(limit: 10) == 0)
+        #expect(try await self.store.perform(.expireRegistrations, limit: 10) == 0)
         let bite = try await self.store.remove(.jobs, olderThan: Self.day * 7, after: 0, limit: 10)
         #expect(bite.removed == 0)
         self.time.advance(.seconds(3600))
-        #expect(try await self.store.expireRegistrations(limit: 10) == 1)
+        #expect(try await self.store.perform(.expireRegistrations, limit: 10) == 1)
     }
 }

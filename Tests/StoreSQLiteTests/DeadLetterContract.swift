@@ -34,7 +34,7 @@ struct DeadLetterContract {
         async throws
         -> DeadLetter
     {
-        try await self.store.bury(
+        try await self.store.deadLetter(
             DeadMessage(
                 queue: "pushline.x",
                 type: type,
@@ -187,13 +187,13 @@ struct DeadLetterContract {
             _ = try await self.store.cancel(job.id, app: .default)
         } else {
             self.time.advance(.seconds(101))
-            _ = try await self.store.expireJobs(limit: 10, lease: .seconds(60))
+            _ = try await self.store.perform(.expireJobs(lease: .seconds(60)), limit: 10)
         }
         for _ in 0..<2 {
             guard case .refused(let reason) = try await self.replay(letter) else { throw Unexpected("replayed") }
             #expect(reason == (isCancelled ? "its job was cancelled" : "its job expired"))
             self.time.advance(.seconds(121))
-            _ = try await self.store.expireJobs(limit: 10, lease: .seconds(60))
+            _ = try await self.store.perform(.expireJobs(lease: .seconds(60)), limit: 10)
         }
         #expect(try await self.scenario.job(job.id).state == (isCancelled ? .cancelled : .expired))
         #expect(try await self.store.deadLetter(letter.id, app: .default)?.letter.obstacle != nil)
@@ -220,7 +220,7 @@ struct DeadLetterContract {
             _ = try await self.store.cancel(job.id, app: .default)
         } else {
             self.time.advance(.seconds(101))
-            _ = try await self.store.expireJobs(limit: 10, lease: .seconds(60))
+            _ = try await self.store.perform(.expireJobs(lease: .seconds(60)), limit: 10)
         }
         let done = try await self.scenario.job(job.id)
         #expect(done.state == (isCancelled ? .cancelled : .expired))
@@ -302,7 +302,7 @@ struct DeadLetterContract {
         _ = try await self.store.apply(AppSpec(), to: shop)
         let job = try await self.scenario.accept(self.scenario.send(to: .tag(PushModel.Tag("t"))), app: shop)
         for (name, app) in [("\(job.id)", AppID.default), ("a", shop), ("b", unknown), ("c", .default)] {
-            try await self.store.bury(
+            try await self.store.deadLetter(
                 DeadMessage(queue: "q", type: "send", messageID: name, app: app, reason: "r", body: [])
             )
         }

@@ -196,7 +196,7 @@ struct ImportContract {
         case .expired:
             id = try await self.scenario.register(user: "ann", handle: "aa", expires: soon)
             self.keep.time.advance(.seconds(11))
-            #expect(try await self.store.expireRegistrations(limit: 10) == 1)
+            #expect(try await self.store.perform(.expireRegistrations, limit: 10) == 1)
         case .replaced:
             id = try await self.scenario.register(user: "ann", handle: "aa")
             let other = try await self.scenario.register(user: "bob", handle: "bb")
@@ -214,7 +214,7 @@ struct ImportContract {
             _ = try await self.store.record(
                 BatchOutcome(key: key, accepted: 1, deadHandles: [mark], at: self.keep.time.wall)
             )
-            #expect(try await self.store.prune(limit: 10) == 1)
+            #expect(try await self.store.perform(.pruneRegistrations, limit: 10) == 1)
         }
         #expect(try await self.store.registration(id, app: .default)?.state == state)
         #expect(try await self.bring([self.row("cc", id: id, user: "ann", tags: ["t"])]) == [.updated])

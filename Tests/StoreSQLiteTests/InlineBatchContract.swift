@@ -95,7 +95,7 @@ struct InlineBatchContract {
             lines.append(
                 "\(try await store.dueBatches(limit: 10).map { "\($0.key) \($0.from) \($0.to) \($0.carried)" })"
             )
-            lines.append("\(try await store.undone().jobs) unfinished")
+            lines.append("\(try await store.backlog().jobs) unfinished")
             lines.append(
                 "\(try await store.room(for: .retry, app: .default, pns: .apns, priority: .normal).devices) room"
             )
@@ -125,7 +125,7 @@ struct InlineBatchContract {
             case 9: try await store.takeApart(self.parcel)
             case 10: try await store.markPublished(parcels: [self.parcel], lease: Self.lease)
             case 11:
-                try await store.bury(
+                try await store.deadLetter(
                     DeadMessage(
                         queue: "q",
                         type: "t",
@@ -137,7 +137,7 @@ struct InlineBatchContract {
                 )
             case 12: self.keep.time.advance(.seconds(70))
             case 13: return "\(try await store.takeApartParcels(limit: 10))"
-            case 14: return "\(try await store.expireJobs(limit: 10, lease: Self.lease))"
+            case 14: return "\(try await store.perform(.expireJobs(lease: Self.lease), limit: 10))"
             case 15: self.keep.time.advance(.seconds(3600))
             case 16: return "\(try await store.record(BatchOutcome(key: key, accepted: 1, cancelled: 1, at: now)))"
             case 17:
@@ -260,11 +260,11 @@ struct InlineBatchContract {
         }
         try queue.close()
         let store = try SQLiteStore(configuration: .init(path: path), source: time)
-        #expect(try await store.undone().jobs == 2)
+        #expect(try await store.backlog().jobs == 2)
         let key = BatchKey(job: ids[2], pns: .apns, page: 0, attempt: 0)
         #expect(try await store.standing(of: [key]) == [key: .open])
         #expect(try await store.record(BatchOutcome(key: key, accepted: 1, at: time.wall)))
-        #expect(try await store.undone().jobs == 1)
+        #expect(try await store.backlog().jobs == 1)
         let tallies = try await store.read { database in
             try database.all("SELECT job, class, count FROM tally ORDER BY job, class") {
                 "\($0[0] as Int) \($0[1] as Int) \($0[2] as Int)"

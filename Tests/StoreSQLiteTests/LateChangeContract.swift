@@ -40,7 +40,7 @@ struct LateChangeContract {
                 BatchOutcome(key: key, accepted: 1, deadHandles: [mark], at: self.keep.time.wall)
             )
         )
-        #expect(try await self.store.prune(limit: 10) == 1)
+        #expect(try await self.store.perform(.pruneRegistrations, limit: 10) == 1)
     }
 
     enum End: CaseIterable {
@@ -59,7 +59,7 @@ struct LateChangeContract {
         case .pruned: try await self.prune(self.registration(id).row, "dd")
         case .expired:
             self.keep.time.advance(.seconds(10))
-            #expect(try await self.store.expireRegistrations(limit: 10) == 1)
+            #expect(try await self.store.perform(.expireRegistrations, limit: 10) == 1)
         }
     }
 
@@ -149,15 +149,15 @@ struct LateChangeContract {
             #expect(try await self.delete(id, sequence: self.scenario.sequence()) == .done)
         }
         self.keep.time.advance(.seconds(2 * 86_400 - 1))
-        _ = try await self.store.expireRegistrations(limit: 3)
+        _ = try await self.store.perform(.expireRegistrations, limit: 3)
         #expect(try await count() == 5)
         // A clock that somebody sets ahead makes nothing old.
         self.keep.time.jump(.seconds(86_400))
-        _ = try await self.store.expireRegistrations(limit: 3)
+        _ = try await self.store.perform(.expireRegistrations, limit: 3)
         #expect(try await count() == 5)
         self.keep.time.advance(.seconds(1))
         for left in [2, 0, 0] {
-            _ = try await self.store.expireRegistrations(limit: 3)
+            _ = try await self.store.perform(.expireRegistrations, limit: 3)
             #expect(try await count() == left)
         }
     }

@@ -50,7 +50,7 @@ struct OpenJobsTests {
         #expect(try await store.audit(after: 0, limit: 1).faults.filter { $0.contains("are kept as") } == [])
         // The two whose time is over are ended; those that are being stopped are ended as ever.
         keep.time.advance(.seconds(3600))
-        #expect(try await store.expireJobs(limit: 10, lease: .seconds(60)) == 4)
+        #expect(try await store.perform(.expireJobs(lease: .seconds(60)), limit: 10) == 4)
         #expect(try await states(mayExpire) == [])
     }
 

@@ -157,7 +157,7 @@ struct OutcomeContract {
         #expect(try await self.store.dueBatches(limit: 10).map(\.key) == keys.suffix(1))
         // And it comes to its end.
         self.time.advance(.seconds(60))
-        _ = try await self.store.expireJobs(limit: 10, lease: Scenario.lease)
+        _ = try await self.store.perform(.expireJobs(lease: Scenario.lease), limit: 10)
         let isOpen = try await self.keep.store.read { try $0.exists("SELECT 1 FROM batch WHERE open = 1") }
         #expect(!isOpen)
     }
@@ -196,7 +196,7 @@ struct OutcomeContract {
             _ = try await self.store.cancel(job.id, app: .default)
         } else {
             self.time.advance(.seconds(60))
-            _ = try await self.store.expireJobs(limit: 10, lease: Scenario.lease)
+            _ = try await self.store.perform(.expireJobs(lease: Scenario.lease), limit: 10)
         }
         // The planner had read its next page by then.
         (lane.after, lane.nextPage, lane.isDone) = (4, 2, true)
@@ -252,13 +252,13 @@ struct OutcomeContract {
         try await self.scenario.register(user: "u", handle: "aa", tags: ["t"])
         let job = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t"))), lifetime: .seconds(10))
         _ = try await self.scenario.plan(job)
-        #expect(try await self.store.expireJobs(limit: 10, lease: .seconds(60)) == 0)
+        #expect(try await self.store.perform(.expireJobs(lease: .seconds(60)), limit: 10) == 0)
         self.time.advance(.seconds(11))
-        #expect(try await self.store.expireJobs(limit: 10, lease: .seconds(60)) == 1)
+        #expect(try await self.store.perform(.expireJobs(lease: .seconds(60)), limit: 10) == 1)
         #expect(try await self.scenario.job(job.id).state == .expiring)
-        #expect(try await self.store.expireJobs(limit: 10, lease: .seconds(60)) == 0)
+        #expect(try await self.store.perform(.expireJobs(lease: .seconds(60)), limit: 10) == 0)
         self.time.advance(.seconds(121))
-        #expect(try await self.store.expireJobs(limit: 10, lease: .seconds(60)) == 1)
+        #expect(try await self.store.perform(.expireJobs(lease: .seconds(60)), limit: 10) == 1)
         #expect(try await self.scenario.job(job.id).state == .expired)
         let tally = try await self.scenario.tally(job.id)
         #expect(tally.targets == 1)
@@ -277,15 +277,15 @@ struct OutcomeContract {
             reason: "began six times",
             body: [1, 2, 3]
         )
-        try await self.store.bury(message)
-        try await self.store.bury(message)
+        try await self.store.deadLetter(message)
+        try await self.store.deadLetter(message)
         let tally = try await self.scenario.tally(job.id)
         #expect(tally.targets == 4)
         #expect(tally.failed == [.dead: 4])
         #expect(try await self.scenario.job(job.id).state == .completed)
         #expect(try await !self.store.record(BatchOutcome(key: key, accepted: 4, at: self.time.wall)))
         let send = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t"))))
-        try await self.store.bury(
+        try await self.store.deadLetter(
             DeadMessage(queue: "send.normal", type: "send", messageID: "\(send.id)", app: nil, reason: "r", body: [])
         )
         #expect(try await self.scenario.job(send.id).state == .abandoned)

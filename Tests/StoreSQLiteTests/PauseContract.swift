@@ -139,7 +139,7 @@ struct PauseContract {
         // One whose time is over while it is paused ends.
         try await self.store.pause(.send, app: .default, by: "x")
         self.time.advance(.seconds(100))
-        _ = try await self.store.expireJobs(limit: 10, lease: .seconds(60))
+        _ = try await self.store.perform(.expireJobs(lease: .seconds(60)), limit: 10)
         #expect(try await self.scenario.job(new.id).state == .expired)
     }
 
@@ -155,7 +155,7 @@ struct PauseContract {
             for id in [job.id, held.id] { _ = try await self.store.cancel(id, app: .default) }
         } else {
             self.time.advance(.seconds(101))
-            _ = try await self.store.expireJobs(limit: 10, lease: .seconds(60))
+            _ = try await self.store.perform(.expireJobs(lease: .seconds(60)), limit: 10)
         }
         // What is still at the broker is given back by the worker that gets it.
         for key in keys.dropFirst() { #expect(try await self.store.park(key, for: .seconds(1), reason: "r")) }

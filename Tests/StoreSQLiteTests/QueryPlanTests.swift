@@ -282,7 +282,7 @@ struct QueryPlanTests {
         _ = try await scenario.plan(scenario.accept(scenario.send(to: many)))
         _ = try await store.count(of: many, app: .default, pns: .apns, after: 0, through: .max)
         _ = try await store.handles(of: [1], in: many, app: .default, pns: .apns)
-        _ = try await store.prune(limit: 5)
+        _ = try await store.perform(.pruneRegistrations, limit: 5)
         for state in Job.State.allCases {
             _ = try await store.jobs(
                 JobQuery(app: .default, state: state, pns: .apns, user: user, since: scenario.time.wall)
@@ -301,7 +301,7 @@ struct QueryPlanTests {
             _ = try await store.registrations(RegistrationQuery(app: .default, state: state))
         }
         scenario.time.advance(.seconds(86_500))
-        _ = try await store.expireRegistrations(limit: 5)
+        _ = try await store.perform(.expireRegistrations, limit: 5)
         _ = try await scenario.upsert(id, user: "ann", handle: "aa")
         for number in 0..<4 {
             for request in [
@@ -327,9 +327,9 @@ struct QueryPlanTests {
             expires: nil,
             most: nil
         )
-        _ = try await store.expireJobs(limit: 5, lease: .seconds(1))
+        _ = try await store.perform(.expireJobs(lease: .seconds(1)), limit: 5)
         scenario.time.advance(.seconds(10))
-        _ = try await store.expireJobs(limit: 5, lease: .seconds(1))
+        _ = try await store.perform(.expireJobs(lease: .seconds(1)), limit: 5)
         _ = try await store.cancel(job.id, app: .default)
         let dead1 = DeadMessage(
             queue: "q",
@@ -339,7 +339,7 @@ struct QueryPlanTests {
             reason: "",
             body: [1]
         )
-        try await store.bury(dead1)
+        try await store.deadLetter(dead1)
         try await store.pause(.send, app: .default, by: "x")
         try await store.hold(job.id)
         _ = try await store.job(job.id, app: .default)
@@ -352,18 +352,20 @@ struct QueryPlanTests {
             _ = try await store.replay(deadLetter: letter.id, app: .default)
             _ = try await store.discard(deadLetter: letter.id, app: .default)
         }
-        try await store.put(
-            Account(app: .default, name: user, role: .user, isDisabled: false, created: scenario.time.wall),
-            passwordHash: ""
+        try await store.change(
+            .put(
+                Account(app: .default, name: user, role: .user, isDisabled: false, created: scenario.time.wall),
+                passwordHash: ""
+            )
         )
         _ = try await store.account(user, app: .default)
         _ = try await store.accounts(app: .default)
-        _ = try await store.setDisabled(true, account: user, app: .default)
+        _ = try await store.change(.setDisabled(true, account: user, app: .default))
         let apiKey = APIKey(app: .default, name: "k", role: .user, created: scenario.time.wall, revoked: nil)
-        try await store.add(apiKey, hash: [1])
+        try await store.change(.addKey(apiKey, hash: [1]))
         _ = try await store.key(hash: [1])
         _ = try await store.keys(app: .default)
-        _ = try await store.revokeKey(named: "k", app: .default)
+        _ = try await store.change(.revokeKey(named: "k", app: .default))
         _ = try await store.apps()
         let content = try await store.put(StoredContent(owner: nil, mediaType: "", bytes: []), app: .default)
         _ = try await store.content(content, app: .default)
@@ -454,6 +456,6 @@ struct QueryPlanTests {
             removed += try await scenario.store.remove(kind, olderThan: .seconds(86_400), after: 0, limit: 100).removed
         }
         #expect(removed > 5)
-        _ = try await scenario.store.expireRegistrations(limit: 5)
+        _ = try await scenario.store.perform(.expireRegistrations, limit: 5)
     }
 }

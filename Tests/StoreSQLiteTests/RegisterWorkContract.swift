@@ -67,12 +67,12 @@ struct RegisterWorkContract {
         _ = try await self.accept(request)
         #expect(try await self.places() == ["job.work"])
         self.keep.time.advance(.seconds(86_401))
-        _ = try await self.store.expireJobs(limit: 10, lease: .seconds(60))
+        _ = try await self.store.perform(.expireJobs(lease: .seconds(60)), limit: 10)
         #expect(try await self.places() == [])
     }
 
     private func bury(_ job: Job) async throws -> DeadLetter {
-        try await self.store.bury(
+        try await self.store.deadLetter(
             DeadMessage(queue: "q", type: "register", messageID: "\(job.id)", app: .default, reason: "r", body: [1])
         )
         return try #require(try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)
@@ -98,7 +98,7 @@ struct RegisterWorkContract {
             throw Unexpected("it was replayed")
         }
         self.keep.time.advance(.seconds(86_400))
-        _ = try await self.store.expireRegistrations(limit: 10)
+        _ = try await self.store.perform(.expireRegistrations, limit: 10)
         #expect(try await self.places() == [])
     }
 

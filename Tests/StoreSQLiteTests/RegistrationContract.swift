@@ -186,9 +186,9 @@ struct RegistrationContract {
             DeadHandle(row: 1, handle: Handle(stored: "zz"), before: sent, reason: "another handle"),
         ]
         #expect(try await self.store.record(BatchOutcome(key: key, accepted: 2, deadHandles: marks, at: sent)))
-        #expect(try await self.store.prune(limit: 2) == 2)
-        #expect(try await self.store.prune(limit: 2) == 1)
-        #expect(try await self.store.prune(limit: 2) == 0)
+        #expect(try await self.store.perform(.pruneRegistrations, limit: 2) == 2)
+        #expect(try await self.store.perform(.pruneRegistrations, limit: 2) == 1)
+        #expect(try await self.store.perform(.pruneRegistrations, limit: 2) == 0)
         let ended = try await self.registration(id)
         #expect(ended.state == .pruned)
         #expect(ended.ended == .init(at: self.keep.time.wall, reason: "Unregistered"))
@@ -200,9 +200,9 @@ struct RegistrationContract {
     @Test func registrationsExpireAndRevive() async throws {
         let soon = self.keep.time.wall.advanced(by: .seconds(10))
         let id = try await self.scenario.register(user: "ann", handle: "aa", expires: soon)
-        #expect(try await self.store.expireRegistrations(limit: 10) == 0)
+        #expect(try await self.store.perform(.expireRegistrations, limit: 10) == 0)
         self.keep.time.advance(.seconds(11))
-        #expect(try await self.store.expireRegistrations(limit: 10) == 1)
+        #expect(try await self.store.perform(.expireRegistrations, limit: 10) == 1)
         #expect(try await self.registration(id).state == .expired)
         #expect(try await self.scenario.upsert(id, user: "ann", handle: "aa") == .done)
         #expect(try await self.registration(id).state == .live)

@@ -94,7 +94,7 @@ struct RetentionContract {
         self.time.jump(.seconds(400 * 86_400))
         _ = try await self.failed(3)
         func bury(_ body: UInt8) async throws {
-            try await self.store.bury(
+            try await self.store.deadLetter(
                 DeadMessage(queue: "q", type: "t", messageID: "m", app: nil, reason: "r", body: [body])
             )
         }
@@ -162,7 +162,7 @@ struct RetentionContract {
         try await self.scenario.register(user: "ann", handle: "a1", tags: ["t"])
         let job = try await self.scenario.accept(self.scenario.send(to: .tag(PushModel.Tag("t"))))
         let key = try #require(try await self.scenario.plan(job).first)
-        try await self.store.bury(
+        try await self.store.deadLetter(
             DeadMessage(queue: "q", type: "deliver", messageID: key.description, app: nil, reason: "r", body: [1])
         )
         #expect(try await self.scenario.job(job.id).state == .completed)

@@ -36,7 +36,7 @@ struct ScheduleContract {
 
     /// What the sweeper does: queues what has come, and finds it due.
     private func start() async throws -> [JobID] {
-        _ = try await self.store.startScheduled(limit: 10, overdue: .seconds(1))
+        _ = try await self.store.perform(.startScheduled(overdue: .seconds(1)), limit: 10)
         return try await self.store.dueJobs(overdue: .seconds(1), limit: 10).map(\.id)
     }
 
@@ -51,7 +51,7 @@ struct ScheduleContract {
         self.time.advance(.seconds(1))
         #expect(try await self.start() == [job.id])
         #expect(try await self.scenario.job(job.id).state == .queued)
-        #expect(try await self.store.startScheduled(limit: 10, overdue: .zero) == 0)
+        #expect(try await self.store.perform(.startScheduled(overdue: .zero), limit: 10) == 0)
     }
 
     @Test(arguments: [Duration.seconds(-7200), .seconds(7200)])
@@ -69,7 +69,7 @@ struct ScheduleContract {
         self.time.reboot("second")
         self.time.jump(.seconds(90))
         let again = try self.keep.another()
-        #expect(try await again.startScheduled(limit: 10, overdue: .seconds(1)) == 1)
+        #expect(try await again.perform(.startScheduled(overdue: .seconds(1)), limit: 10) == 1)
         #expect(try await again.dueJobs(overdue: .seconds(1), limit: 10).map(\.id) == [job.id])
     }
 
@@ -100,7 +100,7 @@ struct ScheduleContract {
         let job = try await self.accept(in: .seconds(60), lifetime: .seconds(30))
         self.time.advance(.seconds(90))
         _ = try await self.start()
-        _ = try await self.store.expireJobs(limit: 10, lease: Scenario.lease)
+        _ = try await self.store.perform(.expireJobs(lease: Scenario.lease), limit: 10)
         #expect(try await self.scenario.job(job.id).state == .expired)
     }
 
@@ -123,7 +123,7 @@ struct ScheduleContract {
         _ = try await self.accept(in: .seconds(60))
         self.time.advance(.seconds(61))
         // Three start: they count now, whatever the limit.
-        #expect(try await self.store.startScheduled(limit: 10, overdue: .zero) == 3)
+        #expect(try await self.store.perform(.startScheduled(overdue: .zero), limit: 10) == 3)
         await #expect { try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t")))) } throws: {
             ($0 as? StoreError)?.code == .backlogFull
         }

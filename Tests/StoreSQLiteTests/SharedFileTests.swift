@@ -30,7 +30,7 @@ struct SharedFileTests {
             for number in 0..<20 {
                 group.addTask {
                     do {
-                        try await keep.store.add(key, hash: [UInt8(number)])
+                        try await keep.store.change(.addKey(key, hash: [UInt8(number)]))
                         return true
                     } catch { return false }
                 }
@@ -128,7 +128,7 @@ struct SharedFileTests {
             _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t"))))
         }
         #expect(error?.code == .unavailable)
-        try await keep.store.check()
+        _ = try await keep.store.backlog()
         try await foreign.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
         _ = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
         #expect(try await keep.store.jobs(JobQuery(app: .default)).items.count == 1)
@@ -145,7 +145,7 @@ struct SharedFileTests {
         // Well beyond SQLite's own patience.
         try await Task.sleep(for: .seconds(1))
         try await holder.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
-        try await other.check()
+        _ = try await other.backlog()
     }
 
     @Test func aWriterThatIsStuckElsewhereMakesItUnavailable() async throws {
@@ -312,9 +312,9 @@ struct SharedFileTests {
         try old.close()
         users.unlock()
         let store = try await opened
-        #expect(try await store.undone().jobs == 0)
+        #expect(try await store.backlog().jobs == 0)
         // And it is shared as ever.
         let other = try await SQLiteStore.open(.init(path: path))
-        #expect(try await other.undone().jobs == 0)
+        #expect(try await other.backlog().jobs == 0)
     }
 }

@@ -66,7 +66,7 @@ import Testing
                 let soon = keep.time.wall.advanced(by: .seconds(5))
                 _ = try await scenario.upsert(id, user: user, handle: handle, pns: pns, tags: tags, expires: soon)
                 if Bool.random(using: &random) { keep.time.advance(.seconds(6)) }
-            case 4: _ = try await keep.store.expireRegistrations(limit: 3)
+            case 4: _ = try await keep.store.perform(.expireRegistrations, limit: 3)
             default:
                 let sequence = try await scenario.sequence()
                 _ = try await keep.store.change(

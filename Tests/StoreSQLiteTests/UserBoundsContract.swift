@@ -240,14 +240,14 @@ struct UserBoundsContract {
         let earlier = try #require(first) - 1
         #expect(try await self.put("x9", sequence: earlier) == .superseded)
         self.keep.time.advance(.seconds(2 * 86_400 - 1))
-        _ = try await self.store.expireRegistrations(limit: 10)
+        _ = try await self.store.perform(.expireRegistrations, limit: 10)
         #expect(try await self.rows("tombstone") == 4)
         // A clock that somebody sets ahead makes nothing old.
         self.keep.time.jump(.seconds(86_400))
-        _ = try await self.store.expireRegistrations(limit: 10)
+        _ = try await self.store.perform(.expireRegistrations, limit: 10)
         #expect(try await self.rows("tombstone") == 4)
         self.keep.time.advance(.seconds(1))
-        _ = try await self.store.expireRegistrations(limit: 10)
+        _ = try await self.store.perform(.expireRegistrations, limit: 10)
         #expect(try await self.rows("tombstone") == 0)
     }
 

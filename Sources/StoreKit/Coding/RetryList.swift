@@ -5,17 +5,6 @@ package import Store
 /// The devices of a later attempt as the table `batch` keeps them: 14 bytes a device, integers little-endian.
 ///
 /// `row i64 · tries u16 · wait u32`, the wait in milliseconds from the batch's due time.
-<<<<<<<< HEAD:Sources/StoreSQLite/RetryList.swift
-enum RetryList {
-    private static let width = 14
-
-    /// The least wait, which becomes the batch's due time.
-    static func leastWait(_ devices: [RetryDevice]) -> Duration {
-        max(.zero, devices.map(\.wait).min() ?? .zero)
-    }
-
-    static func encode(_ devices: [RetryDevice]) -> Data {
-========
 package enum RetryList {
     private static let width = 14
 
@@ -26,7 +15,6 @@ package enum RetryList {
 
     /// The devices as the table keeps them.
     package static func encode(_ devices: [RetryDevice]) -> Data {
->>>>>>>> fd64492eac22c4d8fde42f7c427814953a453d34:Sources/StoreKit/Coding/RetryList.swift
         let least = self.leastWait(devices).milliseconds
         var bytes: [UInt8] = []
         bytes.reserveCapacity(devices.count * self.width)
@@ -39,12 +27,8 @@ package enum RetryList {
         return Data(bytes)
     }
 
-<<<<<<<< HEAD:Sources/StoreSQLite/RetryList.swift
-    static func decode(_ data: Data) throws(StoreError) -> [RetryDevice] {
-========
     /// Reads what ``encode(_:)`` wrote.
     package static func decode(_ data: Data) throws(StoreError) -> [RetryDevice] {
->>>>>>>> fd64492eac22c4d8fde42f7c427814953a453d34:Sources/StoreKit/Coding/RetryList.swift
         let bytes = [UInt8](data)
         guard bytes.count.isMultiple(of: self.width) else { throw StoreError(.corrupt, "a list of devices is cut off") }
         return stride(from: 0, to: bytes.count, by: self.width).map { start in

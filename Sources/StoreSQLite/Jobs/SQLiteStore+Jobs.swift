@@ -51,10 +51,20 @@ extension SQLiteStore: JobStore {
             let jobs = try context.database.all(
                 "SELECT sequence, app, kind, priority FROM job WHERE \(due) ORDER BY starts_at LIMIT ?",
                 [context.wall.milliseconds, limit]
-            ) { (sequence: $0[0] as Int64, app: $0[1] as Int64, kind: try JobKind(number: $0[2]), priority: $0[3] as Int) }
+            ) {
+                (
+                    sequence: $0[0] as Int64, app: $0[1] as Int64, kind: try JobKind(number: $0[2]),
+                    priority: $0[3] as Int
+                )
+            }
             let start = try PreparedTransition(.start, context)
             for job in jobs {
-                let message = try context.insertMessage(of: job.sequence, job.kind, app: job.app, priority: job.priority)
+                let message = try context.insertMessage(
+                    of: job.sequence,
+                    job.kind,
+                    app: job.app,
+                    priority: job.priority
+                )
                 try start.statement.bind(job.sequence, at: 1)
                 try start.statement.bind(message, at: 2)
                 try start.statement.bind(context.now, at: 3)

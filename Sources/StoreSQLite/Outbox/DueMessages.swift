@@ -76,7 +76,8 @@ struct DueMessages: Sendable {
         switch (queue, state) {
         case (.deliver(let pns), .ready):
             // What is in flight counts already.
-            credit = try self.flow.credit(for: .retry, app: group.app, pns: pns, priority: priority, in: database).devices
+            credit = try self.flow.credit(for: .retry, app: group.app, pns: pns, priority: priority, in: database)
+                .devices
         case (.register, .ready), (.send, .ready), (.register, .published), (.send, .published):
             // The process that has accepted it publishes it.
             before -= self.overdue

@@ -1,16 +1,7 @@
-/// What whoever runs an installation does with the store itself.
-package protocol StoreUpkeep: Sendable {
-    /// Writes a copy of the whole store as it is at one moment, while it is in use.
-    ///
-    /// - Parameter path: A file that is not there; it is made for its owner alone, and appears when it is whole.
-    /// - Throws: ``StoreError``: a conflict when the file is there.
-    func backUp(to path: String) async throws
-
-    /// Reads the whole file, and says what is wrong with it.
-    ///
-    /// - Returns: A line for each fault, at most a hundred; empty = none.
-    /// - Throws: ``StoreError``.
-    func checkFile() async throws -> [String]
+/// How the store is.
+package protocol StoreHealth: Sendable {
+    /// How much waits; costs next to nothing, however much there is, and shows that the store answers.
+    func backlog() async throws -> Backlog
 
     /// Checks that the counts of some jobs add up (rules 3 and 14).
     ///
@@ -20,6 +11,22 @@ package protocol StoreUpkeep: Sendable {
     /// - Returns: What was seen, and where to go on.
     /// - Throws: ``StoreError``.
     func audit(after cursor: Int64, limit: Int) async throws -> Audit
+}
+
+/// What waits, of all apps.
+package struct Backlog: Sendable, Equatable {
+    /// Jobs that are accepted and not final.
+    package let jobs: Int
+    /// Dead messages that wait for somebody, counted up to ``mostDead``.
+    package let dead: Int
+
+    /// Whoever has so many need not know how many more.
+    package static let mostDead = 10_000
+
+    package init(jobs: Int, dead: Int) {
+        self.jobs = jobs
+        self.dead = dead
+    }
 }
 
 /// What came of checking some jobs.
