@@ -6,7 +6,6 @@ package import Logging
 import NIOConcurrencyHelpers
 import PushModel
 package import Store
-import StoreKit
 package import StoreKit
 
 /// The store in a SQLite file on a local disk of one host, for any number of processes of that host (rule 8).

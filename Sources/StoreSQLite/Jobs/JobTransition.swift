@@ -1,3 +1,4 @@
+import GRDB
 import PushModel
 import Store
 import StoreKit

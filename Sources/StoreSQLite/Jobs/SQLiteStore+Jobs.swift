@@ -1,6 +1,6 @@
 import GRDB
 package import PushModel
-package import Store
+import Store
 import StoreKit
 
 extension SQLiteStore: JobStore {
@@ -111,6 +111,13 @@ extension SQLiteStore: JobStore {
             if !row.state.isFinal, row.state.stopCause == nil { try context.stop(row.sequence, cause: .cancelled) }
             return try context.database.jobRow(sequence: row.sequence).map(context.job)
         }
+    }
+}
+
+extension Database {
+    /// Whether a job's time is over.
+    func isOver(_ job: Int64, at now: Int64) throws -> Bool {
+        try self.exists("SELECT 1 FROM job WHERE sequence = ? AND ends <= ?", [job, now])
     }
 }
 

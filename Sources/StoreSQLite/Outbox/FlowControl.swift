@@ -1,6 +1,6 @@
 import GRDB
-import PushModel
-import Store
+package import PushModel
+package import Store
 import StoreKit
 
 /// What may be published to a push service now: the in-flight window of an app and priority, and its rate limit (rule 12).

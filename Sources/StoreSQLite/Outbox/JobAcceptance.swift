@@ -39,6 +39,11 @@ private struct JobGroup {
         let id: Int64
         var members = 0
         var jobs: ClosedRange<Int64>?
+
+        mutating func add(_ job: Int64) {
+            self.members += 1
+            self.jobs = (self.jobs?.lowerBound ?? job)...job
+        }
     }
 
     init(context: WriteContext, app: AppID, backlog: Int?, count: Int) throws {
@@ -109,8 +114,7 @@ private struct JobGroup {
             )
             guard let message = row.message else { continue }
             if self.shared?.id == message {
-                self.shared?.members += 1
-                self.shared?.jobs = (self.shared?.jobs?.lowerBound ?? sequence)...sequence
+                self.shared?.add(sequence)
             } else {
                 try self.setMembers(of: message, count: 1, jobs: sequence...sequence)
                 self.result.messages.append(
