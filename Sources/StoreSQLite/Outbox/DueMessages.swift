@@ -127,18 +127,21 @@ extension Database {
         behind last: (Int64, Int, Int, Int)
     ) throws -> (app: Int64, queue: Int, state: Int, blockedOn: Int)? {
         try self.first(
-            """
-            SELECT app, queue, state, blocked_on FROM message
-            WHERE priority = ? AND (app, queue, state, blocked_on) > (?, ?, ?, ?)
-            ORDER BY app, queue, state, blocked_on LIMIT 1
-            """,
+            DueMessages.nextGroup,
             [priority.rank, last.0, last.1, last.2, last.3]
         ) { ($0[0], $0[1], $0[2], $0[3]) }
     }
 }
 
 extension DueMessages {
-    /// The due messages of a group; its text is what the tests of query plans look at.
+    /// The group behind another one.
+    static let nextGroup = """
+        SELECT app, queue, state, blocked_on FROM message
+        WHERE priority = ? AND (app, queue, state, blocked_on) > (?, ?, ?, ?)
+        ORDER BY app, queue, state, blocked_on LIMIT 1
+        """
+
+    /// The due messages of a group.
     static let rows = """
         SELECT \(Database.outboxColumns), message.size FROM message JOIN app ON app.number = message.app
         WHERE message.priority = ? AND message.app = ? AND message.queue = ? AND message.state = ? AND message.blocked_on = ?

@@ -16,6 +16,12 @@ struct FlowControl: Sendable {
         self.window = window
     }
 
+    /// How many messages and devices of an app are in flight to a service at a priority.
+    static let inFlight = """
+        SELECT count(*), coalesce(sum(size), 0) FROM message
+        WHERE app = ? AND queue = ? AND priority = ? AND \(OutboxTable.isInFlight)
+        """
+
     func credit(
         for kind: CreditKind,
         app: Int64,
@@ -25,10 +31,7 @@ struct FlowControl: Sendable {
     ) throws -> Credit {
         guard try !database.isPaused(.deliver(pns), app: app) else { return Credit(devices: 0, isPaused: true) }
         let inFlight = try database.first(
-            """
-            SELECT count(*), coalesce(sum(size), 0) FROM message
-            WHERE app = ? AND queue = ? AND priority = ? AND \(OutboxTable.isInFlight)
-            """,
+            Self.inFlight,
             [app, WorkQueue.deliver(pns).number, priority.rank]
         ) { (messages: $0[0] as Int, devices: $0[1] as Int) }
         let (messages, devices) = (inFlight?.messages ?? 0, inFlight?.devices ?? 0)
