@@ -3,41 +3,77 @@ import PushModel
 import PushServices
 import Store
 
-// Batches that travel by themselves.
 extension DeliveryWorker {
-    /// Sends a batch, as far as its app's breaker lets it.
-    func deliver(_ batch: DeliverBatch, spec: AppSpec, logger: Logger) async -> BatchOutcome {
-        var tally = OutcomeTally(batch, recording: spec.recording, retry: self.configuration.retry)
-        let stop = { @Sendable in self.inWork.stopCause(of: batch.key) }
-        let toTry = tally.settleUntried(stop: stop())
-        guard !toTry.isEmpty else { return tally.outcome() }
-        let (app, pns) = (batch.app, batch.key.pns)
+    /// Sends batches of one app and push service, as far as the app's breaker lets them.
+    ///
+    /// In one round, mostly. A probe is small, and the rest follows in the next round where the service takes it; so does what was
+    /// withdrawn because a batch was stopped that travelled with it.
+    ///
+    /// - Parameters:
+    ///   - batches: At least one.
+    ///   - spec: The app as it is declared now.
+    ///   - logger: For an app that cannot send.
+    /// - Returns: What became of each batch.
+    func send(_ batches: [DeliverBatch], spec: AppSpec, logger: Logger) async -> [BatchOutcome] {
+        let (app, pns) = (batches[0].app, batches[0].key.pns)
+        var sending = BatchesToSend(batches, recording: spec.recording, retry: self.configuration.retry)
+        sending.begin { self.inWork.stopCause(of: $0) }
+        guard !sending.isOver else { return sending.outcomes }
         let sender: any PushSender
         do { sender = try self.senders.sender(app: app, pns: pns, spec: spec) } catch {
             logger.warning(
-                "The app's sender cannot work; the batch waits",
+                "The app's sender cannot work; its batches wait",
                 metadata: ["app": "\(app)", "push.service": "\(pns.rawValue)", "error": "\(error)"]
             )
-            tally.settleStopped(toTry, reason: error.description)
-            return tally.outcome()
+            sending.settleStopped(reason: error.description)
+            return sending.outcomes
         }
         let deadline = ContinuousClock.now.advanced(by: self.configuration.sendingTime)
-        var rest = toTry[...]
-        while !rest.isEmpty {
+        while !sending.isOver {
             let passage = self.breakers.enter(app, pns)
             if case .refused(let pause, let reason) = passage {
-                tally.settleStopped(Array(rest), reason: reason, wait: pause)
+                sending.settleStopped(reason: reason, wait: pause)
                 break
             }
-            // A probe is small, and the rest follows where the service takes it.
-            let part = Array(passage == .probe ? rest.prefix(self.configuration.breaker.probe) : rest)
-            rest = rest.dropFirst(part.count)
-            let results = await sender.send(self.push(batch, part, deadline: deadline, stop: stop))
-            let rows = { part.map { batch.devices.rows[$0] } }
-            let areKept = await self.record(results, of: rows, as: passage, app, pns)
-            tally.settle(part, results, stop: stop(), keepsTokens: areKept, isProbe: passage == .probe)
+            let groups = sending.take(atMost: passage == .probe ? self.configuration.breaker.probe : nil)
+            let results = await self.send(groups, of: sending, through: sender, deadline: deadline)
+            let rows = { groups.flatMap { sending.rows(of: $0) } }
+            let areKept = await self.record(results.joined(), of: rows, as: passage, app, pns)
+            let goesOn = ContinuousClock.now < deadline && !self.isHalted(app, pns)
+            for (group, results) in zip(groups, results) {
+                let answers = BatchesToSend.Answers(results: results, keepsTokens: areKept, isProbe: passage == .probe)
+                sending.settle(group, answers, goesOn: goesOn) { self.inWork.stopCause(of: $0) }
+            }
         }
-        return tally.outcome()
+        return sending.outcomes
+    }
+
+    /// Sends groups side by side.
+    private func send(
+        _ groups: [BatchesToSend.Group],
+        of sending: BatchesToSend,
+        through sender: any PushSender,
+        deadline: ContinuousClock.Instant
+    ) async -> [[DeviceResult]] {
+        await withTaskGroup(of: (Int, [DeviceResult]).self) { sends in
+            for (number, group) in groups.enumerated() {
+                let keys = sending.keys(of: group)
+                let (app, pns) = (sending.batches[0].app, keys[0].pns)
+                let push = sending.push(group, deadline: deadline) {
+                    // One that is stopped withdraws all: what is not sent of the others follows in the next round.
+                    self.inWork.isAnyStopped(of: keys) || self.isHalted(app, pns)
+                }
+                sends.addTask { (number, await sender.send(push)) }
+            }
+            var results = Array(repeating: [DeviceResult](), count: groups.count)
+            for await (number, result) in sends { results[number] = result }
+            return results
+        }
+    }
+
+    /// Whether nothing more of an app is to be sent to a service: the process is about to end, or the queue is paused.
+    private func isHalted(_ app: AppID, _ pns: PNS) -> Bool {
+        self.inWork.isDraining || self.pauses.reason(.deliver(pns), app: app) != nil
     }
 
     /// Tells the breaker what came of a send.
@@ -49,7 +85,7 @@ extension DeliveryWorker {
     ///   - app: The app.
     ///   - pns: The service.
     /// - Returns: Whether the tokens that these results call bad are not to be believed.
-    func record(
+    private func record(
         _ results: some Sequence<DeviceResult>,
         of rows: () -> [Int64],
         as passage: Breaker.Passage,
@@ -65,27 +101,5 @@ extension DeliveryWorker {
             }
         }
         return self.breakers.record(observation, as: passage, app, pns)
-    }
-
-    private func push(
-        _ batch: DeliverBatch,
-        _ indexes: [Int],
-        deadline: ContinuousClock.Instant,
-        stop: @escaping @Sendable () -> StopCause?
-    ) -> PushBatch {
-        PushBatch(
-            payload: batch.payload,
-            job: batch.key.job,
-            priority: batch.priority,
-            keepUntil: batch.keepUntil,
-            collapse: batch.collapse,
-            devices: batch.devices,
-            indexes: indexes,
-            deadline: deadline,
-            isStopped: {
-                stop() != nil || self.inWork.isDraining
-                    || self.pauses.reason(.deliver(batch.key.pns), app: batch.app) != nil
-            }
-        )
     }
 }
