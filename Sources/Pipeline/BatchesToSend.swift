@@ -70,6 +70,7 @@ struct BatchesToSend {
     /// Takes what is sent in the next round.
     ///
     /// - Parameter limit: The most devices, over all groups; nil = all.
+    /// - Returns: What goes out together.
     mutating func take(atMost limit: Int?) -> [Group] {
         let taken: [Portion]
         if let limit {
