@@ -154,7 +154,8 @@ let package = Package(
         .target(
             name: "HubEmbedded",
             dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", logging, metrics, nioConcurrency,
+                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", logging, metrics,
+                nioConcurrency,
             ]
         ),
 
@@ -162,7 +163,8 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "PushModel", "PushServices", "FaultInjection", collections, lifecycle,
+                "Hub", "Store", "Broker", "Outbox", "PushModel", "PushServices", "FaultInjection", collections,
+                lifecycle,
                 logging, metrics,
                 nioConcurrency, tracing,
             ]
@@ -170,7 +172,8 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", collections, crypto, cryptoExtras,
+                "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", collections, crypto,
+                cryptoExtras,
                 httpTypes, hummingbird,
                 lifecycle, logging, metrics, nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioHTTPTypes, tracing,
             ],
@@ -235,9 +238,15 @@ let package = Package(
         .target(name: "RawHTTP", dependencies: [nioCore, nioPosix], path: "Tests/RawHTTP"),
         .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),
         .testTarget(name: "StoreKitTests", dependencies: ["StoreKit", "Store", "PushModel"]),
+        // What any driver of the store must do: its suites run in the tests of whichever driver links them.
+        .target(
+            name: "StoreContract",
+            dependencies: ["Store", "PushModel", nioConcurrency],
+            path: "Tests/StoreContract"
+        ),
         .testTarget(
             name: "StoreSQLiteTests",
-            dependencies: ["StoreSQLite", "StoreKit", "Store", "PushModel", grdb, logging]
+            dependencies: ["StoreContract", "StoreSQLite", "StoreKit", "Store", "PushModel", grdb, logging, nioConcurrency]
         ),
         .testTarget(
             name: "HubEmbeddedTests",

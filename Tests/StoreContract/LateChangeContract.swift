@@ -1,19 +1,16 @@
-import GRDB
 import PushModel
 import Store
 import Testing
 
-@testable import StoreSQLite
-
 /// Changes that come late end up where they would have been in time, also where what came after them is gone (rule 11).
 struct LateChangeContract {
-    private let keep: TemporaryStore
+    private let fixture: any StoreFixture
     private let scenario: Scenario
     private var store: any ResultStore { self.scenario.store }
 
     init() throws {
-        self.keep = try TemporaryStore()
-        self.scenario = Scenario(store: self.keep.store, time: self.keep.time)
+        self.fixture = try StoreFixtures.make()
+        self.scenario = Scenario(self.fixture)
     }
 
     private func registration(_ id: RegistrationID) async throws -> Registration {
@@ -26,21 +23,21 @@ struct LateChangeContract {
 
     /// The push service says that a registration's handle is dead.
     private func prune(_ row: Int64, _ handle: String) async throws {
-        self.keep.time.advance(.seconds(60))
-        let job = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t"))))
-        let key = try #require(try await self.scenario.plan(job).first)
+        self.fixture.time.advance(.seconds(60))
+        let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
+        let key = try #require(try await self.scenario.fanOut(job).first)
         let mark = DeadHandle(
             row: row,
             handle: Handle(stored: handle),
-            before: self.keep.time.wall,
+            before: self.fixture.time.wall,
             reason: "Unregistered"
         )
         #expect(
-            try await self.store.record(
-                BatchOutcome(key: key, accepted: 1, deadHandles: [mark], at: self.keep.time.wall)
+            try await self.scenario.record(
+                BatchOutcome(key: key, accepted: 1, deadHandles: [mark], at: self.fixture.time.wall)
             )
         )
-        #expect(try await self.store.perform(.pruneRegistrations, limit: 10) == 1)
+        #expect(try await self.scenario.prune(limit: 10) == 1)
     }
 
     enum End: CaseIterable {
@@ -49,7 +46,7 @@ struct LateChangeContract {
 
     /// A registration has taken a handle after the late change was accepted, and has lost it since.
     private func loseHandle(_ end: End, of id: RegistrationID) async throws {
-        let expires = end == .expired ? self.keep.time.wall.advanced(by: .seconds(10)) : nil
+        let expires = end == .expired ? self.fixture.time.wall.advanced(by: .seconds(10)) : nil
         #expect(
             try await self.scenario.upsert(id, user: "bob", handle: "dd", tags: ["t"], expires: expires) == .done
         )
@@ -58,8 +55,8 @@ struct LateChangeContract {
         case .movedOn: #expect(try await self.scenario.upsert(id, user: "bob", handle: "ee") == .done)
         case .pruned: try await self.prune(self.registration(id).row, "dd")
         case .expired:
-            self.keep.time.advance(.seconds(10))
-            #expect(try await self.store.perform(.expireRegistrations, limit: 10) == 1)
+            self.fixture.time.advance(.seconds(10))
+            #expect(try await self.scenario.expireRegistrations(limit: 10) == 1)
         }
     }
 
@@ -130,36 +127,12 @@ struct LateChangeContract {
         let id = try await self.scenario.register(user: "ann", handle: "aa")
         // Its worker looks at it, and is halted for a day.
         let late = try await self.scenario.sequence()
-        self.keep.time.advance(.seconds(86_400))
+        self.fixture.time.advance(.seconds(86_400))
         #expect(
             try await self.scenario.upsert(id, user: "ann", handle: "dd", sequence: late)
                 == .refused("its time is over")
         )
         #expect(try await self.registration(id).handle?.text == "aa")
-    }
-
-    @Test func releasedHandlesAreForgottenWhenNoOlderJobIsLeft() async throws {
-        func count() async throws -> Int {
-            try await self.keep.store.pool.read {
-                try Int.fetchOne($0, sql: "SELECT count(*) FROM released_handle") ?? 0
-            }
-        }
-        for number in 0..<5 {
-            let id = try await self.scenario.register(user: "ann", handle: "aa\(number)")
-            #expect(try await self.delete(id, sequence: self.scenario.sequence()) == .done)
-        }
-        self.keep.time.advance(.seconds(2 * 86_400 - 1))
-        _ = try await self.store.perform(.expireRegistrations, limit: 3)
-        #expect(try await count() == 5)
-        // A clock that somebody sets ahead makes nothing old.
-        self.keep.time.jump(.seconds(86_400))
-        _ = try await self.store.perform(.expireRegistrations, limit: 3)
-        #expect(try await count() == 5)
-        self.keep.time.advance(.seconds(1))
-        for left in [2, 0, 0] {
-            _ = try await self.store.perform(.expireRegistrations, limit: 3)
-            #expect(try await count() == left)
-        }
     }
 
     // MARK: Whatever the order

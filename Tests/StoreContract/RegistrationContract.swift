@@ -2,17 +2,15 @@ import PushModel
 import Store
 import Testing
 
-@testable import StoreSQLite
-
 /// What any store must do with registrations (rules 2, 9 and 11, and the classic backend's contract).
 struct RegistrationContract {
-    let keep: TemporaryStore
+    let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }
 
     init() throws {
-        self.keep = try TemporaryStore()
-        self.scenario = Scenario(store: self.keep.store, time: self.keep.time)
+        self.fixture = try StoreFixtures.make()
+        self.scenario = Scenario(self.fixture)
     }
 
     private func registration(_ id: RegistrationID) async throws -> Registration {
@@ -173,11 +171,11 @@ struct RegistrationContract {
     @Test func deadHandlesArePrunedByThePruner() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa", tags: ["t"])
         let newer = try await self.scenario.register(user: "bob", handle: "bb", tags: ["t"])
-        let job = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t"))))
-        let key = try #require(try await self.scenario.plan(job).first)
-        self.keep.time.advance(.seconds(60))
-        let sent = self.keep.time.wall
-        self.keep.time.advance(.seconds(60))
+        let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
+        let key = try #require(try await self.scenario.fanOut(job).first)
+        self.fixture.time.advance(.seconds(60))
+        let sent = self.fixture.time.wall
+        self.fixture.time.advance(.seconds(60))
         // This one registers again after the send: its mark comes too late.
         #expect(try await self.scenario.upsert(newer, user: "bob", handle: "bb", tags: ["t"]) == .done)
         let marks = [
@@ -185,24 +183,24 @@ struct RegistrationContract {
             DeadHandle(row: 2, handle: Handle(stored: "bb"), before: sent, reason: "Unregistered"),
             DeadHandle(row: 1, handle: Handle(stored: "zz"), before: sent, reason: "another handle"),
         ]
-        #expect(try await self.store.record(BatchOutcome(key: key, accepted: 2, deadHandles: marks, at: sent)))
-        #expect(try await self.store.perform(.pruneRegistrations, limit: 2) == 2)
-        #expect(try await self.store.perform(.pruneRegistrations, limit: 2) == 1)
-        #expect(try await self.store.perform(.pruneRegistrations, limit: 2) == 0)
+        #expect(try await self.scenario.record(BatchOutcome(key: key, accepted: 2, deadHandles: marks, at: sent)))
+        #expect(try await self.scenario.prune(limit: 2) == 2)
+        #expect(try await self.scenario.prune(limit: 2) == 1)
+        #expect(try await self.scenario.prune(limit: 2) == 0)
         let ended = try await self.registration(id)
         #expect(ended.state == .pruned)
-        #expect(ended.ended == .init(at: self.keep.time.wall, reason: "Unregistered"))
+        #expect(ended.ended == .init(at: self.fixture.time.wall, reason: "Unregistered"))
         #expect(try await self.registration(newer).state == .live)
         #expect(try await self.scenario.upsert(id, user: "ann", handle: "aa") == .done)
         #expect(try await self.registration(id).ended == nil)
     }
 
     @Test func registrationsExpireAndRevive() async throws {
-        let soon = self.keep.time.wall.advanced(by: .seconds(10))
+        let soon = self.fixture.time.wall.advanced(by: .seconds(10))
         let id = try await self.scenario.register(user: "ann", handle: "aa", expires: soon)
-        #expect(try await self.store.perform(.expireRegistrations, limit: 10) == 0)
-        self.keep.time.advance(.seconds(11))
-        #expect(try await self.store.perform(.expireRegistrations, limit: 10) == 1)
+        #expect(try await self.scenario.expireRegistrations(limit: 10) == 0)
+        self.fixture.time.advance(.seconds(11))
+        #expect(try await self.scenario.expireRegistrations(limit: 10) == 1)
         #expect(try await self.registration(id).state == .expired)
         #expect(try await self.scenario.upsert(id, user: "ann", handle: "aa") == .done)
         #expect(try await self.registration(id).state == .live)

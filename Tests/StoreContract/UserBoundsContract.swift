@@ -1,19 +1,16 @@
-import GRDB
 import PushModel
 import Store
 import Testing
 
-@testable import StoreSQLite
-
 /// What one user can make a store keep: live registrations, ended ones, and what stays of deleting ids that nobody has.
 struct UserBoundsContract {
-    private let keep: TemporaryStore
+    private let fixture: any StoreFixture
     private let scenario: Scenario
     private var store: any ResultStore { self.scenario.store }
 
     init() throws {
-        self.keep = try TemporaryStore()
-        self.scenario = Scenario(store: self.keep.store, time: self.keep.time)
+        self.fixture = try StoreFixtures.make()
+        self.scenario = Scenario(self.fixture)
     }
 
     private func change(
@@ -57,10 +54,6 @@ struct UserBoundsContract {
         return try await self.store.registrations(query).items.map(\.id.text)
     }
 
-    private func rows(_ table: String) async throws -> Int {
-        try await self.keep.store.pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") ?? 0 }
-    }
-
     @Test func oneMoreEndsTheOneThatWasChangedLongestAgo() async throws {
         for id in ["a", "b", "c"] { #expect(try await self.put(id) == .done) }
         #expect(try await self.put("other", user: "bob") == .done)
@@ -83,7 +76,7 @@ struct UserBoundsContract {
         // A device that is handed over counts as its new user's.
         #expect(try await self.put("other", user: "ann") == .done)
         #expect(try await self.live() == ["b", "other", "d"])
-        #expect(try await self.keep.store.checkFile() == [])
+        #expect(try await self.fixture.faults() == [])
     }
 
     /// Whichever is worked on first, the same ones are left; and a message that comes again revives none.
@@ -113,18 +106,25 @@ struct UserBoundsContract {
         #expect(try await self.live().count == 10)
     }
 
+    /// How many of these ids the store still knows.
+    private func known() async throws -> Int {
+        var count = 0
+        for number in 0..<40 where try await self.state("x\(number)") != nil { count += 1 }
+        return count
+    }
+
     @Test func endedOnesOfManyAreForgotten() async throws {
         // One handle after another, as whoever wants to fill the store.
         for number in 0..<20 { #expect(try await self.put("x\(number)", handle: "same") == .done) }
         // As long as an earlier change may come they are all known.
-        #expect(try await self.rows("registration") == 20)
-        self.keep.time.advance(.seconds(86_400))
+        #expect(try await self.known() == 20)
+        self.fixture.time.advance(.seconds(86_400))
         for number in 20..<40 { #expect(try await self.put("x\(number)", handle: "same") == .done) }
         // Those of the last day are left.
-        #expect(try await self.rows("registration") == 20)
+        #expect(try await self.known() == 20)
         #expect(try await self.live() == ["x39"])
         #expect(try await self.state("x0") == nil)
-        #expect(try await self.keep.store.checkFile() == [])
+        #expect(try await self.fixture.faults() == [])
     }
 
     // MARK: Ids that nobody has
@@ -163,7 +163,7 @@ struct UserBoundsContract {
             #expect(try await self.live("bob").isEmpty, "\(order)")
             // What is later than all works, unless it was there and was deleted.
             #expect(try await self.put(id) == (state == nil ? .done : .gone), "\(order)")
-            #expect(try await self.keep.store.checkFile() == [])
+            #expect(try await self.fixture.faults() == [])
         }
     }
 
@@ -202,7 +202,7 @@ struct UserBoundsContract {
         #expect(try await self.state("x") == .deleted)
         #expect(try await self.live() == [])
         #expect(try await self.live("bob") == [])
-        #expect(try await self.keep.store.checkFile() == [])
+        #expect(try await self.fixture.faults() == [])
     }
 
     @Test func anImportThatWasBegunBeforeMakesItNeither() async throws {
@@ -226,44 +226,19 @@ struct UserBoundsContract {
         #expect(try await self.store.importRegistrations(rows, app: .default, sequence: later)[0] == .created)
     }
 
-    @Test func whatStaysIsBoundedAndForgottenAfterTwoDays() async throws {
-        var first: Int64?
-        for number in 0..<10 {
-            let sequence = try await self.scenario.sequence()
-            first = first ?? sequence
-            let delete = RegisterRequest.delete(try #require(RegistrationID("x\(number)")))
-            for _ in 0..<2 { #expect(try await self.change(delete, sequence: sequence) == .notFound) }
-        }
-        #expect(try await self.rows("tombstone") == 3)
-        #expect(try await self.change(.delete(.random()), user: "bob") == .notFound)
-        #expect(try await self.rows("tombstone") == 4)
-        let earlier = try #require(first) - 1
-        #expect(try await self.put("x9", sequence: earlier) == .superseded)
-        self.keep.time.advance(.seconds(2 * 86_400 - 1))
-        _ = try await self.store.perform(.expireRegistrations, limit: 10)
-        #expect(try await self.rows("tombstone") == 4)
-        // A clock that somebody sets ahead makes nothing old.
-        self.keep.time.jump(.seconds(86_400))
-        _ = try await self.store.perform(.expireRegistrations, limit: 10)
-        #expect(try await self.rows("tombstone") == 4)
-        self.keep.time.advance(.seconds(1))
-        _ = try await self.store.perform(.expireRegistrations, limit: 10)
-        #expect(try await self.rows("tombstone") == 0)
-    }
-
     /// However short ended registrations are kept: what is forgotten could be made anew by a change that comes late.
     @Test(arguments: [false, true]) func aDeletionIsRememberedAsLongAsAnEarlierChangeMayCome(clockIsBehind: Bool)
         async throws
     {
         #expect(try await self.put("x") == .done)
         let late = try await self.scenario.sequence()
-        if clockIsBehind { self.keep.time.jump(.seconds(-400 * 86_400)) }
+        if clockIsBehind { self.fixture.time.jump(.seconds(-400 * 86_400)) }
         #expect(try await self.change(.delete(try #require(RegistrationID("x")))) == .done)
-        if clockIsBehind { self.keep.time.jump(.seconds(400 * 86_400)) }
-        self.keep.time.advance(.seconds(86_399))
+        if clockIsBehind { self.fixture.time.jump(.seconds(400 * 86_400)) }
+        self.fixture.time.advance(.seconds(86_399))
         _ = try await self.store.remove(.registrations, olderThan: .seconds(60), after: 0, limit: 10)
         #expect(try await self.put("x", sequence: late) == .gone)
-        self.keep.time.advance(.seconds(1))
+        self.fixture.time.advance(.seconds(1))
         _ = try await self.store.remove(.registrations, olderThan: .seconds(60), after: 0, limit: 10)
         #expect(try await self.state("x") == nil)
         #expect(try await self.put("x", sequence: late) == .refused("its time is over"))

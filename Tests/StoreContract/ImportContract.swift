@@ -1,20 +1,16 @@
-import GRDB
-import NIOConcurrencyHelpers
 import PushModel
 import Store
 import Testing
 
-@testable import StoreSQLite
-
 /// What any store must do with imported registrations (rules 2 and 11).
 struct ImportContract {
-    let keep: TemporaryStore
+    let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }
 
     init() throws {
-        self.keep = try TemporaryStore()
-        self.scenario = Scenario(store: self.keep.store, time: self.keep.time)
+        self.fixture = try StoreFixtures.make()
+        self.scenario = Scenario(self.fixture)
     }
 
     /// A row in short.
@@ -80,7 +76,7 @@ struct ImportContract {
 
     @Test func whatIsImportedIsRegistered() async throws {
         let id = try #require(RegistrationID("from-elsewhere-1"))
-        let later = self.keep.time.wall.advanced(by: .seconds(100))
+        let later = self.fixture.time.wall.advanced(by: .seconds(100))
         let rows = [
             try self.row("bb", id: id, user: "ann", tags: ["t", "u", "t", "username:ann"], expires: later),
             try self.row("aa", tags: ["t"]), try self.row("aa", user: "bob", pns: .fcm),
@@ -91,7 +87,7 @@ struct ImportContract {
         #expect(named.user?.name == "ann")
         #expect(named.handle?.text == "bb")
         #expect(named.expires == later)
-        #expect(named.updated == self.keep.time.wall)
+        #expect(named.updated == self.fixture.time.wall)
         #expect(try await self.all().count == 3)
         #expect(Set(try await self.all().map(\.id)).count == 3)
         #expect(try await self.audience("t").count == 2)
@@ -112,12 +108,12 @@ struct ImportContract {
         }
         #expect(try await self.bring(rows).allSatisfy { $0 == .created })
         let first = try await self.all(nil)
-        self.keep.time.advance(.seconds(60))
+        self.fixture.time.advance(.seconds(60))
         #expect(try await self.bring(rows.reversed()).allSatisfy { $0 == .updated })
         let second = try await self.all(nil)
         #expect(second.map(Shape.init) == first.map(Shape.init))
         #expect(second.map(\.row) == first.map(\.row))
-        #expect(second.allSatisfy { $0.updated == self.keep.time.wall })
+        #expect(second.allSatisfy { $0.updated == self.fixture.time.wall })
         #expect(try await self.audience("all").count == 50)
     }
 
@@ -190,31 +186,31 @@ struct ImportContract {
 
     @Test(arguments: [Registration.State.pruned, .expired, .replaced])
     func anIDThatIsNotLiveIsRevived(state: Registration.State) async throws {
-        let soon = self.keep.time.wall.advanced(by: .seconds(10))
+        let soon = self.fixture.time.wall.advanced(by: .seconds(10))
         let id: RegistrationID
         switch state {
         case .expired:
             id = try await self.scenario.register(user: "ann", handle: "aa", expires: soon)
-            self.keep.time.advance(.seconds(11))
-            #expect(try await self.store.perform(.expireRegistrations, limit: 10) == 1)
+            self.fixture.time.advance(.seconds(11))
+            #expect(try await self.scenario.expireRegistrations(limit: 10) == 1)
         case .replaced:
             id = try await self.scenario.register(user: "ann", handle: "aa")
             let other = try await self.scenario.register(user: "bob", handle: "bb")
             #expect(try await self.scenario.upsert(other, user: "bob", handle: "aa") == .done)
         default:
             id = try await self.scenario.register(user: "ann", handle: "aa")
-            let job = try await self.scenario.accept(self.scenario.send(to: .tag(PushModel.Tag("username:ann"))))
-            let key = try #require(try await self.scenario.plan(job).first)
+            let job = try await self.scenario.accept(self.scenario.campaign(to: "username:ann"))
+            let key = try #require(try await self.scenario.fanOut(job).first)
             let mark = DeadHandle(
                 row: 1,
                 handle: Handle(stored: "aa"),
-                before: self.keep.time.wall.advanced(by: .seconds(1)),
+                before: self.fixture.time.wall.advanced(by: .seconds(1)),
                 reason: "Unregistered"
             )
-            _ = try await self.store.record(
-                BatchOutcome(key: key, accepted: 1, deadHandles: [mark], at: self.keep.time.wall)
+            _ = try await self.scenario.record(
+                BatchOutcome(key: key, accepted: 1, deadHandles: [mark], at: self.fixture.time.wall)
             )
-            #expect(try await self.store.perform(.pruneRegistrations, limit: 10) == 1)
+            #expect(try await self.scenario.prune(limit: 10) == 1)
         }
         #expect(try await self.store.registration(id, app: .default)?.state == state)
         #expect(try await self.bring([self.row("cc", id: id, user: "ann", tags: ["t"])]) == [.updated])
@@ -285,60 +281,5 @@ struct ImportContract {
             #expect(try await self.store.importRegistrations([row], app: app, sequence: sequence) == [.created])
         }
         #expect(try await self.store.registrations(RegistrationQuery(app: other)).items.map(\.row) == [2])
-    }
-
-    /// The memory that an import may use is given back, also where it fails.
-    @Test(arguments: [false, true])
-    func theCacheIsSmallAgain(fails: Bool) async throws {
-        let cache = {
-            try await self.keep.store.pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA cache_size") }
-        }
-        let before = try await cache()
-        if fails {
-            try await self.keep.store.pool.writeWithoutTransaction { database in
-                let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
-                try database.execute(sql: "PRAGMA max_page_count = \(pages)")
-            }
-        }
-        let sequence = try await self.store.beginImport()
-        let rows = try (0..<2000).map { try self.row("handle-\($0)", user: "u\($0)", tags: ["t"]) }
-        if fails {
-            await #expect(throws: StoreError.self) { try await self.bring(rows, sequence: sequence) }
-        } else {
-            #expect(try await self.bring(rows, sequence: sequence).count == 2000)
-        }
-        #expect(try await cache() == before)
-        #expect(before == SQLiteStore.cacheSize)
-    }
-
-    @Test func manyRowsAreSeveralTransactionsAndHoldNobodyUp() async throws {
-        let rows = try (0..<20_000).map {
-            try self.row("h\($0 &* 7919 % 20_011)", user: "u\($0)", tags: ["all", "t\($0 % 7)"])
-        }
-        let before = self.keep.store.writer.commits
-        let store = self.store
-        let isDone = NIOLockedValueBox(false)
-        async let imported = {
-            defer { isDone.withLockedValue { $0 = true } }
-            return try await self.bring(rows)
-        }()
-        var others = 0
-        while !isDone.withLockedValue({ $0 }) {
-            _ = try await self.scenario.sequence()
-            others += 1
-        }
-        #expect(try await imported.allSatisfy { $0 == .created })
-        // Its beginning is a commit of its own; then it comes to an end whenever somebody waits.
-        #expect(self.keep.store.writer.commits - before - others >= 3)
-        var found = 0
-        var cursor: String?
-        repeat {
-            let page = try await store.registrations(
-                RegistrationQuery(app: .default, tag: PushModel.Tag("t3"), cursor: cursor, limit: 1000)
-            )
-            found += page.items.count
-            cursor = page.cursor
-        } while cursor != nil
-        #expect(found == 2857)
     }
 }

@@ -2,73 +2,47 @@ import PushModel
 import Store
 import Testing
 
-@testable import StoreSQLite
-
 /// What any store must do with jobs, apps, accounts and contents (rules 1, 12, 15 and 17).
 struct JobContract {
-    let keep: TemporaryStore
+    let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }
-    var time: TestTime { self.keep.time }
+    var time: TestTime { self.fixture.time }
 
     init() throws {
-        self.keep = try TemporaryStore(maximumBacklog: 100)
-        self.scenario = Scenario(store: self.keep.store, time: self.keep.time)
+        self.fixture = try StoreFixtures.make(StoreOptions(maximumBacklog: 100))
+        self.scenario = Scenario(self.fixture)
     }
 
     private func new(_ key: String? = nil, hash: UInt8 = 1, caller: String = "account:a") throws -> NewJob {
         NewJob(
             app: .default,
-            work: .send(self.scenario.send(to: .tag(try Tag("t")))),
+            work: .send(try self.scenario.campaign(to: "t")),
             lifetime: .seconds(60),
-            traceparent: "00-1-2-01",
             waiter: "w",
             idempotency: key.map { .init(caller: caller, route: "POST /api/sends", key: $0, hash: [hash]) }
         )
     }
 
-    @Test func anAcceptedJobIsDueUntilItIsPublished() async throws {
-        let job = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t"))), user: UserName("ann"))
+    @Test func anAcceptedJobIsTheAppsOwn() async throws {
+        let job = try await self.scenario.accept(self.scenario.campaign(to: "t"), user: UserName("ann"))
         #expect(try await self.scenario.job(job.id) == job)
-        #expect(try await self.store.dueJobs(overdue: .seconds(1), limit: 10).isEmpty)
-        self.time.advance(.seconds(1))
-        let due = DueJob(id: job.id, app: .default, kind: .send, priority: .normal, traceparent: nil)
-        #expect(try await self.store.dueJobs(overdue: .seconds(1), limit: 10) == [due])
-        try await self.store.markPublished(jobs: [job.id], lease: .seconds(60))
-        #expect(try await self.store.dueJobs(overdue: .zero, limit: 10).isEmpty)
-        self.time.advance(.seconds(60))
-        #expect(try await self.store.dueJobs(overdue: .zero, limit: 10) == [due])
         #expect(try await self.store.job(job.id, app: AppID("other")) == nil)
     }
 
     @Test func severalJobsAreReadTogether() async throws {
-        let first = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t"))))
-        let second = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("u"))))
+        let first = try await self.scenario.accept(self.scenario.campaign(to: "t"))
+        let second = try await self.scenario.accept(self.scenario.campaign(to: "u"))
         #expect(try await self.store.jobs([second.id, .make(), first.id]).map(\.id) == [second.id, first.id])
         #expect(try await self.store.jobs([JobID]()).isEmpty)
     }
 
-    @Test func dueJobsComeMostUrgentFirst() async throws {
-        var ids: [Priority: JobID] = [:]
-        for priority in [Priority.low, .normal, .high] {
-            ids[priority] = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t"))), priority: priority)
-                .id
-            self.time.advance(.seconds(1))
-        }
-        let due = try await self.store.dueJobs(overdue: .zero, limit: 2)
-        #expect(due.map(\.id) == [ids[.high], ids[.normal]])
-    }
-
-    @Test func aRepeatGivesTheFirstJobAsItIsNow() async throws {
-        guard case .accepted(let first) = try await self.store.accept(self.new("k")) else { throw Unexpected("accept") }
+    @Test func aRepeatGivesTheFirstJob() async throws {
+        let first = try await self.scenario.accept(self.new("k"))
         _ = try await self.store.cancel(first.id, app: .default)
-        guard case .repeated(let again) = try await self.store.accept(self.new("k")) else { throw Unexpected("repeat") }
-        #expect(again.id == first.id)
-        #expect(again.state == .cancelled)
-        guard case .keyReused = try await self.store.accept(self.new("k", hash: 2)) else { throw Unexpected("reuse") }
-        guard case .accepted = try await self.store.accept(self.new("k", caller: "key:a")) else {
-            throw Unexpected("b")
-        }
+        #expect(try await self.store.accept([self.new("k")]).answers == [.repeated(first.id)])
+        #expect(try await self.store.accept([self.new("k", hash: 2)]).answers == [.keyReused])
+        _ = try await self.scenario.accept(self.new("k", caller: "key:a"))
     }
 
     @Test func ofManyRepeatsAtOnceOneIsAccepted() async throws {
@@ -76,10 +50,10 @@ struct JobContract {
         let ids = try await withThrowingTaskGroup(of: (JobID, Bool).self) { group in
             for _ in 0..<32 {
                 group.addTask {
-                    switch try await self.store.accept(job.again()) {
+                    switch try await self.store.accept([job.again()]).answers.first {
                     case .accepted(let job): return (job.id, true)
-                    case .repeated(let job): return (job.id, false)
-                    case .keyReused: throw Unexpected("reused")
+                    case .repeated(let id): return (id, false)
+                    case .keyReused, .backlogFull, nil: throw Unexpected("refused")
                     }
                 }
             }
@@ -91,21 +65,21 @@ struct JobContract {
 
     @Test func theBacklogIsBounded() async throws {
         var last: Job?
-        for _ in 0..<100 { last = try await self.scenario.accept(self.scenario.send(to: .tag(Tag("t")))) }
-        let error = await #expect(throws: StoreError.self) { _ = try await self.store.accept(self.new()) }
-        #expect(error?.code == .backlogFull)
+        for _ in 0..<100 { last = try await self.scenario.accept(self.scenario.campaign(to: "t")) }
+        #expect(try await self.store.accept([self.new()]).answers == [.backlogFull])
         _ = try await self.store.cancel(try #require(last).id, app: .default)
-        guard case .accepted = try await self.store.accept(self.new()) else { throw Unexpected("not accepted") }
+        _ = try await self.scenario.accept(self.new())
     }
 
     @Test func registerJobsEndOnceAndTellTheirWaiter() async throws {
-        let new = try self.new().again(work: .register(.delete(.random())))
-        guard case .accepted(let job) = try await self.store.accept(new) else { throw Unexpected("accept") }
-        #expect(try await self.store.registerJob(job.id)?.id == job.id)
-        #expect(try await self.store.claim(job.id, lease: .seconds(1)) == nil)
+        let job = try await self.scenario.accept(self.new().again(work: .register(.delete(.random()))))
+        let message = try self.scenario.message(of: job.id).id
+        #expect(try await self.store.registerJobs(of: message).map(\.id) == [job.id])
+        #expect(try await self.store.claim(message) == nil)
+        #expect(try await self.store.peek(message) == nil)
         #expect(try await self.store.finishRegister(job.id, result: .gone) == "w")
         #expect(try await self.store.finishRegister(job.id, result: .done) == nil)
-        #expect(try await self.store.registerJob(job.id) == nil)
+        #expect(try await self.store.registerJobs(of: message).isEmpty)
         let done = try await self.scenario.job(job.id)
         #expect(done.state == .completed)
         #expect(done.result == .gone)
@@ -115,7 +89,7 @@ struct JobContract {
         var ids: [JobID] = []
         for number in 0..<5 {
             let user = number.isMultiple(of: 2) ? try UserName("even") : nil
-            let request = self.scenario.send(to: .tag(try Tag("t")), platforms: number == 3 ? [.wns] : [.apns])
+            let request = try self.scenario.campaign(to: "t", platforms: number == 3 ? [.wns] : [.apns])
             ids.append(try await self.scenario.accept(request, user: user).id)
             self.time.advance(.seconds(1))
         }

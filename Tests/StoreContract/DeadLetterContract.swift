@@ -1,21 +1,17 @@
-import Foundation
-import GRDB
 import PushModel
 import Store
 import Testing
 
-@testable import StoreSQLite
-
 /// What any store must do about dead messages (rule 6): replay is once, and all that was counted still adds up.
 struct DeadLetterContract {
-    let keep: TemporaryStore
+    let fixture: any StoreFixture
     let scenario: Scenario
     var store: any ResultStore { self.scenario.store }
     var time: TestTime { self.scenario.time }
 
     init() throws {
-        self.keep = try TemporaryStore()
-        self.scenario = Scenario(store: self.keep.store, time: self.keep.time)
+        self.fixture = try StoreFixtures.make()
+        self.scenario = Scenario(self.fixture)
     }
 
     private func register(_ count: Int) async throws -> [RegistrationID] {
@@ -27,39 +23,40 @@ struct DeadLetterContract {
     }
 
     private func send(lifetime: Duration = .seconds(86_400)) async throws -> Job {
-        try await self.scenario.accept(self.scenario.send(to: .tag(PushModel.Tag("t"))), lifetime: lifetime)
+        try await self.scenario.accept(self.scenario.campaign(to: "t"), lifetime: lifetime)
     }
 
-    private func bury(_ message: any CustomStringConvertible, type: String = "deliver", app: AppID? = .default)
-        async throws
-        -> DeadLetter
-    {
-        try await self.store.deadLetter(
-            DeadMessage(
-                queue: "pushline.x",
-                type: type,
-                messageID: message.description,
-                app: app,
-                reason: "r",
-                body: [1, 2]
-            )
-        )
+    /// A message dies, and is kept.
+    private func die(_ message: OutboxMessage) async throws -> DeadLetter {
+        try await self.die("\(message.id)", type: message.queue.kind)
+    }
+
+    /// The message of a batch dies, and is kept.
+    private func die(_ batch: BatchKey) async throws -> DeadLetter {
+        try await self.die(self.scenario.message(of: batch))
+    }
+
+    private func die(_ messageID: String, type: String = "deliver", app: AppID? = .default) async throws -> DeadLetter {
+        try await self.scenario.deadLetter(messageID, type: type, app: app)
         return try #require(try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)
     }
+
+    /// Takes the retry of a page.
+    private func takeRetry() async throws -> DueBatch { try #require(try await self.scenario.takeDueBatches().first) }
 
     private func replay(_ letter: DeadLetter) async throws -> Replay? {
         try await self.store.replay(deadLetter: letter.id, app: .default)
     }
 
     private func expectSound(_ sourceLocation: SourceLocation = #_sourceLocation) async throws {
-        #expect(try await self.store.audit(after: 0, limit: 1000).faults == [], sourceLocation: sourceLocation)
+        #expect(try await self.scenario.auditFaults() == [], sourceLocation: sourceLocation)
     }
 
     @Test func aPageIsTriedAgainOnceAndItsJobRunsAgain() async throws {
         _ = try await self.register(4)
         let job = try await self.send()
-        let key = try #require(try await self.scenario.plan(job).first)
-        let letter = try await self.bury(key)
+        let key = try #require(try await self.scenario.fanOut(job).first)
+        let letter = try await self.die(key)
         #expect(try await self.scenario.job(job.id).state == .completed)
         #expect(letter.obstacle == nil)
         #expect(letter.job == job.id)
@@ -74,15 +71,15 @@ struct DeadLetterContract {
         #expect(running.tallies[.apns]?.targets == 4)
         #expect(running.tallies[.apns]?.accounted == 0)
         // A copy of the message that died comes too late, and dies for itself.
-        let late = try await self.bury(key)
-        #expect(late.obstacle == "its batch was settled without it")
-        #expect(try await self.replay(late) == .refused("its batch was settled without it"))
+        let late = try await self.die(key)
+        let obstacle = try #require(late.obstacle)
+        #expect(try await self.replay(late) == .refused(obstacle))
 
-        let due = try #require(try await self.store.dueBatches(limit: 10).first)
+        let due = try await self.takeRetry()
         let next = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1)
         #expect(due.key == next)
-        #expect(due.carried.map(\.row) == [1, 2, 3, 4])
-        #expect(try await self.store.record(BatchOutcome(key: next, accepted: 4, at: self.time.wall)))
+        #expect(due.retries.map(\.row) == [1, 2, 3, 4])
+        #expect(try await self.scenario.record(BatchOutcome(key: next, accepted: 4, at: self.time.wall)))
         let done = try await self.scenario.job(job.id)
         #expect(done.state == .completed)
         #expect(done.hubState == .completed)
@@ -101,8 +98,8 @@ struct DeadLetterContract {
             ids.append(try await self.scenario.register(user: "late\(ids.count)", handle: "bb\(ids.count)"))
         }
         let job = try await self.send()
-        let key = try #require(try await self.scenario.plan(job).first)
-        let letter = try await self.bury(key)
+        let key = try #require(try await self.scenario.fanOut(job).first)
+        let letter = try await self.die(key)
         for id in ids.prefix(left) {
             _ = try await self.store.change(
                 .delete(id),
@@ -121,7 +118,7 @@ struct DeadLetterContract {
         try await self.expectSound()
         if count > 0 {
             let next = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1)
-            #expect(try await self.store.record(BatchOutcome(key: next, accepted: count, at: self.time.wall)))
+            #expect(try await self.scenario.record(BatchOutcome(key: next, accepted: count, at: self.time.wall)))
         }
         let done = try await self.scenario.job(job.id)
         #expect(done.state == .completed)
@@ -135,25 +132,27 @@ struct DeadLetterContract {
     @Test func whoWasCarriedIsTriedAgainAndNoOther() async throws {
         _ = try await self.register(5)
         let job = try await self.send()
-        let keys = try await self.scenario.plan(job, pages: 3)
-        let carried = [1, 3].map { CarriedDevice(row: $0, tries: 2, wait: .seconds(3)) }
+        let keys = try await self.scenario.fanOut(job, pages: 3)
+        let carried = [1, 3].map { RetryDevice(row: $0, tries: 2, wait: .seconds(3)) }
         let first = BatchOutcome(key: keys[0], accepted: 1, carried: carried, at: self.time.wall)
-        #expect(try await self.store.record(first))
-        let retry = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1)
-        let letter = try await self.bury(retry)
+        #expect(try await self.scenario.record(first))
+        self.time.advance(.seconds(3))
+        let retry = try await self.takeRetry().key
+        #expect(retry == BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1))
+        let letter = try await self.die(retry)
         // Another page's failures of the same kind stay.
-        let other = try await self.bury(keys[1])
+        let other = try await self.die(keys[1])
         #expect(try await self.scenario.tally(job.id).failed == [.dead: 4])
         #expect(try await self.replay(letter) == .begun(job: job.id, devices: 2))
         try await self.expectSound()
-        let due = try #require(try await self.store.dueBatches(limit: 10).first)
+        let due = try await self.takeRetry()
         #expect(due.key.attempt == 2)
-        #expect(due.carried == [1, 3].map { CarriedDevice(row: $0, tries: 2, wait: .zero) })
+        #expect(due.retries == [1, 3].map { RetryDevice(row: $0, tries: 2, wait: .zero) })
         #expect(try await self.store.deliveries(DeliveryQuery(job: job.id, app: .default)).items.isEmpty)
-        #expect(try await self.store.record(BatchOutcome(key: due.key, accepted: 2, at: self.time.wall)))
+        #expect(try await self.scenario.record(BatchOutcome(key: due.key, accepted: 2, at: self.time.wall)))
         #expect(try await self.replay(other) == .begun(job: job.id, devices: 2))
         let last = BatchKey(job: job.id, pns: .apns, page: 1, attempt: 1)
-        #expect(try await self.store.record(BatchOutcome(key: last, accepted: 2, at: self.time.wall)))
+        #expect(try await self.scenario.record(BatchOutcome(key: last, accepted: 2, at: self.time.wall)))
         let tally = try await self.scenario.tally(job.id)
         #expect(tally.targets == 5)
         #expect(tally.accepted == 5)
@@ -164,9 +163,9 @@ struct DeadLetterContract {
     @Test func ofTwoReplaysAtOnceOneSucceeds() async throws {
         _ = try await self.register(3)
         let job = try await self.send()
-        let key = try #require(try await self.scenario.plan(job).first)
-        let letter = try await self.bury(key)
-        let stores = try (0..<4).map { _ in try self.keep.another() }
+        let key = try #require(try await self.scenario.fanOut(job).first)
+        let letter = try await self.die(key)
+        let stores = try (0..<4).map { _ in try self.fixture.another() }
         let begun = try await withThrowingTaskGroup(of: Replay?.self, returning: [Replay].self) { group in
             for store in stores {
                 group.addTask { try await store.replay(deadLetter: letter.id, app: .default) }
@@ -174,26 +173,26 @@ struct DeadLetterContract {
             return try await group.reduce(into: []) { if let replay = $1 { $0.append(replay) } }
         }
         #expect(begun == [.begun(job: job.id, devices: 3)])
-        #expect(try await self.store.dueBatches(limit: 10).count == 1)
+        #expect(try await self.scenario.takeDueBatches().count == 1)
         try await self.expectSound()
     }
 
     @Test(arguments: [true, false]) func whatIsStoppedStaysSo(isCancelled: Bool) async throws {
         _ = try await self.register(4)
         let job = try await self.send(lifetime: .seconds(100))
-        let keys = try await self.scenario.plan(job, pages: 2)
-        let letter = try await self.bury(keys[0])
+        let keys = try await self.scenario.fanOut(job, pages: 2)
+        let letter = try await self.die(keys[0])
         if isCancelled {
             _ = try await self.store.cancel(job.id, app: .default)
         } else {
             self.time.advance(.seconds(101))
-            _ = try await self.store.perform(.expireJobs(lease: .seconds(60)), limit: 10)
+            try await self.scenario.expireJobs(limit: 10)
         }
         for _ in 0..<2 {
             guard case .refused(let reason) = try await self.replay(letter) else { throw Unexpected("replayed") }
             #expect(reason == (isCancelled ? "its job was cancelled" : "its job expired"))
-            self.time.advance(.seconds(121))
-            _ = try await self.store.perform(.expireJobs(lease: .seconds(60)), limit: 10)
+            self.time.advance(Scenario.closedAfterStop)
+            try await self.scenario.expireJobs(limit: 10)
         }
         #expect(try await self.scenario.job(job.id).state == (isCancelled ? .cancelled : .expired))
         #expect(try await self.store.deadLetter(letter.id, app: .default)?.letter.obstacle != nil)
@@ -203,7 +202,7 @@ struct DeadLetterContract {
     @Test func aFinalJobWhoseTimeIsOverIsLeftAlone() async throws {
         _ = try await self.register(2)
         let job = try await self.send(lifetime: .seconds(100))
-        let letter = try await self.bury(try #require(try await self.scenario.plan(job).first))
+        let letter = try await self.die(try #require(try await self.scenario.fanOut(job).first))
         self.time.advance(.seconds(100))
         guard case .refused(let reason) = try await self.replay(letter) else { throw Unexpected("replayed") }
         #expect(reason.hasPrefix("its job's time is over since 20"))
@@ -214,13 +213,13 @@ struct DeadLetterContract {
     @Test(arguments: [true, false]) func whatRunsAgainEnds(isCancelled: Bool) async throws {
         _ = try await self.register(2)
         let job = try await self.send(lifetime: .seconds(100))
-        let letter = try await self.bury(try #require(try await self.scenario.plan(job).first))
+        let letter = try await self.die(try #require(try await self.scenario.fanOut(job).first))
         _ = try await self.replay(letter)
         if isCancelled {
             _ = try await self.store.cancel(job.id, app: .default)
         } else {
             self.time.advance(.seconds(101))
-            _ = try await self.store.perform(.expireJobs(lease: .seconds(60)), limit: 10)
+            try await self.scenario.expireJobs(limit: 10)
         }
         let done = try await self.scenario.job(job.id)
         #expect(done.state == (isCancelled ? .cancelled : .expired))
@@ -235,18 +234,21 @@ struct DeadLetterContract {
             work: .register(.delete(.random())),
             lifetime: .seconds(100)
         )
-        guard case .accepted(let job) = try await self.store.accept(new) else { throw Unexpected("not accepted") }
-        for _ in 0..<6 { _ = try await self.store.raiseStarts(job: job.id) }
-        let letter = try await self.bury(job.id, type: "register")
+        let job = try await self.scenario.accept(new)
+        let message = try self.scenario.message(of: job.id)
+        for _ in 0..<6 { _ = try await self.store.redelivered(message.id) }
+        let letter = try await self.die(message)
+        #expect(letter.job == job.id)
         #expect(try await self.scenario.job(job.id).state == .abandoned)
         #expect(try await self.replay(letter) == .begun(job: job.id, devices: nil))
         #expect(try await self.scenario.job(job.id).state == .queued)
         #expect(try await self.scenario.job(job.id).reason == nil)
-        #expect(try await self.store.dueJobs(overdue: .zero, limit: 10).map(\.id) == [job.id])
-        // It may be begun as often as any other.
-        #expect(try await self.store.raiseStarts(job: job.id) == 1)
+        #expect(try await self.scenario.takeDueJobs() == [job.id])
+        // It may be handed out as often as any other.
+        let again = try self.scenario.message(of: job.id)
+        #expect(try await self.store.redelivered(again.id)?.count == 1)
         // It dies again: another number.
-        let second = try await self.bury(job.id, type: "register")
+        let second = try await self.die(again)
         #expect(second.id > letter.id)
         #expect(try await self.replay(second) == .begun(job: job.id, devices: nil))
         _ = try await self.store.finishRegister(job.id, result: .done)
@@ -254,29 +256,27 @@ struct DeadLetterContract {
         try await self.expectSound()
     }
 
-    @Test(arguments: [true, false]) func aSendIsPlannedOnFromWhereItWasLeft(isBegun: Bool) async throws {
+    @Test(arguments: [true, false]) func aSendIsFannedOutFromWhereItWasLeft(isBegun: Bool) async throws {
         _ = try await self.register(4)
         let job = try await self.send()
-        var keys: [BatchKey] = []
+        var first: BatchKey?
         if isBegun {
-            let claim = try #require(try await self.store.claim(job.id, lease: Scenario.lease))
-            var lane = try #require(claim.lanes.first { $0.pns == .apns })
-            let first = PlannedBatch(page: 0, from: 0, to: 2, size: 2)
-            (lane.after, lane.nextPage) = (2, 1)
-            let step = PlanStep(batches: [first], lane: lane)
-            #expect(try await self.store.commit(step, of: claim, lease: Scenario.lease, grace: .zero) == .more)
-            keys.append(BatchKey(job: job.id, pns: .apns, page: 0, attempt: 0))
+            var claim = try #require(try await self.scenario.claimCampaign(job))
+            #expect(try await claim.commit(devices: 2, through: 2).isMore)
+            first = claim.key()
         }
-        let letter = try await self.bury(job.id, type: "send")
-        if isBegun { _ = try await self.store.record(BatchOutcome(key: keys[0], accepted: 2, at: self.time.wall)) }
+        let letter = try await self.die(self.scenario.message(of: job.id))
+        if let first {
+            #expect(try await self.scenario.record(BatchOutcome(key: first, accepted: 2, at: self.time.wall)))
+        }
         #expect(try await self.scenario.job(job.id).state == (isBegun ? .completed : .abandoned))
         #expect(try await self.replay(letter) == .begun(job: job.id, devices: nil))
         #expect(try await self.scenario.job(job.id).state == (isBegun ? .running : .queued))
-        #expect(try await self.store.dueJobs(overdue: .zero, limit: 10).map(\.id) == [job.id])
-        let rest = try await self.scenario.plan(job)
+        #expect(try await self.scenario.takeDueJobs() == [job.id])
+        let rest = try await self.scenario.fanOut(job)
         #expect(rest.map(\.page) == [isBegun ? 1 : 0])
         let count = isBegun ? 2 : 4
-        #expect(try await self.store.record(BatchOutcome(key: rest[0], accepted: count, at: self.time.wall)))
+        #expect(try await self.scenario.record(BatchOutcome(key: rest[0], accepted: count, at: self.time.wall)))
         let done = try await self.scenario.job(job.id)
         #expect(done.state == .completed)
         #expect(done.reason == nil)
@@ -284,9 +284,26 @@ struct DeadLetterContract {
         try await self.expectSound()
     }
 
-    @Test(arguments: ["nonsense", "", "bundle/7", "parcel/7", "0190f5fe-0000-7000-8000-000000000000"])
+    /// The broker's own limit condemns a message without regard to whose fault it is: each member gets another chance, alone.
+    @Test func aDeadMessageOfSeveralMembersIsSplit() async throws {
+        _ = try await self.register(2)
+        let (message, _) = try await self.scenario.acceptGroup(["u0", "u1"])
+        let (keys, deliveries) = try await self.scenario.fanOut(group: message)
+        let (other, jobs) = try await self.scenario.acceptGroup(["u0", "u1"])
+        try await self.scenario.deadLetter("\(deliveries[0].id)")
+        try await self.scenario.deadLetter("\(other.id)", type: "send")
+        #expect(try await self.scenario.status(of: keys) == [.open, .open])
+        let taken = try await self.scenario.takeDue()
+        #expect(taken.count == 4)
+        #expect(Set(try keys.map { try self.scenario.message(of: $0).id }).count == 2)
+        #expect(Set(try jobs.map { try self.scenario.message(of: $0).id }).count == 2)
+        for id in jobs { #expect(try await self.scenario.job(id).state == .queued) }
+        try await self.expectSound()
+    }
+
+    @Test(arguments: ["nonsense", "", "+7", "007", "4711", "0190f5fe-0000-7000-8000-000000000000"])
     func whatNobodyUnderstandsIsShownAndDiscarded(name: String) async throws {
-        let letter = try await self.bury(name, app: nil)
+        let letter = try await self.die(name, app: nil)
         #expect(letter.app == nil)
         #expect(letter.size == 2)
         let obstacle = try #require(letter.obstacle)
@@ -300,11 +317,10 @@ struct DeadLetterContract {
     @Test func eachAppHasItsOwn() async throws {
         let (shop, unknown) = (try AppID("shop"), try AppID("unknown"))
         _ = try await self.store.apply(AppSpec(), to: shop)
-        let job = try await self.scenario.accept(self.scenario.send(to: .tag(PushModel.Tag("t"))), app: shop)
-        for (name, app) in [("\(job.id)", AppID.default), ("a", shop), ("b", unknown), ("c", .default)] {
-            try await self.store.deadLetter(
-                DeadMessage(queue: "q", type: "send", messageID: name, app: app, reason: "r", body: [])
-            )
+        let job = try await self.scenario.accept(self.scenario.campaign(to: "t"), app: shop)
+        let number = try self.scenario.message(of: job.id).id.description
+        for (name, app) in [(number, AppID.default), ("a", shop), ("b", unknown), ("c", .default)] {
+            try await self.scenario.deadLetter(name, type: "send", app: app)
         }
         let mine = try await self.store.deadLetters(app: .default, cursor: nil, limit: 10).items
         #expect(mine.map(\.messageID) == ["c", "b"])
@@ -313,7 +329,7 @@ struct DeadLetterContract {
         #expect(theirs.items.map(\.messageID) == ["a"])
         let rest = try await self.store.deadLetters(app: shop, cursor: theirs.cursor, limit: 10)
         // Whatever its header says: it is its job's app's.
-        #expect(rest.items.map(\.messageID) == ["\(job.id)"])
+        #expect(rest.items.map(\.job) == [job.id])
         let foreign = try #require(rest.items.first?.id)
         #expect(try await self.store.deadLetter(foreign, app: .default) == nil)
         #expect(try await self.store.replay(deadLetter: foreign, app: .default) == nil)
@@ -323,7 +339,7 @@ struct DeadLetterContract {
     @Test func whatWasDiscardedStaysCounted() async throws {
         _ = try await self.register(3)
         let job = try await self.send()
-        let letter = try await self.bury(try #require(try await self.scenario.plan(job).first))
+        let letter = try await self.die(try #require(try await self.scenario.fanOut(job).first))
         #expect(try await self.store.discard(deadLetter: letter.id, app: .default) == letter)
         #expect(try await self.scenario.tally(job.id).failed == [.dead: 3])
         #expect(try await self.replay(letter) == nil)
@@ -334,7 +350,7 @@ struct DeadLetterContract {
     @Test func whatRunsAgainIsNotRemoved() async throws {
         _ = try await self.register(2)
         let job = try await self.send(lifetime: .seconds(10 * 86_400))
-        let letter = try await self.bury(try #require(try await self.scenario.plan(job).first))
+        let letter = try await self.die(try #require(try await self.scenario.fanOut(job).first))
         self.time.advance(.seconds(2 * 86_400))
         func clean(_ kind: Retained) async throws -> Int {
             try await self.store.remove(kind, olderThan: .seconds(86_400), after: 0, limit: 100).removed
@@ -345,7 +361,7 @@ struct DeadLetterContract {
         for kind in Retained.allCases { _ = try await clean(kind) }
         #expect(try await self.scenario.job(job.id).state == .retrying)
         let next = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1)
-        #expect(try await self.store.record(BatchOutcome(key: next, accepted: 2, at: self.time.wall)))
+        #expect(try await self.scenario.record(BatchOutcome(key: next, accepted: 2, at: self.time.wall)))
         self.time.advance(.seconds(2 * 86_400))
         #expect(try await clean(.jobs) > 0)
         #expect(try await self.store.job(job.id, app: .default) == nil)

@@ -2,18 +2,20 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreContract
 import Testing
 
 @testable import StoreSQLite
 
 /// Copies of a store, and what a check of it finds.
-struct UpkeepContract {
-    let keep: TemporaryStore
-    let scenario: Scenario
+struct UpkeepTests {
+    private let keep: TemporaryStore
+    private let scenario: Scenario
+    private var store: SQLiteStore { self.keep.store }
 
     init() throws {
         self.keep = try TemporaryStore()
-        self.scenario = Scenario(store: self.keep.store, time: self.keep.time)
+        self.scenario = self.keep.scenario
     }
 
     private func path(_ name: String) -> String { self.keep.folder.appendingPathComponent(name).path }
@@ -27,20 +29,20 @@ struct UpkeepContract {
         for number in 0..<6 {
             try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["t"])
         }
-        let job = try await self.scenario.accept(self.scenario.send(to: .tag(PushModel.Tag("t"))))
-        let keys = try await self.scenario.plan(job, pages: 3)
+        let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
+        let keys = try await self.scenario.fanOut(job, pages: 3)
         let failure = DeviceFailure(row: 1, failure: .rejected, status: 400, reason: "Bad")
-        let carried = CarriedDevice(row: 2, tries: 1, wait: .zero)
+        let carried = RetryDevice(row: 2, tries: 1, wait: .zero)
         let time = self.keep.time.wall
         let first = BatchOutcome(key: keys[0], accepted: 1, failures: [failure], carried: [carried], at: time)
-        _ = try await self.keep.store.record(first)
-        _ = try await self.keep.store.record(BatchOutcome(key: keys[1], accepted: 3, at: time))
+        _ = try await self.scenario.record(first)
+        _ = try await self.scenario.record(BatchOutcome(key: keys[1], accepted: 3, at: time))
         return job
     }
 
     private func finish(_ job: Job) async throws {
         let key = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1)
-        #expect(try await self.keep.store.record(BatchOutcome(key: key, accepted: 1, at: self.keep.time.wall)))
+        #expect(try await self.scenario.record(BatchOutcome(key: key, accepted: 1, at: self.keep.time.wall)))
     }
 
     @Test func aBackupIsWholeWhileTheStoreIsInUse() async throws {
@@ -49,7 +51,7 @@ struct UpkeepContract {
         let scenario = self.scenario
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                for _ in 0..<50 { _ = try await scenario.accept(scenario.send(to: .tag(PushModel.Tag("t")))) }
+                for _ in 0..<50 { _ = try await scenario.accept(scenario.campaign(to: "t")) }
             }
             try await self.keep.store.backUp(to: file)
             try await group.waitForAll()
@@ -144,29 +146,5 @@ struct UpkeepContract {
         try await self.keep.store.write { try $0.database.execute(sql: "DELETE FROM batch WHERE attempt = 1") }
         let faults = try await self.keep.store.audit(after: 0, limit: 1000).faults
         #expect(faults.contains { $0.contains("than were carried") })
-    }
-
-    @Test func aCheckGoesPieceByPiece() async throws {
-        for _ in 0..<5 { _ = try await self.scenario.accept(self.scenario.send(to: .tag(PushModel.Tag("t")))) }
-        var (jobs, pieces, cursor) = (0, 0, Int64?(0))
-        while let from = cursor {
-            let audit = try await self.keep.store.audit(after: from, limit: 2)
-            jobs += audit.jobs
-            pieces += 1
-            cursor = audit.next
-        }
-        #expect(jobs == 5)
-        #expect(pieces == 3)
-    }
-
-    /// A job that is being removed does not add up any more, and is no fault.
-    @Test func aJobThatIsBeingRemovedIsNoFault() async throws {
-        try await self.finish(try await self.fill())
-        self.keep.time.advance(.seconds(200_000))
-        var removed = 0
-        repeat {
-            removed = try await self.keep.store.remove(.jobs, olderThan: .seconds(1), after: 0, limit: 2).removed
-            #expect(try await self.keep.store.audit(after: 0, limit: 1000).faults == [])
-        } while removed > 0
     }
 }
