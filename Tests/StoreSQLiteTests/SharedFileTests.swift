@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 import StoreContract
 import Testing
 
@@ -128,7 +129,7 @@ struct SharedFileTests {
             _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t"))))
         }
         #expect(error?.code == .unavailable)
-        try await keep.store.check()
+        _ = try await keep.store.backlog()
         try await foreign.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
         _ = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
         #expect(try await keep.store.jobs(JobQuery(app: .default)).items.count == 1)
@@ -145,7 +146,7 @@ struct SharedFileTests {
         // Well beyond SQLite's own patience.
         try await Task.sleep(for: .seconds(1))
         try await holder.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
-        try await other.check()
+        _ = try await other.backlog()
     }
 
     @Test func aWriterThatIsStuckElsewhereMakesItUnavailable() async throws {
