@@ -84,8 +84,8 @@ extension SendWorker {
             patience.logger.warning("The store takes nothing; fan-out waits", metadata: ["error": "\(error)"])
             // How far this slice came is not known here; whoever claims the message next is told by the store.
             return .giveBack(Deferral(pause: .seconds(1)))
-        } catch let error as StoreError where claim.isGroup {
-            try await self.giveUp(claim, reason: error.message, patience: patience)
+        } catch let error as StoreError {
+            try await self.splitUnreadable(claim.message.id, error, patience: patience)
             return .end
         }
     }
@@ -117,17 +117,24 @@ extension SendWorker {
         CrashPoint.outboxDeferred.reach()
     }
 
-    /// Ends the one send of a message; those of a group go on each alone, for one of them may be what is wrong (rule 5).
+    /// Ends the only send of a message; several go on each alone, for one of them may be what is wrong (rule 5).
     func giveUp(_ claim: FanOutClaim, reason: String, patience: StorePatience) async throws {
-        guard case .campaign(let campaign) = claim.work else {
-            patience.logger.warning(
-                "A group cannot be fanned out; its sends go one by one",
-                metadata: ["reason": "\(reason)"]
-            )
-            return try await self.split(claim.message.id, patience: patience)
-        }
+        patience.logger.warning("A message cannot be fanned out", metadata: ["reason": "\(reason)"])
         let waiter = try await patience.run { try await self.store.abandon(claim, reason: reason) }
-        await EventSender(broker: self.broker).notify(waiter, of: campaign.job.id)
+        if let only = claim.only { return await EventSender(broker: self.broker).notify(waiter, of: only) }
+        try await self.split(claim.message.id, patience: patience)
+    }
+
+    /// Gives the sends of a message of which one makes no sense each a message of its own.
+    ///
+    /// - Throws: `error` where there is one send alone.
+    func splitUnreadable(_ message: MessageID, _ error: StoreError, patience: StorePatience) async throws {
+        // It counts as redelivered: its way ends here, and begins again.
+        let answer = try await patience.run { try await self.store.redelivered(message) }
+        guard let answer else { return }
+        guard answer.members > 1 else { throw error }
+        patience.logger.warning("A message cannot be read; its sends go one by one", metadata: ["error": "\(error)"])
+        try await self.split(message, patience: patience)
     }
 
     func split(_ message: MessageID, patience: StorePatience) async throws {

@@ -84,6 +84,14 @@ package struct SendWorker: Service {
 
     // MARK: One message
 
+    /// A message as the broker brought it.
+    private struct Incoming {
+        let id: MessageID
+        let delivery: Delivery
+        let queue: String
+        let patience: StorePatience
+    }
+
     private func handle(_ delivery: Delivery, _ subscription: any Subscription, from queue: String) async throws {
         guard let id = MessageID(delivery.properties.messageID) else {
             try await DeadLetterPublisher(broker: self.broker)
@@ -96,7 +104,8 @@ package struct SendWorker: Service {
         var logger = self.logger
         logger[metadataKey: "push.message"] = "\(id)"
         let patience = StorePatience(logger: logger, limit: .seconds(30))
-        guard let (claim, isAlone) = try await self.take(id, delivery, from: queue, patience: patience) else {
+        let message = Incoming(id: id, delivery: delivery, queue: queue, patience: patience)
+        guard let (claim, isAlone) = try await self.take(message) else {
             return await subscription.acknowledge([delivery])
         }
         let isLarge = claim.isLarge
@@ -116,19 +125,9 @@ package struct SendWorker: Service {
 
     /// Takes a message over.
     ///
-    /// - Parameters:
-    ///   - id: The message.
-    ///   - delivery: What the broker brought.
-    ///   - queue: Where it came from.
-    ///   - patience: Waits for the store.
     /// - Returns: The claim, and whether its first slice is to run alone; nil when there is nothing to do, or it was given back.
-    /// - Throws: `StoreError`, `CancellationError`.
-    private func take(
-        _ id: MessageID,
-        _ delivery: Delivery,
-        from queue: String,
-        patience: StorePatience
-    ) async throws -> (claim: FanOutClaim, isAlone: Bool)? {
+    private func take(_ message: Incoming) async throws -> (claim: FanOutClaim, isAlone: Bool)? {
+        let (id, delivery, patience) = (message.id, message.delivery, message.patience)
         if let app = delivery.app, let reason = self.pauses.reason(.send, app: app) {
             _ = try await patience.run { try await self.store.defer(id, epoch: nil, Deferral(reason: reason)) }
             CrashPoint.outboxDeferred.reach()
@@ -136,40 +135,30 @@ package struct SendWorker: Service {
         }
         var isAlone = false
         if delivery.deliveryCount > 0 {
-            let answer = try await self.countRedelivery(of: id, delivery, from: queue, patience: patience)
-            guard let answer else { return nil }
-            isAlone = answer
+            guard let isRepeated = try await self.countRedelivery(of: message) else { return nil }
+            isAlone = isRepeated
         }
         CrashPoint.sendTaken.reach()
-        if delivery.deliveryCount == 0 {
-            guard let peeked = try await patience.run({ try await self.store.peek(id) }) else { return nil }
-            // Whoever was at it before may have died of it: from then on claims are counted.
-            if peeked.message.epoch == 0 { return (peeked, isAlone) }
-        }
-        guard let claim = try await self.claim(id, patience: patience) else { return nil }
-        guard claim.claims <= (claim.isGroup ? PoisonLimit.starts : Self.claimLimit) else {
-            let reason = "its fan-out was begun \(claim.claims) times without an end"
-            try await self.giveUp(claim, reason: reason, patience: patience)
+        do {
+            let mayPeek = delivery.deliveryCount == 0
+            guard let claim = try await self.claim(id, mayPeek: mayPeek, patience: patience) else { return nil }
+            guard claim.claims <= (claim.only == nil ? PoisonLimit.starts : Self.claimLimit) else {
+                let reason = "its fan-out was begun \(claim.claims) times without an end"
+                try await self.giveUp(claim, reason: reason, patience: patience)
+                return nil
+            }
+            return (claim, isAlone || claim.claims > PoisonLimit.starts)
+        } catch let error as StoreError where error.code != .unavailable {
+            try await self.splitUnreadable(id, error, patience: patience)
             return nil
         }
-        return (claim, isAlone || claim.claims > PoisonLimit.starts)
     }
 
     /// Counts a redelivery, and finds out who kills its planners (rule 5).
     ///
-    /// - Parameters:
-    ///   - id: The message.
-    ///   - delivery: What the broker brought.
-    ///   - queue: Where it came from.
-    ///   - patience: Waits for the store.
     /// - Returns: Whether the message is to be worked on alone; nil when it is done with.
-    /// - Throws: `StoreError`, `CancellationError`.
-    private func countRedelivery(
-        of id: MessageID,
-        _ delivery: Delivery,
-        from queue: String,
-        patience: StorePatience
-    ) async throws -> Bool? {
+    private func countRedelivery(of message: Incoming) async throws -> Bool? {
+        let (id, delivery, patience) = (message.id, message.delivery, message.patience)
         let answer = try await patience.run { try await self.store.redelivered(id) }
         CrashPoint.outboxRedelivered.reach()
         guard let (count, members) = answer else { return nil }
@@ -181,13 +170,19 @@ package struct SendWorker: Service {
         }
         guard count <= PoisonLimit.starts else {
             try await DeadLetterPublisher(broker: self.broker)
-                .publish(delivery, from: queue, reason: "redelivered \(count) times without an end")
+                .publish(delivery, from: message.queue, reason: "redelivered \(count) times without an end")
             return nil
         }
         return isRepeated
     }
 
-    private func claim(_ id: MessageID, patience: StorePatience) async throws -> FanOutClaim? {
+    /// Peeks at a message that nobody was at before, where that is asked for, and claims any other.
+    private func claim(_ id: MessageID, mayPeek: Bool, patience: StorePatience) async throws -> FanOutClaim? {
+        if mayPeek {
+            guard let peeked = try await patience.run({ try await self.store.peek(id) }) else { return nil }
+            // Whoever was at it before may have died of it: from then on claims are counted.
+            if peeked.message.epoch == 0 { return peeked }
+        }
         guard var claim = try await patience.run({ try await self.store.claim(id) }) else { return nil }
         if claim.work == nil {
             let read = claim
@@ -214,13 +209,19 @@ package struct SendWorker: Service {
         } catch is StoreError {
             patience.logger.debug("The first slice came to nothing; the message is claimed first")
         }
-        return try await self.claim(claim.message.id, patience: patience)
+        return try await self.claim(claim.message.id, mayPeek: false, patience: patience)
     }
 }
 
 extension FanOutClaim {
-    /// Whether its message has several sends: the only one of its message is a campaign, however small.
-    var isGroup: Bool { if case .campaign = self.work { false } else { true } }
+    /// The only send of its message; nil where there are several, or it is not read.
+    var only: JobID? {
+        switch self.work {
+        case .campaign(let campaign): campaign.job.id
+        case .group(let sends, _): self.position == 0 && sends.count == 1 ? sends[0].id : nil
+        case nil: nil
+        }
+    }
 
     fileprivate var isLarge: Bool {
         guard case .campaign(let campaign) = self.work else { return false }
