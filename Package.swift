@@ -140,10 +140,12 @@ let package = Package(
             name: "BrokerRabbitMQ",
             dependencies: ["Broker", "CRabbitMQ", collections, lifecycle, logging, metrics, nioConcurrency]
         ),
+        .target(name: "StoreKit", dependencies: ["Store", "PushModel"]),
         .target(
             name: "StoreSQLite",
             dependencies: [
-                "CSQLite", "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, collections, crypto, lifecycle,
+                "CSQLite", "StoreKit", "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, collections, crypto,
+                lifecycle,
                 logging,
                 metrics,
                 nioConcurrency,
@@ -152,7 +154,8 @@ let package = Package(
         .target(
             name: "HubEmbedded",
             dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", logging, metrics, nioConcurrency,
+                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", logging, metrics,
+                nioConcurrency,
             ]
         ),
 
@@ -160,7 +163,8 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "PushModel", "PushServices", "FaultInjection", collections, lifecycle,
+                "Hub", "Store", "Broker", "Outbox", "PushModel", "PushServices", "FaultInjection", collections,
+                lifecycle,
                 logging, metrics,
                 nioConcurrency, tracing,
             ]
@@ -168,7 +172,8 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", collections, crypto, cryptoExtras,
+                "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", collections, crypto,
+                cryptoExtras,
                 httpTypes, hummingbird,
                 lifecycle, logging, metrics, nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioHTTPTypes, tracing,
             ],
@@ -232,11 +237,22 @@ let package = Package(
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
         .target(name: "RawHTTP", dependencies: [nioCore, nioPosix], path: "Tests/RawHTTP"),
         .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),
-        .testTarget(name: "StoreSQLiteTests", dependencies: ["StoreSQLite", "Store", "PushModel", grdb, logging]),
+        .testTarget(name: "StoreKitTests", dependencies: ["StoreKit", "Store", "PushModel"]),
+        // What any driver of the store must do: its suites run in the tests of whichever driver links them.
+        .target(
+            name: "StoreContract",
+            dependencies: ["Store", "PushModel", nioConcurrency],
+            path: "Tests/StoreContract"
+        ),
+        .testTarget(
+            name: "StoreSQLiteTests",
+            dependencies: ["StoreContract", "StoreSQLite", "StoreKit", "Store", "PushModel", grdb, logging, nioConcurrency]
+        ),
         .testTarget(
             name: "HubEmbeddedTests",
             dependencies: [
-                "HubEmbedded", "Hub", "Store", "StoreSQLite", "Broker", "PushModel", logging, nioConcurrency,
+                "HubEmbedded", "Hub", "Store", "StoreKit", "StoreSQLite", "Broker", "PushModel", logging,
+                nioConcurrency,
             ]
         ),
         .testTarget(

@@ -3,92 +3,143 @@ import NIOConcurrencyHelpers
 import PushModel
 import Store
 
-/// The batches that this process is at, and the messages that stand for each: a redelivery joins the work (rule 3).
+/// The messages and batches that this process is at: a redelivery joins the work on its message, and a message whose batch is in work
+/// under another one waits for that batch's end (rule 3).
 final class BatchesInWork: Sendable {
-    private struct Work {
-        var messages: [(Delivery, any Subscription)] = []
+    /// A message all of whose work here is over.
+    struct Ended: Sendable {
+        let message: MessageID
+        /// What stands for it at the broker.
+        let deliveries: [(Delivery, any Subscription)]
+        /// Whether a batch that it waited for came to no end: then it is not done with.
+        let isUnsettled: Bool
+    }
+
+    private struct Message {
+        var deliveries: [(Delivery, any Subscription)]
+        /// The batches that were begun for it.
+        var begun: [BatchKey] = []
+        /// How many batches it waits for, and one for whoever works on it.
+        var open = 1
+        var isUnsettled = false
+    }
+
+    private struct Batch {
+        /// Who waits for its end, and the message that it was begun for first.
+        var messages: [MessageID]
         var stop: StopCause?
     }
 
     private struct State {
-        var work: [BatchKey: Work] = [:]
+        var messages: [MessageID: Message] = [:]
+        var batches: [BatchKey: Batch] = [:]
         /// How many are to stop: mostly none, and then nobody is looked for.
         var stopped = 0
 
-        mutating func note(_ standing: BatchStanding, of key: BatchKey) {
-            guard standing != .open, let index = self.work.index(forKey: key) else { return }
-            let known = self.work.values[index].stop
-            switch standing {
-            case .stopping(let cause): self.work.values[index].stop = cause
+        mutating func note(_ status: BatchStatus, of key: BatchKey) {
+            guard status != .open, let index = self.batches.index(forKey: key) else { return }
+            let known = self.batches.values[index].stop
+            switch status {
+            case .stopping(let cause): self.batches.values[index].stop = cause
             // Someone else's outcome stands: what is not out need not go out, and ours will be dropped.
-            default: self.work.values[index].stop = known ?? .cancelled
+            default: self.batches.values[index].stop = known ?? .cancelled
             }
             if known == nil { self.stopped += 1 }
         }
 
-        mutating func end(_ key: BatchKey) -> [(Delivery, any Subscription)] {
-            guard let ended = self.work.removeValue(forKey: key) else { return [] }
+        /// Who waited for the batch.
+        mutating func end(_ key: BatchKey) -> [MessageID] {
+            guard let ended = self.batches.removeValue(forKey: key) else { return [] }
             if ended.stop != nil { self.stopped -= 1 }
             return ended.messages
+        }
+
+        /// Ends one of those that a message waits for.
+        mutating func release(_ id: MessageID) -> Ended? {
+            self.messages[id]?.open -= 1
+            guard let message = self.messages[id], message.open == 0 else { return nil }
+            self.messages[id] = nil
+            return Ended(message: id, deliveries: message.deliveries, isUnsettled: message.isUnsettled)
         }
     }
 
     private let state = NIOLockedValueBox(State())
     private let draining = NIOLockedValueBox(false)
 
-    /// Adds a message to a batch that is in work.
+    /// Adds a delivery to its message where that is in work.
     ///
     /// - Returns: false when it is not.
-    func join(_ key: BatchKey, _ delivery: Delivery, _ subscription: any Subscription) -> Bool {
+    func join(_ id: MessageID, _ delivery: Delivery, _ subscription: any Subscription) -> Bool {
         self.state.withLockedValue { state in
-            guard state.work[key] != nil else { return false }
-            state.work[key]?.messages.append((delivery, subscription))
+            guard state.messages[id] != nil else { return false }
+            state.messages[id]?.deliveries.append((delivery, subscription))
             return true
         }
     }
 
-    /// Begins a batch, or joins it where another message began it meanwhile.
+    /// Begins a message, or joins it where another delivery of it was faster.
     ///
-    /// - Returns: Whether the caller is to do the work.
-    func begin(_ key: BatchKey, _ delivery: Delivery, _ subscription: any Subscription) -> Bool {
+    /// - Returns: Whether the caller is to do the work; then ``end(_:isSettled:)`` must follow.
+    func begin(_ id: MessageID, _ delivery: Delivery, _ subscription: any Subscription) -> Bool {
         self.state.withLockedValue { state in
-            guard state.work[key] == nil else {
-                state.work[key]?.messages.append((delivery, subscription))
+            guard state.messages[id] == nil else {
+                state.messages[id]?.deliveries.append((delivery, subscription))
                 return false
             }
-            state.work[key] = Work(messages: [(delivery, subscription)])
+            state.messages[id] = Message(deliveries: [(delivery, subscription)])
             return true
         }
     }
 
-    /// Begins the batches of a parcel that are open and not in work already, and takes note of how they stand.
+    /// Begins those batches of a message that are open and not in work under another one; for the end of the others it waits.
     ///
     /// - Parameters:
-    ///   - batches: The parcel's batches.
-    ///   - standings: How each stands.
+    ///   - keys: The message's batches.
+    ///   - located: How each stands.
+    ///   - id: The message, which was begun.
     /// - Returns: The indexes of those that the caller is to work on.
-    func begin(_ batches: [DeliverBatch], standings: [PlacedStanding]) -> [Int] {
+    func begin(_ keys: [BatchKey], _ located: [LocatedBatch], of id: MessageID) -> [Int] {
         self.state.withLockedValue { state in
-            zip(batches, standings).enumerated().compactMap { index, pair in
-                let (key, standing) = (pair.0.key, pair.1.standing)
-                guard standing != .closed, state.work[key] == nil else { return nil }
-                state.work[key] = Work()
-                state.note(standing, of: key)
-                return index
+            var indexes: [Int] = []
+            for (index, (key, located)) in zip(keys, located).enumerated() where located.status != .closed {
+                if state.batches[key] == nil {
+                    state.batches[key] = Batch(messages: [id])
+                    state.messages[id]?.begun.append(key)
+                    indexes.append(index)
+                } else {
+                    state.batches[key]?.messages.append(id)
+                }
+                state.messages[id]?.open += 1
+                state.note(located.status, of: key)
             }
+            return indexes
         }
     }
 
-    /// Ends the work on batches and hands back all messages that stood for them.
-    func end(_ keys: [BatchKey]) -> [(Delivery, any Subscription)] {
-        self.state.withLockedValue { state in keys.flatMap { state.end($0) } }
+    /// Ends the work on a message and on the batches that were begun for it.
+    ///
+    /// - Parameters:
+    ///   - id: The message.
+    ///   - isSettled: Whether something came of each of its batches, so that who waited for one is done with it.
+    /// - Returns: All messages that are over now. The message itself is none of them while it waits for another's batch.
+    func end(_ id: MessageID, isSettled: Bool) -> [Ended] {
+        self.state.withLockedValue { state in
+            let waiting = (state.messages[id]?.begun ?? []).flatMap { state.end($0) }
+            var ended: [Ended] = []
+            for message in waiting + [id] {
+                if !isSettled, message != id { state.messages[message]?.isUnsettled = true }
+                if let over = state.release(message) { ended.append(over) }
+            }
+            return ended
+        }
     }
 
-    var keys: [BatchKey] { self.state.withLockedValue { Array($0.work.keys) } }
+    /// All batches in work.
+    var keys: [BatchKey] { self.state.withLockedValue { Array($0.batches.keys) } }
 
     /// Takes note of what the store says about a batch in work.
-    func note(_ standing: BatchStanding, of key: BatchKey) {
-        self.state.withLockedValue { $0.note(standing, of: key) }
+    func note(_ status: BatchStatus, of key: BatchKey) {
+        self.state.withLockedValue { $0.note(status, of: key) }
     }
 
     /// Whether the process is about to end: what is not out stays for another.
@@ -99,12 +150,12 @@ final class BatchesInWork: Sendable {
     /// Whether one of these batches is to stop.
     func isAnyStopped(of keys: [BatchKey]) -> Bool {
         self.state.withLockedValue { state in
-            state.stopped > 0 && keys.contains { state.work[$0]?.stop != nil }
+            state.stopped > 0 && keys.contains { state.batches[$0]?.stop != nil }
         }
     }
 
     /// Why the batch is to stop, if it is.
     func stopCause(of key: BatchKey) -> StopCause? {
-        self.state.withLockedValue { $0.stopped == 0 ? nil : $0.work[key]?.stop }
+        self.state.withLockedValue { $0.stopped == 0 ? nil : $0.batches[key]?.stop }
     }
 }

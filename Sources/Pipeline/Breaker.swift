@@ -17,7 +17,7 @@ package struct Breaker {
         /// The first pause; it doubles with each probe that fails.
         package var pause: Duration = .seconds(5)
         package var longestPause: Duration = .seconds(60)
-        /// The most devices that a batch sends to as a probe; the rest of it follows when the breaker has closed.
+        /// The most devices that a message sends to as a probe, over all its batches; the rest follows when the breaker has closed.
         package var probe = 20
 
         package init() {}

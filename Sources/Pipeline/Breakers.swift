@@ -29,19 +29,14 @@ final class Breakers: Sendable {
         for gauge in self.open.values { gauge.record(0) }
     }
 
-    /// What is to be done with a message before it takes a place.
+    /// What is to be done with a message before it waits for a permit.
     func look(_ app: AppID, _ pns: PNS) -> Breaker.Passage {
         self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.look(now: .now) ?? .free }
     }
 
-    /// Asks to send; unless it is refused, ``record(_:as:_:_:)`` or ``leave(_:_:_:)`` must follow.
+    /// Asks to send; unless it is refused, ``record(_:as:_:_:)`` must follow.
     func enter(_ app: AppID, _ pns: PNS) -> Breaker.Passage {
         self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.enter(now: .now) ?? .free }
-    }
-
-    /// Nothing came of it.
-    func leave(_ passage: Breaker.Passage, _ app: AppID, _ pns: PNS) {
-        self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.leave(passage, now: .now) }
     }
 
     /// Takes note of what the results of a send say.

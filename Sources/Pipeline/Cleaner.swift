@@ -20,7 +20,7 @@ package struct Cleaner: Sendable {
         var due = ContinuousClock.now
     }
 
-    private let store: any RetentionStore
+    private let store: any HousekeepingStore
     private let limit: Int
     private var kinds: [Kind]
     /// When the next turn is to be taken.
@@ -30,7 +30,7 @@ package struct Cleaner: Sendable {
     ///   - store: What is cleaned.
     ///   - ages: How long each is kept; what is not named is kept for good.
     ///   - limit: The most rows of a bite.
-    package init(store: any RetentionStore, ages: [Retained: Duration], limit: Int = Self.limit) {
+    package init(store: any HousekeepingStore, ages: [Retained: Duration], limit: Int = Self.limit) {
         self.store = store
         self.limit = limit
         self.kinds = Retained.allCases.compactMap { kind in ages[kind].map { Kind(kind: kind, age: $0) } }

@@ -6,21 +6,21 @@ package import PushServices
 import ServiceLifecycle
 package import Store
 
-/// Takes batches, sends them through the push services, and records what became of each device.
+/// Takes delivery messages, sends their batches through the push services, and records what became of each device.
 package struct DeliveryWorker: Service {
     /// The pace of delivery.
     package struct Configuration: Sendable {
-        /// The most devices in work for each push service, and one urgent batch beyond them.
+        /// The most devices in work for each push service, and an urgent message and one of an idle app beyond them.
         ///
         /// This bounds the duplicates after a crash (rule 10).
         package var devices = 8 * DeliverBatch.maximumDevices
-        /// The most batches in work for each push service, however small they are.
-        package var batches = 64
-        /// An app whose batches take longer than this shares half of the places with its like; what waits of it is given back.
+        /// The most messages in work for each push service, however small they are.
+        package var messages = 64
+        /// An app whose messages take longer than this shares half of the permits with its like; what waits of it is deferred.
         package var slowAfter: Duration = .seconds(3)
-        /// How long a batch that was given back rests.
+        /// For how long.
         package var rest: Duration = .seconds(5)
-        /// How long a batch may be sent before what is left is carried: nobody holds a delivery for more than 60 s (rule 4).
+        /// How long a message may be sent before what is left is carried: nobody holds a delivery for more than 60 s (rule 4).
         package var sendingTime: Duration = .seconds(45)
         package var retry = RetryPolicy()
         /// When an app's messages to a push service are held back.
@@ -30,7 +30,7 @@ package struct DeliveryWorker: Service {
     }
 
     let senders: SenderRegistry
-    let store: any OutcomeSink & PauseStore
+    let store: any OutboxStore & OutcomeSink & PauseStore
     let apps: AppDirectory
     let broker: any MessageBroker
     let configuration: Configuration
@@ -42,14 +42,14 @@ package struct DeliveryWorker: Service {
 
     /// - Parameters:
     ///   - senders: The push services.
-    ///   - store: Takes the outcomes.
+    ///   - store: Has the messages' rows, and takes the outcomes.
     ///   - apps: The apps' declarations.
-    ///   - broker: Brings the batches.
+    ///   - broker: Brings the messages.
     ///   - configuration: The pace.
     ///   - logger: For degraded states.
     package init(
         senders: SenderRegistry,
-        store: any OutcomeSink & PauseStore,
+        store: any OutboxStore & OutcomeSink & PauseStore,
         apps: AppDirectory,
         broker: any MessageBroker,
         configuration: Configuration = Configuration(),
@@ -76,19 +76,14 @@ package struct DeliveryWorker: Service {
     private func work() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             let services = PNS.allCases.filter(\.isInService)
-            let gates = services.map { _ in
-                WeightedGate(places: self.configuration.devices, slowAfter: self.configuration.slowAfter)
+            let limiters = services.map { _ in
+                FairLimiter(permits: self.configuration.devices, slowAfter: self.configuration.slowAfter)
             }
-            group.addTask { try await self.watch(gates) }
+            group.addTask { try await self.watch(limiters) }
             try await withThrowingDiscardingTaskGroup { consumers in
-                for (pns, gate) in zip(services, gates) {
+                for (pns, limiter) in zip(services, limiters) {
                     for priority in Priority.allCases {
-                        let consumer = self.consumer(
-                            of: QueueName.deliver(pns, priority),
-                            pns: pns,
-                            priority: priority,
-                            gate: gate
-                        )
+                        let consumer = self.consumer(of: pns, priority, limiter)
                         consumers.addTask { try await consumer.run() }
                     }
                 }
@@ -97,163 +92,217 @@ package struct DeliveryWorker: Service {
         }
     }
 
-    private func consumer(of queue: String, pns: PNS, priority: Priority, gate: WeightedGate) -> QueueConsumer {
-        QueueConsumer(
+    private func consumer(of pns: PNS, _ priority: Priority, _ limiter: FairLimiter) -> QueueConsumer {
+        let queue = QueueName.work(.deliver(pns), priority)
+        return QueueConsumer(
             broker: self.broker,
             queue: queue,
             priority: priority,
-            // More than may be in work: behind an app's slow batches the others' are still seen.
-            prefetch: self.configuration.batches * 3 / 2,
-            gate: gate,
+            // More than may be in work: behind an app's slow messages the others' are still seen.
+            prefetch: self.configuration.messages * 3 / 2,
+            limiter: limiter,
             logger: self.logger,
             handle: { delivery, subscription in try await self.handle(delivery, subscription, queue: queue) },
             cost: { delivery in
                 let count = delivery.properties.headers[MessageProperties.devicesHeader].flatMap { Int($0) }
                 return max(
                     count ?? DeliverBatch.maximumDevices,
-                    self.configuration.devices / self.configuration.batches
+                    self.configuration.devices / self.configuration.messages
                 )
             },
-            app: { $0.app },
-            isHeldBack: { delivery in self.refusal(of: delivery, pns: pns) != nil },
-            park: { delivery, subscription in try await self.park(delivery, subscription, pns: pns) },
+            tenant: { $0.app },
+            isBlocked: { delivery in self.obstacle(to: delivery, pns) != nil },
+            deferWork: { delivery, subscription in try await self.deferWork(delivery, subscription, pns) },
             intercept: { delivery, subscription in
-                guard let key = BatchKey(delivery.properties.messageID) else { return false }
-                return self.inWork.join(key, delivery, subscription)
+                guard let id = MessageID(delivery.properties.messageID) else { return false }
+                return self.inWork.join(id, delivery, subscription)
             }
         )
     }
 
-    /// Looks every 500 ms whether the jobs of the batches in work are being stopped (rule 13), and whose batches keep others
+    /// Looks every 500 ms whether the jobs of the batches in work are being stopped (rule 13), and whose messages keep others
     /// waiting (rule 12).
-    private func watch(_ gates: [WeightedGate]) async throws {
+    private func watch(_ limiters: [FairLimiter]) async throws {
         while true {
             do { try await Task.sleep(for: .milliseconds(500)) } catch { return }
-            for gate in gates { gate.refuse() }
+            for limiter in limiters { limiter.rejectExcess() }
             let keys = self.inWork.keys
             guard !keys.isEmpty else { continue }
             do {
-                for (key, standing) in try await self.store.standing(of: keys) { self.inWork.note(standing, of: key) }
+                let located = try await self.store.status(of: keys, in: nil)
+                for (key, located) in zip(keys, located) { self.inWork.note(located.status, of: key) }
             } catch let error as StoreError {
                 self.logger.debug("Cannot look for stopped jobs", metadata: ["error": "\(error)"])
             }
         }
     }
 
-    /// Why an app's message is not to be sent now, and for how long: it is paused, or its breaker is open.
-    private func refusal(of delivery: Delivery, pns: PNS) -> (rest: Duration, reason: String)? {
+    /// Why an app's message is not to be sent now: its queue is paused, or its breaker is open.
+    private func obstacle(to delivery: Delivery, _ pns: PNS) -> Deferral? {
         guard let app = delivery.app else { return nil }
-        if let reason = self.pauses.reason(.deliver(pns), app: app) { return (PauseWatch.rest, reason) }
-        guard case .refused(let rest, let reason) = self.breakers.look(app, pns)
-        else {
-            return nil
-        }
-        return (rest, reason)
+        // What is paused is not taken before it is resumed, whatever its due time.
+        if let reason = self.pauses.reason(.deliver(pns), app: app) { return Deferral(reason: reason) }
+        guard case .refused(let pause, let reason) = self.breakers.look(app, pns) else { return nil }
+        return Deferral(pause: pause, reason: reason)
     }
 
-    /// Gives what a message holds back to its rows: the sweeper publishes it again.
+    /// Gives a message that is not to be worked on now back to its row: the sweeper publishes it again.
     ///
-    /// - Returns: false when the store does not take it now, or the message is no batch's.
-    private func park(_ delivery: Delivery, _ subscription: any Subscription, pns: PNS) async throws -> Bool {
-        let id = delivery.properties.messageID
-        let (rest, reason) =
-            self.refusal(of: delivery, pns: pns)
-            ?? (self.configuration.rest, "the push service answers slowly or not at all")
+    /// - Returns: false when the store does not take it now, or nothing in the store is of that name.
+    private func deferWork(_ delivery: Delivery, _ subscription: any Subscription, _ pns: PNS) async throws -> Bool {
+        guard let id = MessageID(delivery.properties.messageID) else { return false }
+        let slowness = Deferral(
+            pause: self.configuration.rest,
+            reason: "the push service answers slowly or not at all"
+        )
         do {
-            if let parcel = ParcelID(id) {
-                try await self.store.park(parcel, for: rest, reason: reason)
-            } else if let key = BatchKey(id) {
-                guard try await self.store.park(key, for: rest, reason: reason) else { return false }
-            } else {
-                return false
-            }
+            // One that is not deferred by this is gone, or deferred already.
+            _ = try await self.store.defer(id, epoch: nil, self.obstacle(to: delivery, pns) ?? slowness)
         } catch let error as StoreError {
-            self.logger.debug("A message cannot be given back", metadata: ["message.id": "\(id)", "error": "\(error)"])
+            self.logger.debug("A message cannot be deferred", metadata: ["message.id": "\(id)", "error": "\(error)"])
             return false
         }
+        CrashPoint.outboxDeferred.reach()
         await subscription.acknowledge([delivery])
         return true
     }
+}
 
-    // MARK: One message
+// MARK: One message
+
+extension DeliveryWorker {
+    /// What is to be done with a message that was worked on.
+    private enum Verdict: Equatable {
+        /// Nothing: all its batches have their outcomes.
+        case settled
+        /// It stands for several batches, and one of them cannot be worked on, or ends its workers: it is found when each goes alone.
+        case split
+        case dead(reason: String)
+    }
 
     private func handle(_ delivery: Delivery, _ subscription: any Subscription, queue: String) async throws {
-        if let parcel = ParcelID(delivery.properties.messageID) {
-            return try await self.handle(parcel, delivery, subscription, queue: queue)
+        let deadLetters = DeadLetterPublisher(broker: self.broker)
+        guard let id = MessageID(delivery.properties.messageID) else {
+            let reason = "its message-id names no message of the outbox"
+            try await deadLetters.publish(delivery, from: queue, reason: reason)
+            return await subscription.acknowledge([delivery])
         }
-        guard let key = BatchKey(delivery.properties.messageID) else {
-            return try await self.bury(delivery, subscription, queue: queue, reason: "its message-id names no batch")
-        }
-        // Two copies may have waited at the gate together: the later one joins.
-        guard !self.inWork.join(key, delivery, subscription) else { return }
-        guard self.inWork.begin(key, delivery, subscription) else { return }
+        // Two copies may have waited for a permit together: the later one joins.
+        guard self.inWork.begin(id, delivery, subscription) else { return }
         var logger = self.logger
-        logger[metadataKey: "job.id"] = "\(key.job)"
-        logger[metadataKey: "push.batch"] = "\(key)"
+        logger[metadataKey: "message.id"] = "\(id)"
+        let patience = StorePatience(logger: logger)
+        let verdict: Verdict
         do {
-            if let reason = try await self.work(on: key, delivery: delivery, logger: logger) {
-                try await Undertaker(broker: self.broker).bury(delivery, from: queue, reason: reason)
+            verdict = try await self.work(on: id, delivery, patience)
+            switch verdict {
+            case .settled: break
+            case .split: try await self.split(id, delivery, queue: queue, patience)
+            case .dead(let reason): try await deadLetters.publish(delivery, from: queue, reason: reason)
             }
         } catch {
-            await self.end([key], after: error)
+            let ended = self.inWork.end(id, isSettled: false)
+            // After a cancellation they come again. What fails otherwise the consumer gives up, and all that stands for it with it.
+            if !(error is CancellationError) { try await self.acknowledge(ended, patience) }
             throw error
         }
-        await self.end([key], after: nil)
+        try await self.acknowledge(self.inWork.end(id, isSettled: verdict == .settled), patience)
     }
 
-    /// Ends the work on batches; all messages that stood for them have the same end.
-    ///
-    /// After a cancellation they come again: nothing was recorded or buried. After another fault they are given up, as the
-    /// first is by the consumer: to acknowledge it twice is harmless.
-    func end(_ keys: [BatchKey], after error: (any Error)?) async {
-        let messages = self.inWork.end(keys)
-        guard !(error is CancellationError) else { return }
-        for (delivery, subscription) in messages { await subscription.acknowledge([delivery]) }
-    }
-
-    /// Sends a batch and records its outcome.
-    ///
-    /// - Returns: Why the message is dead, if it is.
-    private func work(on key: BatchKey, delivery: Delivery, logger: Logger) async throws -> String? {
-        let patience = StorePatience(logger: logger)
-        let batch: DeliverBatch
-        do { batch = try DeliverBatch(decoding: delivery.body) } catch { return error.description }
-        guard batch.key == key else { return "its body is of another batch than its message-id" }
-
+    /// Sends a message's batches and records their outcomes, as far as they are open.
+    private func work(on id: MessageID, _ delivery: Delivery, _ patience: StorePatience) async throws -> Verdict {
+        let batches: [DeliverBatch]
+        do { batches = try DeliveryMessage(decoding: delivery.body).batches } catch {
+            return .dead(reason: error.description)
+        }
         CrashPoint.deliverTaken.reach()
         do {
-            let standing = try await patience.run { try await self.store.standing(of: [key]) }
-            switch standing[key] ?? .closed {
-            case .closed: return nil
-            case .stopping(let cause): self.inWork.note(.stopping(cause), of: key)
-            case .open: break
+            if delivery.deliveryCount > 0, let verdict = try await self.verdict(onRedelivered: id, patience) {
+                return verdict
             }
-            if delivery.deliveryCount > 0 {
-                let starts = try await patience.run { try await self.store.raiseStarts(batch: key) }
-                // Closed meanwhile: nobody is to get it twice.
-                guard starts > 0 else { return nil }
-                if starts > PoisonLimit.starts { return "begun \(starts) times without an end" }
-            }
-            let spec = try await patience.run { try await self.apps.spec(of: batch.app) }
+            let keys = batches.map(\.key)
+            let located = try await patience.run { try await self.store.status(of: keys, in: id) }
+            let begun = self.inWork.begin(keys, located, of: id)
+            guard !begun.isEmpty else { return .settled }
+            let spec = try await patience.run { try await self.apps.spec(of: batches[0].app) }
             CrashPoint.deliverBegun.reach()
-            let outcome = await self.deliver(batch, spec: spec ?? AppSpec(), logger: logger)
+            var outcomes = await self.send(begun.map { batches[$0] }, spec: spec ?? AppSpec(), logger: patience.logger)
+            for (place, index) in begun.enumerated() { outcomes[place].hint = located[index].hint }
             CrashPoint.deliverSent.reach()
-            let isFirst = try await patience.run { try await self.store.record(outcome) }
-            CrashPoint.deliverRecorded.reach()
-            if isFirst { self.metrics.record(outcome) }
-            return nil
+            try await self.record(outcomes, patience)
+            return .settled
         } catch let error as StoreError {
-            return "the store cannot make sense of it: \(error.message)"
+            guard batches.count == 1 else { return .split }
+            return .dead(reason: "the store cannot make sense of it: \(error.message)")
         }
     }
 
-    func bury(
+    /// Counts a redelivery (rule 5).
+    ///
+    /// - Returns: nil when the message is to be worked on.
+    private func verdict(onRedelivered id: MessageID, _ patience: StorePatience) async throws -> Verdict? {
+        // Closed meanwhile: nobody is to get it twice.
+        guard let (count, members) = try await patience.run({ try await self.store.redelivered(id) }) else {
+            return .settled
+        }
+        CrashPoint.outboxRedelivered.reach()
+        if members > 1, count >= FairLimiter.exclusiveRedeliveries { return .split }
+        return count > PoisonLimit.starts ? .dead(reason: "begun \(count) times without an end") : nil
+    }
+
+    /// Records outcomes together; where the store can make no sense of that, one by one.
+    ///
+    /// - Throws: The `StoreError` of one that cannot be recorded, when all others are.
+    private func record(_ outcomes: [BatchOutcome], _ patience: StorePatience) async throws {
+        do {
+            return try await self.recordTogether(outcomes, patience)
+        } catch let error as StoreError where outcomes.count > 1 {
+            patience.logger.warning("Outcomes cannot be recorded together", metadata: ["error": "\(error)"])
+        }
+        var fault: StoreError?
+        for outcome in outcomes {
+            do { try await self.recordTogether([outcome], patience) } catch let error as StoreError {
+                patience.logger.error(
+                    "An outcome cannot be recorded",
+                    metadata: ["push.batch": "\(outcome.key)", "error": "\(error)"]
+                )
+                fault = error
+            }
+        }
+        if let fault { throw fault }
+    }
+
+    private func recordTogether(_ outcomes: [BatchOutcome], _ patience: StorePatience) async throws {
+        let areFirst = try await patience.run { try await self.store.record(outcomes) }
+        CrashPoint.deliverRecorded.reach()
+        for (outcome, isFirst) in zip(outcomes, areFirst) where isFirst { self.metrics.record(outcome) }
+    }
+
+    private func split(
+        _ id: MessageID,
         _ delivery: Delivery,
-        _ subscription: any Subscription,
         queue: String,
-        reason: String
+        _ patience: StorePatience
     ) async throws {
-        try await Undertaker(broker: self.broker).bury(delivery, from: queue, reason: reason)
-        await subscription.acknowledge([delivery])
+        do { try await patience.run { try await self.store.split(id) } } catch let error as StoreError {
+            let reason = "the store cannot split it: \(error.message)"
+            return try await DeadLetterPublisher(broker: self.broker).publish(delivery, from: queue, reason: reason)
+        }
+        CrashPoint.outboxSplit.reach()
+    }
+
+    /// Acknowledges all that stands for messages that are over.
+    private func acknowledge(_ ended: [BatchesInWork.Ended], _ patience: StorePatience) async throws {
+        for message in ended {
+            if message.isUnsettled {
+                // A batch of it was in work under another message, and nothing came of that: it goes on under this one.
+                do {
+                    _ = try await patience.run { try await self.store.defer(message.message, epoch: nil, Deferral()) }
+                } catch let error as StoreError {
+                    patience.logger.error("A message waits for its lease's end", metadata: ["error": "\(error)"])
+                }
+            }
+            for (delivery, subscription) in message.deliveries { await subscription.acknowledge([delivery]) }
+        }
     }
 }

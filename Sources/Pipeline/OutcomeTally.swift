@@ -67,7 +67,7 @@ struct OutcomeTally {
     ///   - isProbe: It was a breaker's probe: devices whose tokens are called bad have more of those than of other tries.
     mutating func settle(
         _ indexes: [Int],
-        _ results: [DeviceResult],
+        _ results: some Sequence<DeviceResult>,
         stop: StopCause?,
         keepsTokens: Bool = false,
         isProbe: Bool = false
@@ -153,7 +153,7 @@ struct OutcomeTally {
     }
 
     private mutating func carry(_ index: Int, tries: Int, wait: Duration) {
-        self.result.carried.append(CarriedDevice(row: self.batch.devices.rows[index], tries: tries, wait: wait))
+        self.result.carried.append(RetryDevice(row: self.batch.devices.rows[index], tries: tries, wait: wait))
     }
 
     private mutating func failed(_ index: Int, _ failure: FailureClass, status: Int?, reason: String) {

@@ -13,8 +13,6 @@ final class PauseWatch: Sendable {
 
     /// How often it looks.
     private static let interval = Duration.milliseconds(500)
-    /// How long what is given back rests at least; what is paused is not fed before it is resumed.
-    static let rest = Duration.milliseconds(500)
 
     init(store: any PauseStore, logger: Logger) {
         self.store = store

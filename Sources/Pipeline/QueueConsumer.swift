@@ -8,7 +8,7 @@ extension Delivery {
     var app: AppID? { self.properties.headers[MessageProperties.appHeader].flatMap { try? AppID($0) } }
 }
 
-/// Reads one queue and works on its messages side by side, as many as a gate lets in.
+/// Reads one queue and works on its messages side by side, as many as a limiter admits.
 ///
 /// When the process is asked to stop it takes no more messages, gives back what is not begun, and finishes what is.
 struct QueueConsumer: Sendable {
@@ -17,23 +17,23 @@ struct QueueConsumer: Sendable {
     let priority: Priority
     /// The most messages that are taken from the queue and not acknowledged.
     let prefetch: Int
-    let gate: WeightedGate
+    let limiter: FairLimiter
     let logger: Logger
     /// Works on one message, and acknowledges it when it is done with.
     let handle: @Sendable (Delivery, any Subscription) async throws -> Void
-    /// How many of the gate's places a message takes.
+    /// How many of the limiter's permits a message costs.
     var cost: @Sendable (Delivery) -> Int = { _ in 1 }
-    /// Whose work a message is, where apps share the gate.
-    var app: @Sendable (Delivery) -> AppID? = { _ in nil }
-    /// Whether a message's work is to be given back instead of begun.
-    var isHeldBack: @Sendable (Delivery) -> Bool = { _ in false }
-    /// Gives a message's work back to its row, for its app's share is used up; false = it cannot be given back.
-    var park: @Sendable (Delivery, any Subscription) async throws -> Bool = { _, _ in false }
-    /// Whether a message that comes again is worked on with nothing else beside it (rule 5).
-    var isolatesRepeats = true
+    /// Whose work a message is, where apps share the limiter.
+    var tenant: @Sendable (Delivery) -> AppID? = { _ in nil }
+    /// Whether a message is to be deferred instead of worked on.
+    var isBlocked: @Sendable (Delivery) -> Bool = { _ in false }
+    /// Defers a message, which is blocked or whose app's share is used up; false = it cannot be deferred now.
+    var deferWork: @Sendable (Delivery, any Subscription) async throws -> Bool = { _, _ in false }
+    /// Whether a message that comes again and again is worked on with nothing else beside it (rule 5).
+    var isolatesRedeliveries = true
     /// Whether a message whose work fails for good stays in its queue, for there is no row that the sweeper would take up.
     var keepsFailures = false
-    /// Takes a message over before it waits for a place, such as one that is being worked on already.
+    /// Takes a message over before it waits for a permit, such as one that is being worked on already.
     var intercept: @Sendable (Delivery, any Subscription) -> Bool = { _, _ in false }
 
     /// Runs until the process drains or the task is cancelled.
@@ -69,7 +69,7 @@ struct QueueConsumer: Sendable {
         }
     }
 
-    /// Each message waits for its place on its own, as many as are taken from the queue: whose turn it is, is the gate's affair.
+    /// Each message waits for its permit on its own, as many as are taken from the queue: whose turn it is, is the limiter's affair.
     private func read(_ subscription: any Subscription) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             while let delivery = try await subscription.next() {
@@ -89,20 +89,23 @@ struct QueueConsumer: Sendable {
     }
 
     private func work(on delivery: Delivery, _ subscription: any Subscription) async throws {
-        let isAlone = self.isolatesRepeats && delivery.deliveryCount > 0
         while true {
             do {
-                if self.isHeldBack(delivery) { throw WeightedGate.Refusal() }
-                let priority = isAlone ? nil : self.priority
-                let place = try await self.gate.enter(priority, cost: self.cost(delivery), app: self.app(delivery))
-                defer { self.gate.leave(place) }
-                // Whoever waited for the place until the process drains is not begun: it goes back to the queue.
+                if self.isBlocked(delivery) { throw FairLimiter.Rejection() }
+                let permit = try await self.limiter.acquire(
+                    self.priority,
+                    cost: self.cost(delivery),
+                    tenant: self.tenant(delivery),
+                    redeliveries: self.isolatesRedeliveries ? delivery.deliveryCount : 0
+                )
+                defer { self.limiter.release(permit) }
+                // Whoever waited for the permit until the process drains is not begun: it goes back to the queue.
                 guard !Task.isShuttingDownGracefully else { return }
-                // It may have waited long for its place.
-                if self.isHeldBack(delivery) { throw WeightedGate.Refusal() }
+                // It may have waited long for its permit.
+                if self.isBlocked(delivery) { throw FairLimiter.Rejection() }
                 return try await self.handle(delivery, subscription)
-            } catch is WeightedGate.Refusal {
-                if try await self.park(delivery, subscription) { return }
+            } catch is FairLimiter.Rejection {
+                if try await self.deferWork(delivery, subscription) { return }
                 // What is paused may stay so for hours: it goes back to the queue.
                 guard !Task.isShuttingDownGracefully else { return }
                 try await Task.sleep(for: .milliseconds(500))

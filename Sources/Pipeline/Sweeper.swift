@@ -16,7 +16,7 @@ package import Store
 /// One process at a time leads: an economy, for nothing breaks when two do the same.
 package struct Sweeper: Service {
     /// The store's part that sweeping needs.
-    package typealias SweptStore = JobStore & OutboxStore & RegistrationStore & RetentionStore
+    package typealias SweptStore = HousekeepingStore & OutboxStore
 
     /// The pace of sweeping.
     package struct Configuration: Sendable {
@@ -41,7 +41,6 @@ package struct Sweeper: Service {
     private let apps: AppDirectory
     private let broker: any MessageBroker
     private let publisher: OutboxPublisher
-    private let leadership: LeaderLock
     private let configuration: Configuration
     private let logger: Logger
 
@@ -50,7 +49,6 @@ package struct Sweeper: Service {
     ///   - store: Knows what is due.
     ///   - apps: The apps' declarations.
     ///   - broker: Takes the messages.
-    ///   - leadership: Who sweeps.
     ///   - configuration: The pace.
     ///   - logger: For degraded states.
     package init(
@@ -58,7 +56,6 @@ package struct Sweeper: Service {
         store: any SweptStore,
         apps: AppDirectory,
         broker: any MessageBroker,
-        leadership: LeaderLock,
         configuration: Configuration = Configuration(),
         logger: Logger
     ) {
@@ -67,7 +64,6 @@ package struct Sweeper: Service {
         self.apps = apps
         self.broker = broker
         self.publisher = OutboxPublisher(store: store, broker: broker, logger: logger)
-        self.leadership = leadership
         self.configuration = configuration
         self.logger = logger
     }
@@ -85,9 +81,12 @@ package struct Sweeper: Service {
     private func sweepUntilCancelled() async {
         var nextHousekeeping = ContinuousClock.now
         var cleaner = Cleaner(store: self.store, ages: self.configuration.retention)
-        defer { self.leadership.release() }
+        var leadership: (any Leadership)?
         while !Task.isCancelled {
-            guard self.leadership.acquire() else {
+            if leadership == nil {
+                leadership = await self.attempt { try await self.store.lead(as: .sweeper) } ?? nil
+            }
+            guard leadership != nil else {
                 try? await Task.sleep(for: .seconds(1))
                 continue
             }
@@ -102,7 +101,7 @@ package struct Sweeper: Service {
             }
             guard case .connected = await self.broker.status else {
                 // Another process may reach the broker that this one cannot.
-                self.leadership.release()
+                leadership = nil
                 try? await Task.sleep(for: .seconds(1))
                 continue
             }
@@ -134,7 +133,7 @@ package struct Sweeper: Service {
     /// - Returns: Whether there may be more.
     package func sweep() async throws -> Bool {
         let configuration = self.configuration
-        let started = try await self.store.startScheduled(limit: configuration.limit)
+        let started = try await self.store.perform(.startScheduled, limit: configuration.limit)
         let isMoreOfJobs = try await self.sweep(
             [.register, .send],
             overdue: configuration.overdue,
@@ -178,10 +177,11 @@ package struct Sweeper: Service {
     /// Ends what is over, in small bites.
     package func keepHouse() async throws {
         // Here too: without a broker nothing is swept, and a job that never starts would never end.
-        _ = try await self.store.startScheduled(limit: self.configuration.limit)
-        _ = try await self.store.expireJobs(limit: self.configuration.limit)
+        let (store, limit) = (self.store, self.configuration.limit)
+        _ = try await store.perform(.startScheduled, limit: limit)
+        _ = try await store.perform(.expireJobs, limit: limit)
         CrashPoint.sweepHousekeeping.reach()
-        _ = try await self.store.prune(limit: self.configuration.limit)
-        _ = try await self.store.expireRegistrations(limit: self.configuration.limit)
+        _ = try await store.perform(.pruneRegistrations, limit: limit)
+        _ = try await store.perform(.expireRegistrations, limit: limit)
     }
 }

@@ -23,23 +23,20 @@ struct HostOptions: ParsableArguments {
     func withStore<Value>(isChanging: Bool = false, _ work: (any ResultStore) async throws -> Value) async throws
         -> Value
     {
-        let configuration = try await PushlineConfiguration(file: self.config)
-        let path = URL(filePath: configuration.store.path).path(percentEncoded: false)
-        let isNew = !FileManager.default.fileExists(atPath: path)
-        let store = try await Composition.openStore(configuration, logger: Self.logger)
+        let configured = try await self.configuredStore()
+        let isNew = !configured.exists
+        let store = try await configured.open(logger: Self.logger)
         if isNew {
-            Console.note("pushline: there was no store at \(path): it was made new")
+            Console.note("pushline: there was no store at \(configured.place): it was made new")
         } else if isChanging {
-            Console.note("pushline: the store is \(path)")
+            Console.note("pushline: the store is \(configured.place)")
         }
-        do {
-            return try await work(store)
-        } catch let error as StoreError {
-            let advice = "; pushline store check tells more, and pushline store restore puts a backup back"
-            throw CommandFailure.failed(
-                "the store \(configuration.store.path): \(error.message)\(error.code == .corrupt ? advice : "")"
-            )
-        }
+        return try await configured.explaining { try await work(store) }
+    }
+
+    /// The store that the configuration names.
+    func configuredStore() async throws -> ConfiguredStore {
+        ConfiguredStore(try await PushlineConfiguration(file: self.config))
     }
 
     /// Says nothing below errors: the command has words of its own.
@@ -53,6 +50,20 @@ struct HostOptions: ParsableArguments {
     func show(_ value: JSONOutput, lines: () -> [String]) {
         if self.json { return Console.print(value.text()) }
         for line in lines() { Console.print(line) }
+    }
+}
+
+extension ConfiguredStore {
+    /// Works with the store, and says in people's words what is wrong with it.
+    func explaining<Value>(_ work: () async throws -> Value) async throws -> Value {
+        do {
+            return try await work()
+        } catch let error as StoreError {
+            let advice = "; pushline store check tells more, and pushline store restore puts a backup back"
+            throw CommandFailure.failed(
+                "the store \(self.place): \(error.message)\(error.code == .corrupt ? advice : "")"
+            )
+        }
     }
 }
 

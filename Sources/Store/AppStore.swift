@@ -15,13 +15,13 @@ package protocol AppStore: Sendable {
 
 /// Accounts and keys.
 package protocol AccountStore: Sendable {
-    /// Adds an account, or gives an existing one this role and password and enables it again.
+    /// Changes an account or a key.
     ///
-    /// - Parameters:
-    ///   - account: App, name, role.
-    ///   - passwordHash: Opaque to the store; never the password.
-    /// - Throws: ``StoreError``.
-    func put(_ account: Account, passwordHash: String) async throws
+    /// - Parameter change: What is to be changed.
+    /// - Returns: false when there is nothing that it could change.
+    /// - Throws: ``StoreError``, with ``StoreError/Code/conflict`` for a key whose name is taken.
+    @discardableResult
+    func change(_ change: AccountChange) async throws -> Bool
 
     /// The account and its password's hash, or nil.
     func account(_ name: UserName, app: AppID) async throws -> (account: Account, passwordHash: String)?
@@ -29,23 +29,23 @@ package protocol AccountStore: Sendable {
     /// All accounts of the app, by name.
     func accounts(app: AppID) async throws -> [Account]
 
-    /// - Returns: false when there is no such account.
-    func setDisabled(_ disabled: Bool, account: UserName, app: AppID) async throws -> Bool
-
-    /// Stores a key.
-    ///
-    /// - Parameters:
-    ///   - key: App, name, role.
-    ///   - hash: SHA-256 of the secret.
-    /// - Throws: ``StoreError`` with ``StoreError/Code/conflict`` when the app has a key of that name.
-    func add(_ key: APIKey, hash: [UInt8]) async throws
-
     /// The key whose secret has that hash, revoked or not.
     func key(hash: [UInt8]) async throws -> APIKey?
 
     /// All keys of the app, by name.
     func keys(app: AppID) async throws -> [APIKey]
+}
 
-    /// - Returns: false when there is no such key that still works.
-    func revokeKey(named name: String, app: AppID) async throws -> Bool
+/// A change of an account or a key.
+package enum AccountChange: Sendable {
+    /// Adds an account, or gives an existing one this role and password and enables it again.
+    ///
+    /// The password's hash is opaque to the store; it is never the password.
+    case put(Account, passwordHash: String)
+    /// Disables an account, or enables it again; needs one of that name.
+    case setDisabled(Bool, account: UserName, app: AppID)
+    /// Adds a key, whose secret has that SHA-256; needs a name that no key of the app has.
+    case addKey(APIKey, hash: [UInt8])
+    /// Revokes a key; needs one of that name that still works.
+    case revokeKey(named: String, app: AppID)
 }

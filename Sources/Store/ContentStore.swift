@@ -20,11 +20,6 @@ package protocol ContentStore: Sendable {
 
     func content(_ id: String, app: AppID) async throws -> StoredContent?
 
-    /// Whether a rich notification for that user names the content.
-    func names(_ content: String, in notificationsOf: UserName, app: AppID) async throws -> Bool
-
-    func richNotification(_ id: Int32, app: AppID) async throws -> RichNotification?
-
     /// Rich notifications, newest first.
     func richNotifications(_ query: RichNotificationQuery) async throws -> Page<RichNotification>
 
@@ -32,6 +27,19 @@ package protocol ContentStore: Sendable {
     ///
     /// - Returns: Whether this was the first time.
     func markRead(_ id: Int32, app: AppID, at: Timestamp) async throws -> Bool
+}
+
+extension ContentStore {
+    /// The rich notification of that id, or nil when the app has none.
+    package func richNotification(_ id: Int32, app: AppID) async throws -> RichNotification? {
+        try await self.richNotifications(RichNotificationQuery(app: app, id: id, limit: 1)).items.first
+    }
+
+    /// Whether a rich notification for that user names the content.
+    package func names(_ content: String, in notificationsOf: UserName, app: AppID) async throws -> Bool {
+        let query = RichNotificationQuery(app: app, addressee: notificationsOf, content: content, limit: 1)
+        return try await !self.richNotifications(query).items.isEmpty
+    }
 }
 
 /// What came of content that was to be kept.
@@ -152,8 +160,11 @@ package struct RichNotification: Sendable {
 /// Which rich notifications to list.
 package struct RichNotificationQuery: Sendable {
     package var app: AppID
+    package var id: Int32?
     package var sender: UserName?
     package var addressee: UserName?
+    /// Those that name this content.
+    package var content: String?
     /// Those made since then.
     package var since: Timestamp?
     package var cursor: String?
@@ -162,15 +173,19 @@ package struct RichNotificationQuery: Sendable {
 
     package init(
         app: AppID,
+        id: Int32? = nil,
         sender: UserName? = nil,
         addressee: UserName? = nil,
+        content: String? = nil,
         since: Timestamp? = nil,
         cursor: String? = nil,
         limit: Int = 100
     ) {
         self.app = app
+        self.id = id
         self.sender = sender
         self.addressee = addressee
+        self.content = content
         self.since = since
         self.cursor = cursor
         self.limit = limit

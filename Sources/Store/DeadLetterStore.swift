@@ -1,9 +1,13 @@
 package import PushModel
 
-/// What is done about messages that nobody could work on (rule 6).
+/// Messages that nobody could work on, and what is done about them (rule 6).
 ///
 /// A message that names no declared app is the default app's.
 package protocol DeadLetterStore: Sendable {
+    /// Keeps a dead message, once, and in the same transaction closes the batch or job that it carried: the devices of an open
+    /// batch count as ``FailureClass/dead``, a register job is refused, a send job is abandoned.
+    func deadLetter(_ message: DeadMessage) async throws
+
     /// An app's dead messages, newest first.
     ///
     /// - Parameters:
@@ -30,10 +34,32 @@ package protocol DeadLetterStore: Sendable {
     /// - Throws: ``StoreError``; then nothing was changed.
     func replay(deadLetter id: Int64, app: AppID) async throws -> Replay?
 
-    /// Removes a dead message; what its burial counted stays.
+    /// Removes a dead message; what its end in the dead queue counted stays.
     ///
     /// - Returns: The message that was removed, or nil when the app has none of that number.
     func discard(deadLetter id: Int64, app: AppID) async throws -> DeadLetter?
+}
+
+/// A message that ended in the dead queue.
+package struct DeadMessage: Sendable {
+    /// The queue it came from.
+    package let queue: String
+    /// From its properties, never from its body.
+    package let type: String
+    package let messageID: String
+    package let app: AppID?
+    /// Why it died.
+    package let reason: String
+    package let body: [UInt8]
+
+    package init(queue: String, type: String, messageID: String, app: AppID?, reason: String, body: [UInt8]) {
+        self.queue = queue
+        self.type = type
+        self.messageID = messageID
+        self.app = app
+        self.reason = reason
+        self.body = body
+    }
 }
 
 /// A kept message that nobody could work on.
@@ -45,6 +71,8 @@ package struct DeadLetter: Sendable, Equatable {
     package let queue: String
     package let type: String
     package let messageID: String
+    /// The job that it closed, or a batch of it; nil where what it held goes on, or nobody knows what it was for.
+    package let job: JobID?
     package let reason: String
     /// The bytes of its body.
     package let size: Int
@@ -58,6 +86,7 @@ package struct DeadLetter: Sendable, Equatable {
         queue: String,
         type: String,
         messageID: String,
+        job: JobID?,
         reason: String,
         size: Int,
         at: Timestamp,
@@ -68,14 +97,13 @@ package struct DeadLetter: Sendable, Equatable {
         self.queue = queue
         self.type = type
         self.messageID = messageID
+        self.job = job
         self.reason = reason
         self.size = size
         self.at = at
         self.obstacle = obstacle
     }
 
-    /// The job that it is about, by its `message-id`.
-    package var job: JobID? { BatchKey(self.messageID)?.job ?? JobID(self.messageID) }
 }
 
 /// What came of replaying a dead message.

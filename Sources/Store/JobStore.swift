@@ -22,20 +22,6 @@ package protocol JobStore: Sendable {
     /// - Returns: The routing key of the process that waits for it, if one does; nil also when it was ended before.
     func finishRegister(_ id: JobID, result: RegisterResult) async throws -> String?
 
-    /// Queues scheduled jobs whose time has come by the wall clock, however that clock was set since (rule 13).
-    ///
-    /// - Parameters:
-    ///   - limit: The most jobs.
-    /// - Returns: How many were queued.
-    /// - Throws: ``StoreError``.
-    func startScheduled(limit: Int) async throws -> Int
-
-    /// Ends up to `limit` jobs whose time is over, and counts the devices of their batches that are at no worker (rule 13).
-    /// Closes what is still open two leases later.
-    ///
-    /// - Returns: How many jobs were touched.
-    func expireJobs(limit: Int) async throws -> Int
-
     /// Stops a job that runs (rule 13).
     ///
     /// - Returns: The job as it is then, or nil when there is none; a final job is returned unchanged.

@@ -58,17 +58,6 @@ package protocol RegistrationStore: Sendable {
     /// Registrations in the order of their rows.
     func registrations(_ query: RegistrationQuery) async throws -> Page<Registration>
 
-    /// Takes up to `limit` dead handles from the list that outcomes leave, and prunes those registrations that still have
-    /// the handle sent to and were last updated before the moment that counts (rule 9).
-    ///
-    /// - Returns: How many marks were taken.
-    func prune(limit: Int) async throws -> Int
-
-    /// Ends up to `limit` registrations whose time is over.
-    ///
-    /// - Returns: How many.
-    func expireRegistrations(limit: Int) async throws -> Int
-
     /// The time by a clock that is near the wall clock and does not jump: what lives for a while lives from here on.
     var steadyTime: Timestamp { get }
 }

@@ -2,33 +2,9 @@
 ///
 /// Every method that changes something returns after the change is durable. Writes that come together are committed together
 /// (rule 8). Methods throw ``StoreError``.
-package typealias ResultStore = AccountStore & AppStore & ContentStore & DeadLetterStore & DeadStore & FanOutStore
-    & JobStore & OutboxStore & OutcomeSink & PauseStore & RegistrationStore & RetentionStore & StoreHealth & StoreUpkeep
-
-/// Whether the store can be worked with.
-package protocol StoreHealth: Sendable {
-    /// Reads something; for `/readyz` and `doctor`.
-    func check() async throws
-
-    /// How much is undone; costs next to nothing, however much there is.
-    func undone() async throws -> UndoneWork
-}
-
-/// What is undone, of all apps.
-package struct UndoneWork: Sendable, Equatable {
-    /// Jobs that are accepted and not final.
-    package let jobs: Int
-    /// Dead messages that wait for somebody, counted up to ``mostDead``.
-    package let dead: Int
-
-    /// Whoever has so many need not know how many more.
-    package static let mostDead = 10_000
-
-    package init(jobs: Int, dead: Int) {
-        self.jobs = jobs
-        self.dead = dead
-    }
-}
+package typealias ResultStore = AccountStore & AppStore & ContentStore & DeadLetterStore
+    & FanOutStore & HousekeepingStore & JobStore & OutboxStore & OutcomeSink & PauseStore & RegistrationStore
+    & StoreHealth
 
 /// A piece of a list, in the list's order.
 package struct Page<Element: Sendable>: Sendable {

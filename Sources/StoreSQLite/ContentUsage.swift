@@ -5,8 +5,6 @@ enum ContentUsage {
     private static let overhead = ContentAcceptance.overhead
 
     static let tables = """
-        -- The backend's key that uploaded it, where no account did.
-        ALTER TABLE content ADD COLUMN key TEXT;
         -- How many bytes of contents are kept for each uploader (account:NAME, key:NAME), and for all of the app ('').
         CREATE TABLE content_usage(
             app INTEGER NOT NULL REFERENCES app,
@@ -14,9 +12,6 @@ enum ContentUsage {
             bytes INTEGER NOT NULL,
             PRIMARY KEY (app, uploader)
         ) STRICT, WITHOUT ROWID;
-        INSERT INTO content_usage
-            SELECT app, coalesce('account:' || owner, 'key:'), sum(length(bytes) + \(overhead)) FROM content GROUP BY 1, 2;
-        INSERT INTO content_usage SELECT app, '', sum(bytes) FROM content_usage GROUP BY app;
         CREATE TRIGGER content_added AFTER INSERT ON content BEGIN
             INSERT INTO content_usage
                 VALUES (new.app, coalesce('account:' || new.owner, 'key:' || new.key, 'key:'), length(new.bytes) + \(overhead))

@@ -1,7 +1,7 @@
-import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 extension Database {
     /// Runs a statement that stays prepared.
@@ -53,66 +53,6 @@ extension Database {
     /// The job's sequence, or nil where there is none of that id.
     func sequence(of job: JobID) throws -> Int64? {
         try self.first("SELECT sequence FROM job WHERE id = ?", [job.blob]) { $0[0] as Int64 }
-    }
-}
-
-extension JobID {
-    var blob: Data { Data(self.bytes) }
-
-    init(blob: Data) throws(StoreError) {
-        guard let id = JobID(bytes: blob) else { throw StoreError(.corrupt, "a row's job id is not 16 bytes") }
-        self = id
-    }
-}
-
-extension UserName {
-    init(stored name: String) throws(StoreError) {
-        do { try self.init(name) } catch { throw StoreError(.corrupt, "a row's user has no legal name") }
-    }
-}
-
-extension AppID {
-    init(stored name: String) throws(StoreError) {
-        do { try self.init(name) } catch { throw StoreError(.corrupt, "a row's app has no legal name") }
-    }
-}
-
-extension RegistrationID {
-    init(stored text: String) throws(StoreError) {
-        guard let id = RegistrationID(text) else { throw StoreError(.corrupt, "a row has no legal registration id") }
-        self = id
-    }
-}
-
-extension Tag {
-    init(stored name: String) throws(StoreError) {
-        do { try self.init(name) } catch { throw StoreError(.corrupt, "a row has no legal tag") }
-    }
-}
-
-/// Values that the tables keep as JSON.
-enum StoredJSON {
-    static func text(_ value: some Encodable) throws -> String {
-        let encoder = JSONEncoder()
-        // Sorted: equal values give equal text.
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(value), as: UTF8.self)
-    }
-
-    /// A job's work, by the short way where there is one.
-    static func text(work: Job.Work) throws -> String { try StoredSend.text(work) ?? self.text(work.abridged) }
-
-    static func work(from text: String) throws -> Job.Work {
-        if let send = StoredSend.read(Array(text.utf8)) { return .send(send) }
-        return try self.value(Job.Work.self, from: text)
-    }
-
-    static func value<Value: Decodable>(_ type: Value.Type, from text: String) throws -> Value {
-        do {
-            return try JSONDecoder().decode(type, from: Data(text.utf8))
-        } catch {
-            throw StoreError(.corrupt, "a row's JSON is not of its kind")
-        }
     }
 }
 

@@ -8,6 +8,7 @@ import Metrics
 import NIOConcurrencyHelpers
 import PushModel
 import Store
+import StoreKit
 
 /// Writes for all callers of this process: what comes together is committed together (rule 8).
 ///

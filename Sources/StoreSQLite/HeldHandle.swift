@@ -2,59 +2,13 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// Which live registration has a handle (decision 20): an entry for each, found by a number made of the handle.
 ///
 /// No two live registrations of an app and service have the same handle. Handles that share a number have its places 0, 1, 2 …
 /// without a gap, so that who finds the first place free knows that nobody has the handle.
 enum HeldHandle {
-    static let tables = """
-        -- The key of the numbers that stand for handles.
-        CREATE TABLE handle_key(id INTEGER PRIMARY KEY CHECK (id = 1), key BLOB NOT NULL) STRICT;
-        INSERT INTO handle_key VALUES (1, randomblob(16));
-        -- An entry for each live registration. It holds no handles: an index of those was as large as all others together.
-        CREATE TABLE held(
-            digest INTEGER NOT NULL,
-            place INTEGER NOT NULL,
-            row INTEGER NOT NULL,
-            PRIMARY KEY (digest, place)
-        ) STRICT, WITHOUT ROWID;
-        DROP INDEX registration_handle;
-        -- Another name, so that a process of an older version, which would write no entries, fails.
-        ALTER TABLE released RENAME TO released_handle;
-        """
-
-    /// Makes the entries of the registrations that are there.
-    static func migrate(_ database: Database) throws {
-        try database.execute(sql: self.tables)
-        try self.fill(database, database.handleDigest())
-    }
-
-    static func fill(_ database: Database, _ digest: HandleDigest) throws {
-        let all = try RawStatement(
-            "SELECT row, app, pns, handle FROM registration WHERE state = 1 AND pns IS NOT NULL AND handle IS NOT NULL",
-            in: database
-        )
-        var entries: [Entry] = []
-        while try all.step() {
-            let handle = Handle(stored: all.text(3) ?? "")
-            let number = digest.number(of: handle, Int(all.integer(2)), app: all.integer(1))
-            entries.append(Entry(digest: number, row: all.integer(0)))
-        }
-        // In the order of the table, so that it is written from one end to the other.
-        entries.sort { ($0.digest, $0.row) < ($1.digest, $1.row) }
-        let insert = try RawStatement(self.insert, in: database)
-        var (last, place) = (Int64?.none, Int64(0))
-        for entry in entries {
-            place = entry.digest == last ? place + 1 : 0
-            last = entry.digest
-            for (index, value) in [entry.digest, place, entry.row].enumerated() {
-                try insert.bind(value, at: Int32(index + 1))
-            }
-            try insert.run()
-        }
-    }
-
     /// A registration and the number of its handle.
     struct Entry {
         let digest: Int64

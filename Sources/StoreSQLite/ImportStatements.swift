@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// The statements of an import, each prepared once.
 struct ImportStatements {

@@ -2,13 +2,13 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// A row of the table `job`.
 struct JobRow {
     static let columns = """
         job.sequence, job.id, app.name, job.user, job.key, job.priority, job.work, job.state, job.hub_state, job.result,
-        job.reason, job.accepted, job.started, job.finished, job.expires, job.due, job.planned, job.traceparent, job.waiter,
-        job.planner_epoch, job.claims, job.starts_at
+        job.reason, job.accepted, job.started, job.finished, job.expires, job.planned, job.waiter, job.starts_at, job.message
         """
     static let source = "job JOIN app ON app.number = job.app"
 
@@ -27,13 +27,10 @@ struct JobRow {
     let started: Timestamp?
     let finished: Timestamp?
     let expires: Timestamp
-    let due: Int64?
     let isPlanned: Bool
-    let traceparent: String?
     let waiter: String?
-    let epoch: Int
-    let claims: Int
     let startsAt: Timestamp?
+    let message: Int64?
 
     init(_ row: Row) throws {
         self.sequence = row[0]
@@ -42,7 +39,7 @@ struct JobRow {
         self.user = try (row[3] as String?).map { try UserName(stored: $0) }
         self.key = row[4]
         self.priority = try Priority(number: row[5])
-        self.work = try StoredJSON.work(from: row[6])
+        self.work = try StoredJSON.work(from: Array((row[6] as String).utf8))
         self.state = try Job.State(number: row[7])
         self.hubState = (row[8] as String?).flatMap(Job.HubState.init(rawValue:))
         self.result = try (row[9] as String?).map { try StoredJSON.value(RegisterResult.self, from: $0) }
@@ -51,13 +48,10 @@ struct JobRow {
         self.started = (row[12] as Int64?).map(Timestamp.init(milliseconds:))
         self.finished = (row[13] as Int64?).map(Timestamp.init(milliseconds:))
         self.expires = Timestamp(milliseconds: row[14])
-        self.due = row[15]
-        self.isPlanned = row[16]
-        self.traceparent = row[17]
-        self.waiter = row[18]
-        self.epoch = row[19]
-        self.claims = row[20]
-        self.startsAt = (row[21] as Int64?).map(Timestamp.init(milliseconds:))
+        self.isPlanned = row[15]
+        self.waiter = row[16]
+        self.startsAt = (row[17] as Int64?).map(Timestamp.init(milliseconds:))
+        self.message = row[18]
     }
 
     /// The job as it is shown.
@@ -73,7 +67,7 @@ struct JobRow {
         clock: StoreClock,
         unwritten: [(pns: Int, kind: CountClass, count: Int)] = []
     ) throws -> Job {
-        let parked = try self.parked(in: database)
+        let waiting = try self.waiting(in: database)
         let paused = try self.pause(in: database)
         return Job(
             id: self.id,
@@ -83,28 +77,28 @@ struct JobRow {
             key: self.key,
             priority: self.priority,
             work: self.work,
-            state: parked == nil ? self.state : .retrying,
+            state: waiting == nil ? self.state : .retrying,
             hubState: self.hubState,
             result: self.result,
-            reason: try self.reason ?? paused.map(Pause.reason) ?? parked?.reason ?? self.reasonToWait(in: database),
+            reason: try self.reason ?? paused.map(Pause.reason) ?? waiting?.reason ?? self.reasonToWait(in: database),
             accepted: self.accepted,
             started: self.started,
             finished: self.finished,
             expires: self.expires,
             due: self.state == .scheduled
-                ? self.startsAt : paused == nil ? parked.map { clock.wall(at: $0.due) } : nil,
+                ? self.startsAt
+                : paused == nil ? waiting.map { clock.wall(at: $0.due) } : nil,
             tallies: try self.tallies(in: database, unwritten: unwritten),
-            traceparent: self.traceparent,
             startsAt: self.startsAt,
             plan: try self.plan(in: database)
         )
     }
 
-    /// How far it is laid out: what is left of a lane holds as many devices as what is done, row for row.
+    /// Estimates the size of the audience, assuming that devices are spread evenly over row numbers.
     private func plan(in database: Database) throws -> Job.Plan? {
         guard self.state == .running || self.state.isStopped, self.work.kind == .send else { return nil }
-        let lanes = try database.all(
-            "SELECT pns, after, through, done, devices FROM lane WHERE job = ?",
+        let cursors = try database.all(
+            "SELECT pns, after, through, done, devices FROM cursor WHERE job = ?",
             [self.sequence]
         ) { row in
             (
@@ -112,17 +106,17 @@ struct JobRow {
                 devices: row[4] as Int
             )
         }
-        guard !lanes.isEmpty else { return nil }
+        guard !cursors.isEmpty else { return nil }
         var plan: [PNS: Job.Plan.Lane] = [:]
-        for lane in lanes {
+        for cursor in cursors {
             var estimate: Int?
             // Who stops a job ends its planning too.
-            if lane.isDone || (self.isPlanned && !self.state.isStopped) {
-                estimate = lane.devices
-            } else if lane.after > 0 {
-                estimate = Int((Double(lane.devices) * Double(lane.through) / Double(lane.after)).rounded())
+            if cursor.isDone || (self.isPlanned && !self.state.isStopped) {
+                estimate = cursor.devices
+            } else if cursor.after > 0 {
+                estimate = Int((Double(cursor.devices) * Double(cursor.through) / Double(cursor.after)).rounded())
             }
-            plan[lane.pns] = Job.Plan.Lane(devices: lane.devices, estimate: estimate)
+            plan[cursor.pns] = Job.Plan.Lane(devices: cursor.devices, estimate: estimate)
         }
         return Job.Plan(plan)
     }
@@ -142,11 +136,22 @@ struct JobRow {
         return tallies
     }
 
-    /// Why some batches of a running job wait that workers have given back, while others may be under way.
+    /// Why some batches of a running job wait that workers have given back, while others may be in flight.
     private func reasonToWait(in database: Database) throws -> String? {
         guard self.state == .running, self.work.kind == .send else { return nil }
+        let inline = try database.first(
+            """
+            SELECT message.reason FROM job JOIN message ON message.id = job.message
+            WHERE job.sequence = ? AND \(BatchTable.isInline) AND message.state = \(MessageState.deferred.rawValue)
+            """,
+            [self.sequence]
+        ) { $0[0] as String? }
+        if let inline { return inline }
         return try database.first(
-            "SELECT carried_reason FROM batch INDEXED BY batch_open WHERE job = ? AND open = 1 AND published = -1 LIMIT 1",
+            """
+            SELECT message.reason FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message
+            WHERE batch.job = ? AND batch.open = 1 AND message.state = \(MessageState.deferred.rawValue) LIMIT 1
+            """,
             [self.sequence]
         ) { $0[0] as String? } ?? nil
     }
@@ -166,33 +171,38 @@ struct JobRow {
     /// Whether some of it goes to that service and is not done.
     private func isOpen(at pns: PNS, in database: Database) throws -> Bool {
         let values: StatementArguments = [self.sequence, pns.number]
-        return try database.exists("SELECT 1 FROM lane WHERE job = ? AND pns = ? AND done = 0", values)
-            || database.exists("SELECT 1 FROM job WHERE sequence = ? AND inline_pns = ?", values)
+        return try !self.isPlanned
+            && database.exists("SELECT 1 FROM cursor WHERE job = ? AND pns = ? AND done = 0", values)
             || database.exists(
-                "SELECT 1 FROM batch INDEXED BY batch_open WHERE job = ? AND open = 1 AND pns = ?",
-                values
+                "SELECT 1 FROM message WHERE id = ? AND blocked_on & ? <> 0",
+                [self.message, pns.bit]
             )
+            || database.hasOpenBatch(self.sequence, at: pns)
     }
 
     /// What a running job waits for, where all that is open of it waits for a later try.
-    private func parked(in database: Database) throws -> (due: Int64, reason: String?)? {
-        guard self.state == .running, self.isPlanned else { return nil }
-        let isAtWork = try database.exists(
-            """
-            SELECT 1 FROM batch WHERE job = ?1 AND open = 1 AND published >= 1
-            UNION ALL SELECT 1 FROM batch WHERE job = ?1 AND open = 1 AND published = 0 AND attempt = 0
-            """,
-            [self.sequence]
-        )
-        if isAtWork { return nil }
-        return try database.first(
-            """
-            SELECT due, carried_reason FROM batch INDEXED BY batch_open
-            WHERE job = ? AND open = 1 AND published <= 0 AND due IS NOT NULL ORDER BY due LIMIT 1
-            """,
-            [self.sequence]
-        ) { (due: $0[0], reason: $0[1]) }
+    private func waiting(in database: Database) throws -> (due: Int64, reason: String?)? {
+        guard self.state == .running, self.isPlanned, self.work.kind == .send,
+            try !database.exists(Self.inFlight, [self.sequence])
+        else { return nil }
+        return try database.first(Self.firstWaiting, [self.sequence]) { (due: $0[0], reason: $0[1]) }
     }
+
+    /// Whether a batch of a job is at the broker or at a worker.
+    static let inFlight = """
+        SELECT 1 FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message
+            WHERE batch.job = ?1 AND batch.open = 1 AND message.state = \(MessageState.published.rawValue)
+        UNION ALL SELECT 1 FROM job JOIN message ON message.id = job.message
+            WHERE job.sequence = ?1 AND \(BatchTable.isInline) AND message.state = \(MessageState.published.rawValue)
+        """
+
+    private static let firstWaiting = """
+        SELECT message.due, coalesce(message.reason, batch.carried_reason)
+            FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message WHERE batch.job = ?1 AND batch.open = 1
+        UNION ALL SELECT message.due, message.reason FROM job JOIN message ON message.id = job.message
+            WHERE job.sequence = ?1 AND \(BatchTable.isInline)
+        ORDER BY 1 LIMIT 1
+        """
 }
 
 extension Database {

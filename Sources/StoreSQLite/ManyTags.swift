@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// An audience of many tags of which one is enough, such as thousands of users: sought tag by tag, in the tags' order, where an
 /// ``AudienceReader`` would go through all tags for each of its windows.

@@ -9,13 +9,6 @@ enum RegisterWork {
     static let withoutHandles = """
         json_replace(work, '$.register._0.upsert._1.handle', '', '$.register._0.issue.handles', json('[]'))
         """
-
-    static let tables = """
-        -- Of a register job that its burial closed: what it was, for a replay.
-        ALTER TABLE dead ADD COLUMN work TEXT;
-        CREATE INDEX dead_work ON dead(at) WHERE work IS NOT NULL;
-        UPDATE job SET work = \(withoutHandles) WHERE kind = 1 AND state >= 10;
-        """
 }
 
 extension WriteContext {
@@ -24,6 +17,14 @@ extension WriteContext {
         try self.database.run(
             "UPDATE dead SET work = (SELECT work FROM job WHERE sequence = ?) WHERE id = ?",
             [job, letter]
+        )
+    }
+
+    /// Forgets the handles of a register job that is final.
+    func forgetHandles(ofFinal job: Int64) throws {
+        try self.database.run(
+            "UPDATE job SET work = \(RegisterWork.withoutHandles) WHERE sequence = ? AND finished IS NOT NULL",
+            [job]
         )
     }
 

@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// One change to the registrations (rule 11), within a write transaction.
 ///
@@ -20,6 +21,9 @@ struct RegistrationChange {
 
     private var database: Database { self.context.database }
     private var wall: Int64 { self.context.wall.milliseconds }
+    private var decision: RegistrationDecision {
+        RegistrationDecision(sequence: self.sequence, user: self.user, ignoresOwner: self.ignoresOwner)
+    }
 
     func issue(_ candidate: RegistrationID, handles: [Handle]) throws -> RegisterResult {
         // The candidate belongs to this change alone: where it stands, the change was done before.
@@ -40,7 +44,15 @@ struct RegistrationChange {
     func upsert(_ id: RegistrationID, _ upsert: RegisterRequest.Upsert) throws -> RegisterResult {
         let row = try self.row(id)
         let hasSameHandle = row?.handle == upsert.handle && row?.pns == upsert.pns
-        if let row, let result = try self.end(of: upsert, at: row, hasSameHandle: hasSameHandle) { return result }
+        if let row {
+            switch self.decision.upsert(at: row.standing, hasSameHandle: hasSameHandle) {
+            case .apply: break
+            case .end(let result): return result
+            case .passOver(let result):
+                try self.passOver(upsert, of: id)
+                return result
+            }
+        }
         if let deletion = try self.context.deletion(of: id, by: self.user, app: self.app, after: self.sequence) {
             // Its user deleted it before this change was done that made it, or took it over from another.
             if let row { try self.delete(row, version: deletion) }
@@ -62,27 +74,6 @@ struct RegistrationChange {
         }
         if row == nil { try self.forgetOldest() }
         return .done
-    }
-
-    /// What a registration makes of a change that comes too late for it, was done before, or is not this user's to make.
-    ///
-    /// - Returns: nil where the change is to be done.
-    private func end(
-        of upsert: RegisterRequest.Upsert,
-        at row: RegistrationRow,
-        hasSameHandle: Bool
-    ) throws -> RegisterResult? {
-        if row.version > self.sequence {
-            if row.user == nil || row.user == self.user || self.ignoresOwner { try self.passOver(upsert, of: row.id) }
-            return row.state == .deleted ? .gone : .superseded
-        }
-        if row.state == .deleted { return .gone }
-        if row.version == self.sequence {
-            // Done before, and ended since: a message that comes again revives nothing. An import may name one twice.
-            if row.state == .pruned || row.state == .expired { return .done }
-            if row.state == .replaced, !self.ignoresOwner { return .done }
-        }
-        return row.user == self.user || self.ignoresOwner || hasSameHandle ? nil : .notFound
     }
 
     /// Takes the handle from whoever has it.
@@ -138,12 +129,12 @@ struct RegistrationChange {
 
     func delete(_ id: RegistrationID) throws -> RegisterResult {
         let row = try self.row(id)
-        if let row {
-            if row.state == .deleted { return row.version == self.sequence ? .done : .gone }
-            if row.version > self.sequence { return .superseded }
-        }
-        guard let row, self.user == nil || row.user == self.user else {
-            // A change of this user that makes it, or takes it over, may yet come.
+        switch self.decision.deletion(of: row?.standing) {
+        case .apply:
+            if let row { try self.delete(row, version: self.sequence) }
+            return .done
+        case .end(let result): return result
+        case .remember:
             try self.context.remember(
                 deletionOf: id,
                 by: self.user,
@@ -153,8 +144,6 @@ struct RegistrationChange {
             )
             return .notFound
         }
-        try self.delete(row, version: self.sequence)
-        return .done
     }
 
     private func delete(_ row: RegistrationRow, version: Int64) throws {

@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// Writes imported registrations within a write transaction: as ``RegistrationChange`` does, but for a few microseconds each.
 ///

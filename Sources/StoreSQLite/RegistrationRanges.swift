@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// Where a list of registrations is read: ranges of indexes, each in the order of rows, of which no more than a page is taken.
 struct RegistrationRanges {

@@ -3,23 +3,10 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// A handle that left a registration, as a digest: whom it belonged to may have wanted it forgotten.
 enum ReleasedHandle {
-    static let table = """
-        -- Handles that left a live registration, and the last change that claimed each: an older one that comes late gets none.
-        CREATE TABLE released(
-            app INTEGER NOT NULL REFERENCES app,
-            pns INTEGER NOT NULL,
-            handle BLOB NOT NULL,
-            version INTEGER NOT NULL,
-            at INTEGER NOT NULL,
-            PRIMARY KEY (app, pns, handle)
-        ) STRICT, WITHOUT ROWID;
-        CREATE INDEX released_version ON released(version);
-        CREATE INDEX released_at ON released(at);
-        """
-
     /// How long it is remembered, in milliseconds: twice as long as a register job lives, so that none that is older can come.
     static let life: Int64 = 2 * 86_400_000
 

@@ -1,24 +1,17 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// Finds the wanted ones among the rows of an index range, and remembers what it saw behind them.
-struct RowWalker {
-    /// A range of rows in their order.
-    enum Source {
-        /// The registrations with the tag of that index.
-        case tag(Int)
-        /// All live registrations of the app and service.
-        case live
-    }
-
-    /// Rows of which a source is known to have none; empty where nothing is known.
+struct RowWalker: RowSource {
+    /// Rows of which a range is known to have none; empty where nothing is known.
     private struct Gap {
         var from: Int64 = 0
-        /// The source's next row, `.max` where there is none.
+        /// The range's next row, `.max` where there is none.
         var next: Int64 = 0
 
-        /// The first row at or after another that the source may have.
+        /// The first row at or after another that the range may have.
         func end(from row: Int64) -> Int64 { self.from <= row && row < self.next ? self.next : row }
     }
 
@@ -37,7 +30,7 @@ struct RowWalker {
     private let tags: [StoredTag?]
     private let app: Int64
     private let pns: Int64
-    /// Behind where each source was read last; the live ones come last.
+    /// Behind where each range was read last; the live ones come last.
     private var gaps: [Gap]
     /// Steps, and seeks for what they cost.
     private(set) var cost = 0
@@ -50,39 +43,30 @@ struct RowWalker {
         self.gaps = tags.map { $0 == nil ? Gap(from: 0, next: .max) : Gap() } + [Gap()]
     }
 
-    /// The first row at or after another that a source may have, as far as it is known.
-    func next(of source: Source, from row: Int64) -> Int64 { self.gaps[self.index(of: source)].end(from: row) }
+    /// See ``RowSource/next(of:from:)``.
+    func next(of range: RowRange, from row: Int64) -> Int64 { self.gaps[self.index(of: range)].end(from: row) }
 
-    private func index(of source: Source) -> Int {
-        switch source {
+    private func index(of range: RowRange) -> Int {
+        switch range {
         case .tag(let index): index
         case .live: self.tags.count
         }
     }
 
-    /// Adds the rows of a source that are wanted.
-    ///
-    /// - Parameters:
-    ///   - source: Where to look.
-    ///   - wanted: Bit i is the row `base + i`.
-    ///   - base: The row of bit 0.
-    ///   - count: How many rows from the base on are looked at.
-    ///   - found: Takes what is found.
-    /// - Returns: Whether there is any.
-    /// - Throws: What SQLite says.
+    /// See ``RowSource/collect(_:within:base:count:into:)``.
     mutating func collect(
-        _ source: Source,
+        _ range: RowRange,
         within wanted: RowSet,
         base: Int64,
         count: Int,
         into found: inout RowSet
     ) throws -> Bool {
-        let index = self.index(of: source)
+        let index = self.index(of: range)
         guard let first = wanted.next(from: 0) else { return false }
         let start = self.gaps[index].end(from: base + Int64(first)) - base
         guard start < Int64(count) else { return false }
         var tag: StoredTag?
-        if case .tag(let index) = source {
+        if case .tag(let index) = range {
             tag = self.tags[index]
             guard tag != nil else { return false }
         }
@@ -99,7 +83,7 @@ struct RowWalker {
         return isFound
     }
 
-    /// Appends rows with their handles.
+    /// See ``RowSource/handles(of:base:into:)``.
     mutating func handles(of rows: RowSet, base: Int64, into page: inout AudiencePage) throws {
         let statement = try RawStatement(Self.handles, in: self.database)
         _ = try self.walk(statement, wanted: rows, from: 0, base: base, count: rows.capacity) { row in
@@ -110,7 +94,7 @@ struct RowWalker {
         }
     }
 
-    /// How far the next few rows of a tag reach.
+    /// See ``RowSource/span(of:from:)``.
     mutating func span(of index: Int, from base: Int64) throws -> Int64 {
         guard let tag = self.tags[index] else { return .max }
         self.cost += Self.seekCost + Self.patience
@@ -168,5 +152,25 @@ struct RowWalker {
             target = next
         }
         return nil
+    }
+}
+
+extension AudienceReader<RowWalker> {
+    /// - Parameters:
+    ///   - database: Within a read transaction.
+    ///   - terms: The expression.
+    ///   - pns: The service.
+    ///   - through: The last row that counts.
+    ///   - pace: How much is read at a time.
+    /// - Throws: What SQLite says.
+    init(database: Database, terms: AudienceTerms, pns: PNS, through: Int64, pace: AudiencePace) throws {
+        // No window goes beyond the last row there is.
+        let last = try database.first("SELECT max(row) FROM registration") { $0[0] as Int64? } ?? nil
+        self.init(
+            expression: terms.expression,
+            source: RowWalker(database: database, tags: terms.tags, app: terms.app, pns: pns),
+            through: min(through, last ?? 0),
+            pace: pace
+        )
     }
 }

@@ -1,7 +1,8 @@
 import Foundation
 import GRDB
 package import PushModel
-import Store
+package import Store
+import StoreKit
 
 extension SQLiteStore: AppStore {
     package func apply(_ spec: AppSpec, to app: AppID) async throws -> Bool {
@@ -38,7 +39,19 @@ extension SQLiteStore: AppStore {
 }
 
 extension SQLiteStore: AccountStore {
-    package func put(_ account: Account, passwordHash: String) async throws {
+    @discardableResult
+    package func change(_ change: AccountChange) async throws -> Bool {
+        switch change {
+        case .put(let account, let passwordHash): try await self.put(account, passwordHash: passwordHash)
+        case .setDisabled(let isDisabled, let name, let app):
+            return try await self.setDisabled(isDisabled, account: name, app: app)
+        case .addKey(let key, let hash): try await self.add(key, hash: hash)
+        case .revokeKey(let name, let app): return try await self.revokeKey(named: name, app: app)
+        }
+        return true
+    }
+
+    private func put(_ account: Account, passwordHash: String) async throws {
         try await self.write { context in
             try context.database.run(
                 """
@@ -78,7 +91,7 @@ extension SQLiteStore: AccountStore {
         }
     }
 
-    package func setDisabled(_ disabled: Bool, account: UserName, app: AppID) async throws -> Bool {
+    private func setDisabled(_ disabled: Bool, account: UserName, app: AppID) async throws -> Bool {
         try await self.write { context in
             try context.database.change(
                 "UPDATE account SET disabled = ? WHERE app = (SELECT number FROM app WHERE name = ?) AND name = ?",
@@ -87,7 +100,7 @@ extension SQLiteStore: AccountStore {
         }
     }
 
-    package func add(_ key: APIKey, hash: [UInt8]) async throws {
+    private func add(_ key: APIKey, hash: [UInt8]) async throws {
         try await self.write { context in
             do {
                 try context.database.run(
@@ -127,7 +140,7 @@ extension SQLiteStore: AccountStore {
         }
     }
 
-    package func revokeKey(named name: String, app: AppID) async throws -> Bool {
+    private func revokeKey(named name: String, app: AppID) async throws -> Bool {
         try await self.write { context in
             try context.database.change(
                 """

@@ -1,6 +1,7 @@
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore {
     /// See ``PlanStore/audience(of:app:pns:after:through:limit:memory:)``.

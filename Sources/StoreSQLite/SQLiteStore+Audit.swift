@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore {
     /// See ``StoreUpkeep/audit(after:limit:)``.
@@ -18,7 +19,7 @@ extension SQLiteStore {
                     isCleared: $0[4]
                 )
             }
-            var faults = cursor == 0 ? try database.backlogFaults() : []
+            var faults = cursor == 0 ? try database.backlogFaults() + database.outboxFaults() : []
             for job in jobs where job.isSend { faults += try job.faults(in: database).map { "job \(job.id): \($0)" } }
             return Audit(jobs: jobs.count, faults: faults, next: jobs.count == limit ? jobs.last?.sequence : nil)
         }
@@ -28,16 +29,32 @@ extension SQLiteStore {
 extension Database {
     /// The counts of unfinished jobs, which limits go by.
     fileprivate func backlogFaults() throws -> [String] {
-        let kept = try self.first("SELECT unfinished, scheduled FROM open_jobs") { ($0[0] as Int, $0[1] as Int) }
+        let kept = try self.first("SELECT unfinished, scheduled FROM backlog") { ($0[0] as Int, $0[1] as Int) }
         let counted = try self.first(
             """
-            SELECT total(state <> 0), total(state = 0) FROM job INDEXED BY job_open WHERE finished IS NULL
+            SELECT total(NOT \(JobTransition.scheduled)), total(\(JobTransition.scheduled)) FROM job INDEXED BY job_open
+            WHERE finished IS NULL
             """
         ) { (Int($0[0] as Double), Int($0[1] as Double)) }
         guard let kept, let counted, kept != counted else { return [] }
         return [
             "\(kept.0) jobs are kept as unfinished and \(kept.1) as scheduled; they are \(counted.0) and \(counted.1)"
         ]
+    }
+}
+
+extension Database {
+    /// Messages whose count of open members is not that of their members: they would stay for ever, or go too early.
+    fileprivate func outboxFaults() throws -> [String] {
+        let wrong =
+            try self.first(
+                """
+                SELECT count(*) FROM message AS m WHERE open <> (
+                    SELECT count(*) FROM job WHERE sequence BETWEEN m.first AND m.last AND message = m.id AND finished IS NULL)
+                    + (SELECT count(*) FROM batch WHERE batch.message = m.id AND batch.open = 1)
+                """
+            ) { $0[0] as Int } ?? 0
+        return wrong == 0 ? [] : ["\(wrong) messages count other open members than they have"]
     }
 }
 
@@ -51,19 +68,10 @@ private struct AuditedJob {
     let isCleared: Bool
 
     func faults(in database: Database) throws -> [String] {
-        var faults: [String] = []
-        let tallies = try self.tallies(in: database)
-        for (pns, tally) in tallies.sorted(by: { $0.key < $1.key }) where self.isFinal && tally.rest != tally.targets {
-            faults.append("\(try PNS(number: pns).rawValue): \(tally.targets) targets, but \(tally.rest) outcomes")
-        }
+        let audit = JobAudit(tallies: try self.tallies(in: database))
+        var faults = self.isFinal ? try audit.unaccounted() : []
         guard !self.isCleared else { return faults }
-        let outcomes = try self.outcomes(in: database)
-        for pns in Set(tallies.keys).union(outcomes.keys).sorted() {
-            let (tally, outcome) = (tallies[pns] ?? Sums(), outcomes[pns] ?? Sums())
-            if tally != outcome {
-                faults.append("\(try PNS(number: pns).rawValue): its counts are \(tally), its outcomes' are \(outcome)")
-            }
-        }
+        faults += try audit.differences(from: self.outcomes(in: database))
         for (sql, words) in Self.checks where !(words.isOfFinal && !self.isFinal) {
             let count = try database.first(sql, [self.sequence]) { $0[0] as Int } ?? 0
             if count > 0 { faults.append("\(count) \(words.text)") }
@@ -110,70 +118,60 @@ private struct AuditedJob {
         ),
         (
             """
-            SELECT count(*) FROM job WHERE sequence = ? AND inline_pns IS NOT NULL AND (state NOT IN (2, 10)
-                OR state = 2 AND NOT EXISTS (SELECT 1 FROM parcel WHERE parcel.id = job.inline_parcel))
+            SELECT count(*) FROM job WHERE sequence = ? AND inline_pns IS NOT NULL AND (
+                state NOT IN (\(Job.State.running.number), \(Job.State.completed.number))
+                OR state = \(Job.State.running.number)
+                    AND NOT EXISTS (SELECT 1 FROM message WHERE message.id = job.message))
             """,
-            ("only batches are in no parcel, or of a job that was not completed", false)
+            ("only batches are in no message, or of a job that was not completed", false)
         ),
         (
             """
-            SELECT count(*) FROM job WHERE sequence = ?
-                AND ((state >= 10) <> (finished IS NOT NULL) OR (state IN (3, 4)) <> (stopped IS NOT NULL))
+            SELECT count(*) FROM batch WHERE batch.job = ? AND batch.open = 1
+                AND NOT EXISTS (SELECT 1 FROM message WHERE message.id = batch.message)
+            """,
+            ("batches are open and in no message", false)
+        ),
+        (
+            """
+            SELECT count(*) FROM job WHERE sequence = ? AND planned = 0 AND finished IS NULL AND NOT \(JobTransition.scheduled)
+                AND NOT EXISTS (SELECT 1 FROM message WHERE message.id = job.message)
+            """,
+            ("jobs are unfinished and in no message", false)
+        ),
+        (
+            """
+            SELECT count(*) FROM job WHERE sequence = ?1 AND (finished IS NULL) <> (state < \(Job.State.completed.number))
+                OR sequence = ?1 AND (state IN (\(Job.State.cancelling.number), \(Job.State.expiring.number)))
+                    <> (stopped IS NOT NULL)
             """,
             ("of its times, of its stop or its end, do not go with its state", false)
         ),
     ]
 
-    private func tallies(in database: Database) throws -> [Int: Sums] {
-        var sums: [Int: Sums] = [:]
+    private func tallies(in database: Database) throws -> [Int: JobSums] {
+        var sums: [Int: JobSums] = [:]
         let rows = try database.all("SELECT pns, class, count FROM tally WHERE job = ?", [self.sequence]) {
             (pns: $0[0] as Int, kind: try CountClass(number: $0[1]), count: $0[2] as Int)
         }
-        for row in rows { sums[row.pns, default: Sums()].add(row.count, of: row.kind) }
-        return sums.filter { $0.value != Sums() }
+        for row in rows { sums[row.pns, default: JobSums()].add(row.count, of: row.kind) }
+        return sums
     }
 
-    private func outcomes(in database: Database) throws -> [Int: Sums] {
+    private func outcomes(in database: Database) throws -> [Int: JobSums] {
         let rows = try database.all(
             """
             SELECT pns, sum(accepted), sum(failed), sum(expired), sum(cancelled),
                 sum(CASE attempt WHEN 0 THEN accepted + failed + expired + cancelled + carried ELSE 0 END)
             FROM outcome WHERE job = ?1 GROUP BY pns
             UNION ALL SELECT inline_pns, inline_size, 0, 0, 0, inline_size FROM job
-            WHERE sequence = ?1 AND inline_pns IS NOT NULL AND state >= 10
+            WHERE sequence = ?1 AND inline_pns IS NOT NULL AND finished IS NOT NULL
             """,
             [self.sequence]
         ) {
-            ($0[0] as Int, Sums(targets: $0[5], accepted: $0[1], failed: $0[2], expired: $0[3], cancelled: $0[4]))
+            ($0[0] as Int, JobSums(targets: $0[5], accepted: $0[1], failed: $0[2], expired: $0[3], cancelled: $0[4]))
         }
         // One of each service, but where a row stands beside an inline batch: that is told for itself.
-        return Dictionary(rows) { first, _ in first }.filter { $0.value != Sums() }
-    }
-}
-
-/// Devices by what became of them.
-private struct Sums: Equatable, CustomStringConvertible {
-    var targets = 0
-    var accepted = 0
-    var failed = 0
-    var expired = 0
-    var cancelled = 0
-
-    /// Those that are accounted for.
-    var rest: Int { self.accepted + self.failed + self.expired + self.cancelled }
-
-    mutating func add(_ count: Int, of kind: CountClass) {
-        switch kind {
-        case .targets: self.targets += count
-        case .accepted: self.accepted += count
-        case .failed: self.failed += count
-        case .expired: self.expired += count
-        case .cancelled: self.cancelled += count
-        }
-    }
-
-    var description: String {
-        "\(self.targets) targets (\(self.accepted) accepted, \(self.failed) failed, \(self.expired) expired, "
-            + "\(self.cancelled) cancelled)"
+        return Dictionary(rows) { first, _ in first }
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: ContentStore {
     package func put(
@@ -42,18 +43,6 @@ extension SQLiteStore: ContentStore {
                 owner: try statement.text(0).map { try UserName(stored: $0) },
                 mediaType: statement.text(1) ?? "",
                 bytes: statement.bytes(2)
-            )
-        }
-    }
-
-    package func names(_ content: String, in notificationsOf: UserName, app: AppID) async throws -> Bool {
-        try await self.read { database in
-            try database.exists(
-                """
-                SELECT 1 FROM rich WHERE app = (SELECT number FROM app WHERE name = ?) AND content = ? AND addressee = ?
-                LIMIT 1
-                """,
-                [app.name, content, notificationsOf.name]
             )
         }
     }

@@ -2,9 +2,11 @@ import Foundation
 import GRDB
 import PushModel
 package import Store
+import StoreKit
 
-extension SQLiteStore: DeadStore {
-    package func bury(_ message: DeadMessage) async throws {
+extension SQLiteStore {
+    /// See ``DeadLetterStore/deadLetter(_:)``.
+    package func deadLetter(_ message: DeadMessage) async throws {
         let result = RegisterResult.refused("its message could not be worked on")
         let text = try StoredJSON.text(result)
         try await self.write { context in
@@ -21,18 +23,31 @@ extension SQLiteStore: DeadStore {
             )
             guard isNew > 0 else { return }
             let letter = context.database.lastInsertedRowID
-            let closed = try context.bury(message, letter: letter, result: result, text: text)
-            try context.database.run("UPDATE dead SET closed = ? WHERE id = ?", [closed.rawValue, letter])
+            let closed = try context.close(message, letter: letter, result: result, text: text)
+            try context.database.run(
+                "UPDATE dead SET closed = ?, job = ?, pns = ?, page = ?, attempt = ? WHERE id = ?",
+                [
+                    closed.effect.rawValue, closed.job?.blob, closed.batch?.pns, closed.batch?.page,
+                    closed.batch?.attempt, letter,
+                ]
+            )
         }
     }
 }
 
-/// What the burial of a message closed: the column `closed` of the table `dead`.
-enum Burial: Int {
+/// What a dead letter closed: the column `closed` of the table `dead`.
+enum DeadLetterEffect: Int {
     case nothing = 0
     case batch = 1
     case register = 2
     case send = 3
+}
+
+/// What a dead letter closed, and of which job.
+private struct ClosedByDeadLetter {
+    var effect = DeadLetterEffect.nothing
+    var job: JobID?
+    var batch: OpenBatch?
 }
 
 extension DeadMessage {
@@ -45,79 +60,76 @@ extension DeadMessage {
 }
 
 extension Database {
-    /// Whose a message is: its job's app, else the one that it says, where that is declared.
+    /// Whose a message is: its row's app, else the one that it says, where that is declared.
     fileprivate func owner(of message: DeadMessage) throws -> AppID? {
-        if let job = BatchKey(message.messageID)?.job ?? JobID(message.messageID), let row = try self.jobRow(job) {
-            return row.app
-        }
+        if let id = MessageID(message.messageID), let row = try self.outboxMessage(id.number) { return row.app }
         guard let app = message.app else { return nil }
         return try self.exists("SELECT 1 FROM app WHERE name = ? AND spec IS NOT NULL", [app.name]) ? app : nil
     }
 }
 
 extension WriteContext {
-    fileprivate func bury(
+    /// Closes what a dead message stands for; one of several members is split, so that the others go on.
+    fileprivate func close(
         _ message: DeadMessage,
         letter: Int64,
         result: RegisterResult,
         text: String
-    ) throws -> Burial {
-        if let key = BatchKey(message.messageID) { return try self.bury(key) ? .batch : .nothing }
-        if let bundle = BundleID(message.messageID) {
-            try self.takeApart(bundle)
-        } else if let parcel = ParcelID(message.messageID) {
-            try self.takeApart(parcel)
-        } else if let id = JobID(message.messageID), let row = try self.database.jobRow(id), !row.state.isFinal {
-            switch row.work.kind {
-            case .register:
-                try self.keepWork(of: row.sequence, letter: letter)
-                _ = try self.finishRegister(id, result: result, text: text)
-                return .register
-            case .send:
-                guard !row.isPlanned, row.state.stopCause == nil else { return .nothing }
-                _ = try self.abandon(row.sequence, reason: "its message could not be worked on")
-                return .send
-            }
+    ) throws -> ClosedByDeadLetter {
+        guard let id = MessageID(message.messageID), let row = try self.database.outboxMessage(id.number),
+            let members = try self.openMembers(of: id.number)
+        else { return ClosedByDeadLetter() }
+        guard members == 1 else {
+            try self.split(id.number)
+            return ClosedByDeadLetter()
         }
-        return .nothing
+        if case .deliver = row.queue { return try self.closeBatch(of: id) }
+        guard let job = try self.database.onlyJob(of: id).flatMap({ try self.database.jobRow(sequence: $0) }) else {
+            return ClosedByDeadLetter()
+        }
+        guard row.queue == .register else {
+            _ = try self.abandon(job.sequence, reason: "its message could not be worked on")
+            return ClosedByDeadLetter(effect: .send, job: job.id)
+        }
+        try self.keepWork(of: job.sequence, letter: letter)
+        _ = try self.finishRegister(job.id, result: result, text: text)
+        return ClosedByDeadLetter(effect: .register, job: job.id)
     }
 
-    /// Closes the batch of a dead message: its devices count as dead.
-    ///
-    /// - Parameter key: The batch.
-    /// - Returns: false when it is closed already, or unknown.
-    /// - Throws: What SQLite says.
-    private func bury(_ key: BatchKey) throws -> Bool {
-        try self.writeOutBatch(of: key.job)
-        let target = try self.database.first(
+    /// Closes the only batch of a dead message: its devices count as dead.
+    private func closeBatch(of message: MessageID) throws -> ClosedByDeadLetter {
+        if let range = try self.database.jobRange(of: message.number) {
+            try self.materializeBatches(of: message.number, jobs: range)
+        }
+        let found = try self.database.first(
             """
-            SELECT job.sequence, batch.size, batch.carried, batch.parcel FROM job JOIN batch ON batch.job = job.sequence
-            WHERE job.id = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ? AND batch.open = 1
+            SELECT job.sequence, job.id, batch.pns, batch.page, batch.attempt, batch.size, batch.carried
+            FROM batch JOIN job ON job.sequence = batch.job WHERE batch.message = ? AND batch.open = 1
             """,
-            [key.job.blob, key.pns.number, key.page, key.attempt]
-        ) { (job: $0[0] as Int64, size: $0[1] as Int, carried: $0[2] as Data?, parcel: $0[3] as Int64?) }
-        guard let target else { return false }
-        // A first attempt's devices are known by their number alone: its list was in the message.
-        for device in try target.carried.map(CarriedList.decode) ?? [] {
-            try self.database.run(
-                "INSERT INTO delivery(job, pns, row, class, status, reason, at) VALUES (?, ?, ?, ?, 0, '', ?)",
-                [target.job, key.pns.number, device.row, CountClass.failed(.dead).number, self.wall.milliseconds]
+            [message.number]
+        ) {
+            (
+                job: $0[0] as Int64, id: try JobID(blob: $0[1]),
+                batch: OpenBatch(pns: $0[2], page: $0[3], attempt: $0[4], size: $0[5], message: message.number),
+                carried: $0[6] as Data?
             )
         }
-        let batch = OpenBatch(
-            pns: key.pns.number,
-            page: key.page,
-            attempt: key.attempt,
-            size: target.size,
-            parcel: target.parcel
-        )
-        try self.close(batch, of: target.job, as: .failed(.dead))
+        guard let found else { return ClosedByDeadLetter() }
+        let batch = found.batch
+        // A first attempt's devices are known by their number alone: its list was in the message.
+        for device in try found.carried.map(RetryList.decode) ?? [] {
+            try self.database.run(
+                "INSERT INTO delivery(job, pns, row, class, status, reason, at) VALUES (?, ?, ?, ?, 0, '', ?)",
+                [found.job, batch.pns, device.row, CountClass.failed(.dead).number, self.wall.milliseconds]
+            )
+        }
+        try self.close(batch, of: found.job, as: .failed(.dead))
         // Kept for a replay.
         try self.database.run(
             "UPDATE batch SET carried = ? WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
-            [target.carried, target.job, batch.pns, batch.page, batch.attempt]
+            [found.carried, found.job, batch.pns, batch.page, batch.attempt]
         )
-        try self.completeIfDone(target.job)
-        return true
+        try self.completeIfDone(found.job)
+        return ClosedByDeadLetter(effect: .batch, job: found.id, batch: batch)
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: DeadLetterStore {
     package func deadLetters(app: AppID, cursor: String?, limit: Int) async throws -> Page<DeadLetter> {
@@ -49,13 +50,13 @@ extension SQLiteStore: DeadLetterStore {
             switch try row.target(in: context.database, at: context.now) {
             case .nothing(let reason): return .refused(reason)
             case .batch(let batch):
-                try context.bringBack(batch, list: found)
+                try context.redrive(batch, list: found)
                 replay = .begun(job: batch.job, devices: found.devices.count)
             case .job(let job, let sequence, .register):
-                try context.bringBack(register: sequence, letter: id)
+                try context.redrive(register: sequence, letter: id)
                 replay = .begun(job: job, devices: nil)
             case .job(let job, let sequence, .send):
-                try context.bringBack(send: sequence)
+                try context.redrive(send: sequence)
                 replay = .begun(job: job, devices: nil)
             }
             try context.database.run("DELETE FROM dead WHERE id = ?", [id])
@@ -77,7 +78,7 @@ extension SQLiteStore: DeadLetterStore {
         guard let carried = batch.carried else {
             return ReplayList(devices: try await self.page(of: batch))
         }
-        let devices = try CarriedList.decode(carried)
+        let devices = try RetryList.decode(carried)
         let rows = Set(devices.map(\.row))
         let records = try await self.read { database in
             try database.all(
@@ -86,13 +87,13 @@ extension SQLiteStore: DeadLetterStore {
             ) { (id: $0[0] as Int64, row: $0[1] as Int64) }
         }
         return ReplayList(
-            devices: devices.map { CarriedDevice(row: $0.row, tries: $0.tries, wait: .zero) },
+            devices: devices.map { RetryDevice(row: $0.row, tries: $0.tries, wait: .zero) },
             records: records.filter { rows.contains($0.row) }.map(\.id)
         )
     }
 
     /// The devices of a page as they are now.
-    private func page(of batch: DeadBatch) async throws -> [CarriedDevice] {
+    private func page(of batch: DeadBatch) async throws -> [RetryDevice] {
         let row = try await self.read { try $0.jobRow(sequence: batch.sequence) }
         guard let row, case .send(let abridged) = row.work else { return [] }
         let request = try await self.whole(abridged, job: batch.sequence)
@@ -104,13 +105,13 @@ extension SQLiteStore: DeadLetterStore {
             through: batch.to,
             memory: AudienceMemory()
         )
-        return page.rows.map { CarriedDevice(row: $0, tries: 0, wait: .zero) }
+        return page.rows.map { RetryDevice(row: $0, tries: 0, wait: .zero) }
     }
 }
 
 /// Whom the next attempt of a dead batch is for.
 private struct ReplayList {
-    var devices: [CarriedDevice] = []
+    var devices: [RetryDevice] = []
     /// The rows of the table `delivery` that say they are dead.
     var records: [Int64] = []
 }
@@ -133,13 +134,15 @@ private struct DeadBatch {
 private enum DeadTarget {
     case batch(DeadBatch)
     case job(JobID, sequence: Int64, JobKind)
-    /// Nothing that could be brought back, for that reason.
+    /// Nothing that could be replayed, for that reason.
     case nothing(String)
 }
 
 /// A row of the table `dead`, without the body.
 private struct DeadRow {
-    static let columns = "id, queue, type, message, app, reason, length(body), at, closed, work IS NOT NULL"
+    static let columns = """
+        id, queue, type, message, app, reason, length(body), at, closed, work IS NOT NULL, job, pns, page, attempt
+        """
 
     let id: Int64
     let queue: String
@@ -149,9 +152,13 @@ private struct DeadRow {
     let reason: String
     let size: Int
     let at: Timestamp
-    let closed: Burial
+    let closed: DeadLetterEffect
     /// Of a register job: whether it is still known what it was.
     let hasWork: Bool
+    /// The job that it closed, or a batch of it.
+    let job: JobID?
+    /// The batch that it closed.
+    let batch: BatchKey?
 
     init(_ row: Row) throws {
         self.id = row[0]
@@ -162,11 +169,17 @@ private struct DeadRow {
         self.reason = row[5]
         self.size = row[6]
         self.at = Timestamp(milliseconds: row[7])
-        guard let closed = Burial(rawValue: row[8]) else {
+        guard let closed = DeadLetterEffect(rawValue: row[8]) else {
             throw StoreError(.corrupt, "a dead message's row names an unknown effect")
         }
         self.closed = closed
         self.hasWork = row[9]
+        self.job = try (row[10] as Data?).map { try JobID(blob: $0) }
+        if let job = self.job, let pns = row[11] as Int?, let page = row[12] as Int?, let attempt = row[13] as Int? {
+            self.batch = BatchKey(job: job, pns: try PNS(number: pns), page: page, attempt: attempt)
+        } else {
+            self.batch = nil
+        }
     }
 
     func letter(in database: Database, at now: Int64) throws -> DeadLetter {
@@ -178,6 +191,7 @@ private struct DeadRow {
             queue: self.queue,
             type: self.type,
             messageID: self.message,
+            job: self.job,
             reason: self.reason,
             size: self.size,
             at: self.at,
@@ -189,9 +203,7 @@ private struct DeadRow {
         switch self.closed {
         case .nothing: return .nothing(self.words)
         case .batch:
-            guard let key = BatchKey(self.message), let job = try database.jobOfDead(key.job) else {
-                return .nothing(Self.gone)
-            }
+            guard let key = self.batch, let job = try database.jobOfDead(key.job) else { return .nothing(Self.gone) }
             if let obstacle = job.obstacle(at: now) { return .nothing(obstacle) }
             guard let batch = try database.deadBatch(key, of: job.sequence) else {
                 return .nothing("its batch does not count as dead")
@@ -201,7 +213,7 @@ private struct DeadRow {
             }
             return .batch(batch)
         case .register, .send:
-            guard let id = JobID(self.message), let job = try database.jobOfDead(id) else { return .nothing(Self.gone) }
+            guard let id = self.job, let job = try database.jobOfDead(id) else { return .nothing(Self.gone) }
             if let obstacle = job.obstacle(at: now) { return .nothing(obstacle) }
             if self.closed == .send { return .job(id, sequence: job.sequence, .send) }
             return self.hasWork ? .job(id, sequence: job.sequence, .register) : .nothing("its handle was removed")
@@ -210,12 +222,10 @@ private struct DeadRow {
 
     private static let gone = "its job is not kept any more"
 
-    /// Why there is nothing to bring back though it is kept.
+    /// Why there is nothing to replay though it is kept.
     private var words: String {
-        if BatchKey(self.message) != nil { return "its batch was settled without it" }
-        if BundleID(self.message) != nil || ParcelID(self.message) != nil { return "what it held went on one by one" }
-        if JobID(self.message) != nil { return "its job is not known, or goes its way without it" }
-        return "it names no work: nobody can tell what it was for"
+        MessageID(self.message) == nil
+            ? "it names no work: nobody can tell what it was for" : "what it held goes on, or was settled, without it"
     }
 }
 
@@ -228,7 +238,7 @@ private struct JobOfDead {
     let ends: Int64?
     let isCleared: Bool
 
-    /// Why nothing of it can be brought back.
+    /// Why nothing of it can be replayed.
     func obstacle(at now: Int64) -> String? {
         switch self.state {
         case .cancelling, .cancelled: return "its job was cancelled"
@@ -287,7 +297,7 @@ extension Database {
 
 extension WriteContext {
     /// Carries the devices of a dead batch to its next attempt: n = accepted + failed + expired + cancelled + carried still holds.
-    fileprivate func bringBack(_ batch: DeadBatch, list: ReplayList) throws {
+    fileprivate func redrive(_ batch: DeadBatch, list: ReplayList) throws {
         let (count, pns) = (list.devices.count, batch.pns.number)
         // As with any page that is published again, those who have joined the audience are targets too.
         let (left, joined) = (max(0, batch.size - count), max(0, count - batch.size))
@@ -303,53 +313,52 @@ extension WriteContext {
             "UPDATE batch SET carried = NULL WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
             [batch.sequence, pns, batch.page, batch.attempt]
         )
-        guard count > 0 else { return }
-        try self.database.run(
-            """
-            INSERT INTO batch(job, pns, page, attempt, app, priority, from_id, to_id, size, open, published, due, carried,
-                carried_reason)
-            SELECT job, pns, page, attempt + 1, app, priority, from_id, to_id, ?, 1, 0, ?, ?, 'its dead message is replayed'
-            FROM batch WHERE job = ? AND pns = ? AND page = ? AND attempt = ?
-            """,
-            [
-                count, self.now, CarriedList.encode(list.devices), batch.sequence, pns, batch.page, batch.attempt,
-            ]
+        guard count > 0, let job = try self.jobToRedrive(batch.sequence) else { return }
+        try self.insertAttempt(
+            (pns, batch.page, batch.attempt + 1),
+            of: (batch.sequence, job.app, job.priority),
+            rows: (batch.from, batch.to),
+            devices: list.devices,
+            reason: "its dead letter is replayed"
         )
-        let reopened = try self.database.change(
-            "UPDATE job SET state = 2, hub_state = 'Enqueued', finished = NULL WHERE sequence = ? AND state = 10",
-            [batch.sequence]
-        )
-        self.countBacklog(unfinished: reopened)
+        let reopen = try PreparedTransition(.reopenForBatch, self)
+        try reopen.statement.bind(batch.sequence, at: 1)
+        // One that still runs stays as it is.
+        _ = try reopen.make()
     }
 
     /// Queues a register job again: its sequence still says in which order it counts (rule 11).
-    fileprivate func bringBack(register job: Int64, letter: Int64) throws {
-        let reopened = try self.database.change(
-            """
-            UPDATE job SET state = 1, reason = NULL, result = NULL, finished = NULL, planned = 0, due = ?1, starts = 0,
-                planner_epoch = planner_epoch + 1, work = (SELECT work FROM dead WHERE id = ?3)
-            WHERE sequence = ?2 AND state = 11
-            """,
-            [self.now, job, letter]
-        )
-        self.countBacklog(unfinished: reopened)
+    fileprivate func redrive(register sequence: Int64, letter: Int64) throws {
+        guard let job = try self.jobToRedrive(sequence), job.state == .abandoned else { return }
+        let message = try self.insertMessage(of: sequence, .register, app: job.app, priority: job.priority)
+        let reopen = try PreparedTransition(.reopenRegister, self)
+        try reopen.statement.bind(sequence, at: 1)
+        try reopen.statement.bind(message, at: 2)
+        try reopen.statement.bind(letter, at: 3)
+        guard try reopen.make() else { throw StoreError(.corrupt, "a refused register job does not reopen") }
     }
 
-    /// Has a send be planned on, from where it was left.
-    fileprivate func bringBack(send job: Int64) throws {
-        let isBegun = try self.database.exists("SELECT 1 FROM batch WHERE job = ? LIMIT 1", [job])
-        let wasFinal = try self.database.exists("SELECT 1 FROM job WHERE sequence = ? AND state >= 10", [job])
-        let reopened = try self.database.change(
-            """
-            UPDATE job SET state = ?, hub_state = ?, reason = NULL, finished = NULL, planned = 0, due = ?, waits = 0,
-                claims = 0, starts = 0, planner_epoch = planner_epoch + 1
-            WHERE sequence = ? AND planned = 1 AND state IN (2, 10, 11)
-            """,
-            [
-                isBegun ? Job.State.running.number : Job.State.queued.number,
-                isBegun ? Job.HubState.enqueued.rawValue : nil, self.now, job,
-            ]
-        )
-        if wasFinal { self.countBacklog(unfinished: reopened) }
+    /// Queues a send again, which goes on from where it was left.
+    fileprivate func redrive(send sequence: Int64) throws {
+        guard let job = try self.jobToRedrive(sequence), job.isPlanned,
+            JobTransition.reopenSend.steps.contains(where: { $0.from == job.state })
+        else { return }
+        let hasBegun = try self.database.exists("SELECT 1 FROM batch WHERE job = ? LIMIT 1", [sequence])
+        let message = try self.insertMessage(of: sequence, .send, app: job.app, priority: job.priority)
+        let state: Job.State = hasBegun ? .running : .queued
+        let reopen = try PreparedTransition(.reopenSend, self)
+        try reopen.statement.bind(sequence, at: 1)
+        try reopen.statement.bind(message, at: 2)
+        try reopen.statement.bind(Int64(state.number), at: 3)
+        try reopen.statement.bind(hasBegun ? Job.HubState.enqueued.rawValue : nil, at: 4)
+        guard try reopen.make(from: job.state) else { throw StoreError(.corrupt, "a dead send does not reopen") }
+    }
+
+    private func jobToRedrive(
+        _ sequence: Int64
+    ) throws -> (app: Int64, priority: Int, state: Job.State, isPlanned: Bool)? {
+        try self.database.first("SELECT app, priority, state, planned FROM job WHERE sequence = ?", [sequence]) {
+            ($0[0], $0[1], try Job.State(number: $0[2]), $0[3])
+        }
     }
 }

@@ -1,6 +1,7 @@
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore {
     /// See ``JobStore/jobs(_:)``.
@@ -69,7 +70,7 @@ extension JobQuery {
         if let pns = self.pns {
             require(
                 """
-                (job.platforms & ? != 0 OR job.inline_pns = ? AND job.state >= 10
+                (job.platforms & ? != 0 OR job.inline_pns = ? AND job.finished IS NOT NULL
                     OR EXISTS (SELECT 1 FROM tallied WHERE tallied.job = job.sequence AND tallied.pns = ?))
                 """,
                 [pns.bit, pns.number, pns.number]
@@ -80,20 +81,22 @@ extension JobQuery {
             let isIndexed = self.user == nil && self.key == nil
             require("\(isIndexed ? "" : "+")job.state = \(state.number)", [])
             // What the indexes of states hold; most are completed, and have none.
-            if isIndexed, state != .completed { require(state.isFinal ? "job.state > 10" : "job.finished IS NULL", []) }
-            if state == .retrying { require(Self.isParked, []) }
-            if state == .running { require("NOT " + Self.isParked, []) }
+            if isIndexed, state != .completed {
+                require(state.isFinal ? "job.\(JobTransition.failed)" : "job.finished IS NULL", [])
+            }
+            if state == .retrying { require(Self.isWaiting, []) }
+            if state == .running { require("NOT " + Self.isWaiting, []) }
         }
         return (sql, arguments)
     }
 
     /// All that is open of a planned job waits for a later try.
-    private static let isParked = """
-        (job.planned = 1
-            AND EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1 AND batch.due IS NOT NULL)
-            AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1 AND batch.published >= 1)
-            AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = job.sequence AND batch.open = 1 AND batch.published = 0
-                AND batch.attempt = 0))
+    private static let isWaiting = """
+        (job.planned = 1 AND job.kind = \(JobKind.send.number) AND NOT EXISTS (
+            SELECT 1 FROM message WHERE message.id = job.message AND message.state = \(MessageState.published.rawValue))
+            AND NOT EXISTS (
+                SELECT 1 FROM batch JOIN message ON message.id = batch.message
+                WHERE batch.job = job.sequence AND batch.open = 1 AND message.state = \(MessageState.published.rawValue)))
         """
 }
 
@@ -128,41 +131,5 @@ extension DeliveryRecord.Outcome {
         case .failed(let failure): self = .failed(failure)
         case .targets, .expired, .cancelled: throw StoreError(.corrupt, "a device's row has no outcome")
         }
-    }
-}
-
-extension Page {
-    /// A piece of a list, of rows that were read with a limit of one more: that one alone tells that there is more.
-    ///
-    /// - Parameters:
-    ///   - rows: What was read, at most `limit + 1`.
-    ///   - limit: How many were asked for.
-    ///   - number: A row's number, which the cursor is made of.
-    ///   - item: Makes of a row what the list gives.
-    /// - Throws: What `item` throws.
-    init<Row>(
-        _ rows: [Row],
-        limit: Int,
-        number: (Row) -> Int64,
-        item: (Row) throws -> Element
-    ) rethrows {
-        let given = rows.prefix(limit)
-        self.init(
-            items: try given.map(item),
-            cursor: rows.count > limit ? given.last.map { ListCursor.encode(number($0)) } : nil
-        )
-    }
-}
-
-/// The cursors of lists: the number of the last row that was given.
-enum ListCursor {
-    static func encode(_ number: Int64) -> String { String(number) }
-
-    static func decode(_ text: String?) throws(StoreError) -> Int64? {
-        guard let text else { return nil }
-        guard let number = Int64(text), number >= 0, String(number) == text else {
-            throw StoreError(.invalidCursor, "a cursor that no list has given")
-        }
-        return number
     }
 }

@@ -1,6 +1,7 @@
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 extension SQLiteStore: RegistrationStore {
     package func change(
@@ -62,7 +63,7 @@ extension SQLiteStore: RegistrationStore {
         }
     }
 
-    package func prune(limit: Int) async throws -> Int {
+    func prune(limit: Int) async throws -> Int {
         guard try await self.read({ try $0.exists("SELECT 1 FROM dead_handle LIMIT 1") }) else { return 0 }
         return try await self.write { context in
             let marks = try context.database.all(
@@ -90,7 +91,7 @@ extension SQLiteStore: RegistrationStore {
 
     package var steadyTime: Timestamp { Timestamp(milliseconds: self.clock.now) }
 
-    package func expireRegistrations(limit: Int) async throws -> Int {
+    func expireRegistrations(limit: Int) async throws -> Int {
         let time = self.clock.cautious.milliseconds
         let sql = """
             SELECT row FROM registration WHERE state = 1 AND expires IS NOT NULL AND expires <= ? ORDER BY expires LIMIT ?
@@ -200,6 +201,11 @@ struct RegistrationRow {
             Registration.Ended(at: Timestamp(milliseconds: $0), reason: (row[11] as String?) ?? "")
         }
         self.tags = try TagList(stored: row[12])
+    }
+
+    /// What a change decides by.
+    var standing: RegistrationDecision.Standing {
+        RegistrationDecision.Standing(state: self.state, version: self.version, user: self.user)
     }
 
     func registration(in database: Database) throws -> Registration {

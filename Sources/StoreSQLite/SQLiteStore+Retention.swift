@@ -1,11 +1,13 @@
 import GRDB
 import PushModel
 package import Store
+import StoreKit
 
-extension SQLiteStore: RetentionStore {
+extension SQLiteStore {
     /// A key holds for so long, in milliseconds (rule 17).
     static let keyLife: Int64 = 86_400_000
 
+    /// See ``HousekeepingStore/remove(_:olderThan:after:limit:)``.
     package func remove(
         _ kind: Retained,
         olderThan age: Duration,
@@ -35,7 +37,7 @@ extension SQLiteStore: RetentionStore {
         let removed = try await self.write { context in
             var removed = 0
             let final = try Set(old.map(\.job)).filter {
-                try context.database.exists("SELECT 1 FROM job WHERE sequence = ? AND state >= 10", [$0])
+                try context.database.exists("SELECT 1 FROM job WHERE sequence = ? AND finished IS NOT NULL", [$0])
             }
             // What is yet to come was recorded by a clock that was wrong: it waits, and holds up nothing.
             for device in old where device.at <= before && final.contains(device.job) {
@@ -156,7 +158,7 @@ extension WriteContext {
             // a machine that keeps no time, made it no older.
             """
             SELECT id FROM job
-            WHERE sequence = ?1 AND finished <= ?2 AND state >= 10
+            WHERE sequence = ?1 AND finished <= ?2
                 AND coalesce(ends - (expires - accepted), accepted) <= ?2
                 AND NOT EXISTS (
                     SELECT 1 FROM idempotency WHERE idempotency.job = job.sequence
@@ -165,11 +167,7 @@ extension WriteContext {
             [job, before, self.clock.cautious.milliseconds - SQLiteStore.keyLife]
         ) { try JobID(blob: $0[0]) }
         guard let id else { return false }
-        // Its own message has its id, those of its batches its id and a slash, after which comes 0.
-        return try !self.database.exists(
-            "SELECT 1 FROM dead WHERE message >= ? AND message < ?",
-            [id.description, "\(id)0"]
-        )
+        return try !self.database.exists("SELECT 1 FROM dead WHERE job = ?", [id.blob])
     }
 
     /// Removes rows of a job, the job last: its counts are there until the end.
@@ -200,7 +198,8 @@ extension WriteContext {
         }
         // A handful each.
         for sql in [
-            "DELETE FROM lane WHERE job = ?", "DELETE FROM audience WHERE job = ?", "DELETE FROM tallied WHERE job = ?",
+            "DELETE FROM cursor WHERE job = ?", "DELETE FROM audience WHERE job = ?",
+            "DELETE FROM tallied WHERE job = ?",
             "DELETE FROM idempotency WHERE job = ?", "DELETE FROM job WHERE sequence = ?",
         ] {
             left -= try self.database.change(sql, [job])

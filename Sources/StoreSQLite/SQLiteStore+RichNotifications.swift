@@ -1,12 +1,13 @@
 import GRDB
 package import PushModel
 package import Store
+import StoreKit
 
 /// Rich notifications: what a silent push tells an app to fetch.
 enum KeptNotification {
     /// The numbers ascend, so that a list of them has an order; counts of apps, so that a quota costs no counting.
     static let tables = """
-        CREATE TABLE rich_numbered(
+        CREATE TABLE rich(
             number INTEGER PRIMARY KEY AUTOINCREMENT,
             app INTEGER NOT NULL REFERENCES app,
             id INTEGER NOT NULL,
@@ -20,11 +21,6 @@ enum KeptNotification {
             read INTEGER,
             UNIQUE (app, id)
         ) STRICT;
-        INSERT INTO rich_numbered(app, id, sender, addressee, message, rich_type, content, secure, created, read)
-            SELECT app, id, sender, addressee, message, rich_type, content, secure, created, read FROM rich
-            ORDER BY created, app, id;
-        DROP TABLE rich;
-        ALTER TABLE rich_numbered RENAME TO rich;
         CREATE INDEX rich_created ON rich(created);
         CREATE INDEX rich_content ON rich(app, content, addressee) WHERE content IS NOT NULL;
         CREATE INDEX rich_app ON rich(app);
@@ -34,7 +30,6 @@ enum KeptNotification {
         CREATE INDEX rich_read ON rich(app, sender) WHERE read IS NOT NULL;
 
         CREATE TABLE rich_count(app INTEGER PRIMARY KEY REFERENCES app, count INTEGER NOT NULL) STRICT;
-        INSERT INTO rich_count SELECT app, count(*) FROM rich GROUP BY app;
         CREATE TRIGGER rich_added AFTER INSERT ON rich BEGIN
             INSERT INTO rich_count VALUES (new.app, 1) ON CONFLICT (app) DO UPDATE SET count = count + 1;
         END;
@@ -48,20 +43,6 @@ enum KeptNotification {
 }
 
 extension SQLiteStore {
-    /// See ``ContentStore/richNotification(_:app:)``.
-    package func richNotification(_ id: Int32, app: AppID) async throws -> RichNotification? {
-        try await self.read { database in
-            try database.first(
-                """
-                SELECT \(KeptNotification.columns) FROM rich
-                WHERE app = (SELECT number FROM app WHERE name = ?) AND id = ?
-                """,
-                [app.name, id],
-                read: RichNotification.init
-            )
-        }
-    }
-
     /// See ``ContentStore/richNotifications(_:)``.
     package func richNotifications(_ query: RichNotificationQuery) async throws -> Page<RichNotification> {
         let before = try ListCursor.decode(query.cursor) ?? .max
@@ -70,6 +51,10 @@ extension SQLiteStore {
             let limit = min(max(1, query.limit), 1000)
             var conditions = "app = ? AND number < ?"
             var arguments: StatementArguments = [app, before]
+            if let id = query.id {
+                conditions += " AND id = ?"
+                arguments += [id]
+            }
             if let sender = query.sender {
                 conditions += " AND sender = ?"
                 arguments += [sender.name]
@@ -77,6 +62,10 @@ extension SQLiteStore {
             if let addressee = query.addressee {
                 conditions += " AND addressee = ?"
                 arguments += [addressee.name]
+            }
+            if let content = query.content {
+                conditions += " AND content = ?"
+                arguments += [content]
             }
             if let since = query.since {
                 // Not for choosing an index: the order is that of the numbers.

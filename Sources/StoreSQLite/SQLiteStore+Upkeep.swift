@@ -3,8 +3,13 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
-extension SQLiteStore: StoreUpkeep {
+extension SQLiteStore {
+    /// Writes a copy of the whole store as it is at one moment, while it is in use.
+    ///
+    /// - Parameter path: A file that is not there; it is made for its owner alone, and appears when it is whole.
+    /// - Throws: ``StoreError``: a conflict when the file is there.
     package func backUp(to path: String) async throws {
         let source = self.configuration.path
         try await Self.blocking {
@@ -34,6 +39,10 @@ extension SQLiteStore: StoreUpkeep {
         }
     }
 
+    /// Reads the whole file, and says what is wrong with it.
+    ///
+    /// - Returns: A line for each fault, at most a hundred; empty = none.
+    /// - Throws: ``StoreError``.
     package func checkFile() async throws -> [String] {
         let (source, mask) = (self.configuration.path, self.configuration.digestMask)
         return try await Self.blocking {

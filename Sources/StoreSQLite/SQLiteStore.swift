@@ -6,35 +6,24 @@ package import Logging
 import NIOConcurrencyHelpers
 import PushModel
 package import Store
+package import StoreKit
 
 /// The store in a SQLite file on a local disk of one host, for any number of processes of that host (rule 8).
 ///
 /// All that changes it goes through a ``GroupWriter``; reads have connections of their own and end with their page.
 package final class SQLiteStore: Sendable {
-    /// How much of an audience is read at a time; a row that SQLite steps over costs 1, some 0.1 µs.
-    package struct AudiencePace: Sendable {
-        /// Rows of a window: the fewest, and the most where they cost little.
-        package var windows = 1024...65_536
-        /// A page ends after so much: a read transaction is not to last longer than some 50 ms.
-        package var maximumCost = 400_000
-        /// What a window should cost, so that a page ends not far behind its limit.
-        package var windowCost = 20_000...200_000
-
-        package init() {}
-    }
-
     /// How the store is opened.
     package struct Configuration: Sendable {
         /// The file, made when missing.
         ///
-        /// Beside it lie `-wal`, `-shm`, `.writer`, `.waiting`, `.users` and `.checkpointer`.
+        /// Beside it lie `-wal`, `-shm`, `.writer`, `.waiting`, `.users`, `.checkpointer` and `.sweeper`.
         package var path: String
         /// So many unfinished jobs are taken; nil = any number.
         package var maximumBacklog: Int?
         /// Bytes of the disk that no uploaded content is to take.
         package var reserve: Int
         /// How much of an app may be under way to a push service at each priority.
-        package var window = FeedWindow()
+        package var window = InFlightWindow()
         /// Connections for reading.
         package var readers: Int
         /// How long a write waits for other processes before it is given up.
@@ -77,7 +66,7 @@ package final class SQLiteStore: Sendable {
     /// takes. Where somebody has used SQLite before, it goes on counting.
     private static let isConfigured: Void = { _ = pushline_sqlite_count_no_memory() }()
 
-    /// Opens the store and brings its tables up to date; blocks the thread.
+    /// Opens the store, and makes its tables where the file is new; blocks the thread.
     ///
     /// - Parameters:
     ///   - configuration: Where it is, and its limits.
@@ -98,15 +87,11 @@ package final class SQLiteStore: Sendable {
             self.users = try FileLock(path: configuration.path + ".users")
             let source = try source ?? SystemClock()
             let users = self.users
-            let (pool, clock, digest) = try Self.retryingWhileOutdated(
-                within: configuration.patience + Self.openingTime
-            ) {
-                limit in
-                try lock.withLock(within: limit, waiting: waiting) {
-                    guard users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being put back") }
-                    Self.createPrivately(configuration.path)
-                    return try Self.openPool(configuration, source: source, users: users)
-                }
+            let limit = configuration.patience + Self.openingTime
+            let (pool, clock, digest) = try lock.withLock(within: limit, waiting: waiting) {
+                guard users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being put back") }
+                Self.createPrivately(configuration.path)
+                return try Self.openPool(configuration, source: source)
             }
             guard let clock else { throw StoreError(.corrupt, "the store's clock cannot be set") }
             self.pool = pool
@@ -150,13 +135,12 @@ package final class SQLiteStore: Sendable {
         }
     }
 
-    /// Opens the connections and brings the tables up to date.
+    /// Opens the connections, and makes the tables where the file is new.
     ///
     /// A process that was stopped while it mended the log after a crash holds what nobody waits for within SQLite's own patience.
     private static func openPool(
         _ configuration: Configuration,
-        source: any ClockSource,
-        users: FileLock
+        source: any ClockSource
     ) throws -> (DatabasePool, StoreClock?, HandleDigest) {
         let end = ContinuousClock.now + configuration.patience + Self.openingTime
         while true {
@@ -164,7 +148,7 @@ package final class SQLiteStore: Sendable {
                 let pool = try DatabasePool(path: configuration.path, configuration: Self.settings(configuration))
                 // The pool sets NORMAL for itself; an accepted job must outlive a power cut.
                 try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-                try Self.migrate(pool, users: users)
+                try Self.createTables(in: pool, at: configuration.path)
                 let clock = try pool.writeWithoutTransaction { database in
                     var clock: StoreClock?
                     try database.inTransaction(.immediate) {
@@ -180,45 +164,28 @@ package final class SQLiteStore: Sendable {
         }
     }
 
-    /// Brings the tables of an older version up to date, while nobody else has the store open: such a process would count wrong.
-    private static func migrate(_ pool: DatabasePool, users: FileLock) throws {
-        let (isOutdated, isNewer) = try pool.read { database in
-            let migrator = Schema.migrator
-            let isNew = try migrator.appliedIdentifiers(database).isEmpty
-            return try (!isNew && !migrator.hasCompletedMigrations(database), migrator.hasBeenSuperseded(database))
-        }
-        guard !isNewer else {
-            let mend = "run that version, or put a backup of before back"
-            throw StoreError(.unavailable, "its tables are those of a newer version of Pushline: \(mend)")
-        }
-        // Turns the shared lock into one of its own, which a try that fails takes away.
-        guard !isOutdated || users.tryLock() else { throw Outdated() }
-        try Schema.migrator.migrate(pool)
-        guard users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being put back") }
-    }
-
-    /// The tables are an older version's, and other processes have them open.
-    private struct Outdated: Error {}
-
-    /// Tries again while processes of an older version are ending, and lets them write meanwhile.
-    private static func retryingWhileOutdated<T>(
-        within limit: Duration,
-        _ open: (Duration) throws -> T
-    ) throws -> T {
-        let end = ContinuousClock.now + limit
-        while true {
-            do {
-                return try open(limit)
-            } catch is Outdated {
-                guard ContinuousClock.now < end else {
-                    throw StoreError(
-                        .unavailable,
-                        "its tables are those of an older version, and other processes have it open: stop all processes of "
-                            + "Pushline, then start them again"
-                    )
+    /// Makes the tables of a new file; those of another version are refused.
+    private static func createTables(in pool: DatabasePool, at path: String) throws {
+        switch try pool.read({ try Schema.found(in: $0) }) {
+        case .current: return
+        case .none:
+            try pool.writeWithoutTransaction { database in
+                try database.inTransaction(.immediate) {
+                    try Schema.create(in: database)
+                    return .commit
                 }
-                usleep(100_000)
             }
+        case .older:
+            throw StoreError(
+                .unavailable,
+                "\(path) was made by an older version of Pushline, which this one does not read: move it away with its -wal and "
+                    + "-shm, or set another store.path"
+            )
+        case .newer:
+            throw StoreError(
+                .unavailable,
+                "\(path) was made by a newer version of Pushline: run that version, or put a backup of before back"
+            )
         }
     }
 
@@ -279,16 +246,12 @@ package final class SQLiteStore: Sendable {
 }
 
 extension SQLiteStore: StoreHealth {
-    package func check() async throws {
-        _ = try await self.read { try $0.exists("SELECT 1 FROM clock") }
-    }
-
-    package func undone() async throws -> UndoneWork {
+    package func backlog() async throws -> Backlog {
         try await self.read { database in
-            UndoneWork(
-                jobs: try database.first("SELECT unfinished FROM open_jobs") { $0[0] } ?? 0,
+            Backlog(
+                jobs: try database.first("SELECT unfinished FROM backlog") { $0[0] } ?? 0,
                 dead: try database.first(
-                    "SELECT count(*) FROM (SELECT 1 FROM dead LIMIT \(UndoneWork.mostDead))"
+                    "SELECT count(*) FROM (SELECT 1 FROM dead LIMIT \(Backlog.mostDead))"
                 ) { $0[0] } ?? 0
             )
         }

@@ -1,42 +1,44 @@
 import GRDB
+import PushModel
+import Store
+import StoreKit
 
-/// The tables, as migrations: named, in order, and never edited once they are released.
+/// The tables, as one schema: nothing is released, so no older one is read.
 ///
-/// Moments named `due`, `stopped`, `ends`, and `at` of `released_handle` and `tombstone`, are milliseconds of the store's own clock (``StoreClock``), all
-/// others of the wall clock.
+/// Moments named `due`, `stopped`, `ends`, and `at` of `released_handle` and `tombstone`, are milliseconds of the store's own clock
+/// (``StoreClock``), all others of the wall clock.
 enum Schema {
-    static var migrator: DatabaseMigrator {
-        var migrator = DatabaseMigrator()
-        migrator.registerMigration("1 apps and accounts") { try $0.execute(sql: self.apps) }
-        migrator.registerMigration("2 registrations") { try $0.execute(sql: self.registrations) }
-        migrator.registerMigration("3 jobs") { try $0.execute(sql: self.jobs) }
-        migrator.registerMigration("4 batches and outcomes") { try $0.execute(sql: self.batches) }
-        migrator.registerMigration("5 contents") { try $0.execute(sql: self.contents) }
-        migrator.registerMigration("6 audiences without a tag") { try $0.execute(sql: self.audiences) }
-        migrator.registerMigration("7 feeding and schedule") { try $0.execute(sql: self.feeding) }
-        migrator.registerMigration("8 bundles and parcels") { try $0.execute(sql: self.bundles) }
-        migrator.registerMigration("9 audiences of many tags") { try $0.execute(sql: self.manyTags) }
-        migrator.registerMigration("10 retention") { try $0.execute(sql: self.retention) }
-        migrator.registerMigration("11 bundles by app") { try $0.execute(sql: self.bundlesByApp) }
-        migrator.registerMigration("12 ends") { try $0.execute(sql: self.ends) }
-        migrator.registerMigration("13 dead letters") { try $0.execute(sql: self.deadLetters) }
-        migrator.registerMigration("14 pauses") { try $0.execute(sql: self.pauses) }
-        migrator.registerMigration("15 released handles") { try $0.execute(sql: ReleasedHandle.table) }
-        migrator.registerMigration("16 inline batches") { try $0.execute(sql: InlineBatch.tables) }
-        migrator.registerMigration("17 tags of rows") { try $0.execute(sql: TagList.tables) }
-        migrator.registerMigration("18 held handles") { try HeldHandle.migrate($0) }
-        migrator.registerMigration("19 unfinished jobs") { try $0.execute(sql: InlineBatch.indexes) }
-        migrator.registerMigration("20 what users leave behind") { database in
-            try database.execute(sql: Tombstone.table)
-            try database.execute(sql: RegisterWork.tables)
-            try database.execute(sql: ForeignTags.removal)
-        }
-        migrator.registerMigration("21 content quotas") { try $0.execute(sql: ContentUsage.tables) }
-        migrator.registerMigration("22 rich notifications by number") { try $0.execute(sql: KeptNotification.tables) }
-        return migrator
+    /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
+    static let version = 101
+
+    /// The tables that a file has.
+    enum Found: Equatable {
+        /// None: the file is new.
+        case none
+        case current
+        case older
+        case newer
     }
 
-    private static let apps = """
+    /// Says which tables a file has.
+    static func found(in database: Database) throws -> Found {
+        let number = try database.first("PRAGMA user_version") { $0[0] as Int } ?? 0
+        if number == self.version { return .current }
+        if number > self.version { return .newer }
+        return try database.exists("SELECT 1 FROM sqlite_master LIMIT 1") ? .older : .none
+    }
+
+    static func create(in database: Database) throws {
+        for tables in [
+            self.administration, self.registrations, OutboxTable.schema, self.jobs, self.batches, self.deadLetters,
+            self.contents, ContentUsage.tables, KeptNotification.tables,
+        ] {
+            try database.execute(sql: tables)
+        }
+        try database.execute(sql: "PRAGMA user_version = \(self.version)")
+    }
+
+    private static let administration = """
         -- One row: the store's clock is CLOCK_BOOTTIME + shift while this boot lasts.
         CREATE TABLE clock(
             id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -64,10 +66,26 @@ enum Schema {
             revoked INTEGER,
             PRIMARY KEY (app, name)
         ) STRICT, WITHOUT ROWID;
+        -- What is not worked on until it is resumed; app 0 = of all apps.
+        CREATE TABLE pause(
+            queue TEXT NOT NULL,
+            app INTEGER NOT NULL,
+            by TEXT NOT NULL,
+            since INTEGER NOT NULL,
+            PRIMARY KEY (queue, app)
+        ) STRICT, WITHOUT ROWID;
+        -- Rate limits: devices a second, and the theoretical arrival time of the next (GCRA), in nanoseconds of the store's clock.
+        CREATE TABLE rate_limit(
+            app INTEGER NOT NULL REFERENCES app,
+            pns INTEGER NOT NULL,
+            rate INTEGER NOT NULL,
+            tat INTEGER NOT NULL,
+            PRIMARY KEY (app, pns)
+        ) STRICT, WITHOUT ROWID;
         """
 
     private static let registrations = """
-        -- AUTOINCREMENT: a row's number is never used again.
+        -- AUTOINCREMENT: a row's number is never used again. tags: the numbers of a live registration's tags, as JSON; null = none.
         CREATE TABLE registration(
             row INTEGER PRIMARY KEY AUTOINCREMENT,
             app INTEGER NOT NULL REFERENCES app,
@@ -80,31 +98,60 @@ enum Schema {
             updated INTEGER NOT NULL,
             expires INTEGER,
             ended_at INTEGER,
-            ended_reason TEXT
+            ended_reason TEXT,
+            tags TEXT
         ) STRICT;
         CREATE UNIQUE INDEX registration_id ON registration(app, id);
-        CREATE UNIQUE INDEX registration_handle ON registration(app, handle, pns) WHERE state = 1;
-        CREATE INDEX registration_app ON registration(app);
-        CREATE INDEX registration_user ON registration(app, user);
         -- Not of the live ones: an index that most rows of an app share would be taken for better ones.
         CREATE INDEX registration_ended ON registration(app, state) WHERE state <> 1;
         CREATE INDEX registration_expires ON registration(expires) WHERE state = 1 AND expires IS NOT NULL;
+        CREATE INDEX registration_past ON registration(coalesce(ended_at, updated)) WHERE state <> 1;
+        -- All live registrations of an app and service in the order of audiences, for expressions such as !beta. It is wide: only
+        -- what goes through all of them may be reached by it. state is a column too, else SQLite would fetch each row for it.
+        CREATE INDEX registration_live ON registration(app, pns, state) WHERE state = 1;
+        -- A user's own tag: in the audience's order too.
+        CREATE INDEX registration_user ON registration(app, user, state, pns) WHERE state = 1 AND user IS NOT NULL;
+        CREATE INDEX registration_user_ended ON registration(app, user) WHERE state <> 1 AND user IS NOT NULL;
+        -- By their last change, so that the oldest are forgotten first.
+        CREATE INDEX registration_user_past ON registration(app, user, version, state)
+            WHERE state <> 1 AND user IS NOT NULL;
 
-        CREATE TABLE tag(
+        -- A user's own tag is in neither of these: the index of users stands for it.
+        CREATE TABLE tag_name(
             number INTEGER PRIMARY KEY,
             app INTEGER NOT NULL REFERENCES app,
             name TEXT NOT NULL,
             UNIQUE (app, name)
         ) STRICT;
-        -- The tags of live registrations: the primary key is the audience's order.
-        CREATE TABLE registration_tag(
-            tag INTEGER NOT NULL REFERENCES tag,
+        -- The primary key is the audience's order. No foreign keys: each would cost a look-up a row; the store's check does it.
+        CREATE TABLE tagged(
+            tag INTEGER NOT NULL,
             pns INTEGER NOT NULL,
-            row INTEGER NOT NULL REFERENCES registration,
+            row INTEGER NOT NULL,
             PRIMARY KEY (tag, pns, row)
         ) STRICT, WITHOUT ROWID;
-        CREATE INDEX registration_tag_row ON registration_tag(row);
 
+        -- The key of the numbers that stand for handles.
+        CREATE TABLE handle_key(id INTEGER PRIMARY KEY CHECK (id = 1), key BLOB NOT NULL) STRICT;
+        INSERT INTO handle_key VALUES (1, randomblob(16));
+        -- An entry for each live registration. It holds no handles: an index of those was as large as all others together.
+        CREATE TABLE held(
+            digest INTEGER NOT NULL,
+            place INTEGER NOT NULL,
+            row INTEGER NOT NULL,
+            PRIMARY KEY (digest, place)
+        ) STRICT, WITHOUT ROWID;
+        -- Handles that left a live registration, and the last change that claimed each: an older one that comes late gets none.
+        CREATE TABLE released_handle(
+            app INTEGER NOT NULL REFERENCES app,
+            pns INTEGER NOT NULL,
+            handle BLOB NOT NULL,
+            version INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            PRIMARY KEY (app, pns, handle)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX released_version ON released_handle(version);
+        CREATE INDEX released_at ON released_handle(at);
         CREATE TABLE dead_handle(
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             row INTEGER NOT NULL,
@@ -112,6 +159,19 @@ enum Schema {
             before INTEGER NOT NULL,
             reason TEXT NOT NULL
         ) STRICT;
+
+        -- Ids that were deleted while nobody had them, and the last deletion of each; an operator's user is ''.
+        CREATE TABLE tombstone(
+            app INTEGER NOT NULL REFERENCES app,
+            id TEXT NOT NULL,
+            user TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            PRIMARY KEY (app, id, user)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX tombstone_user ON tombstone(app, user, version);
+        CREATE INDEX tombstone_version ON tombstone(version);
+        CREATE INDEX tombstone_at ON tombstone(at);
         """
 
     private static let jobs = """
@@ -127,37 +187,50 @@ enum Schema {
             state INTEGER NOT NULL,
             hub_state TEXT,
             work TEXT NOT NULL,
-            planner_epoch INTEGER NOT NULL DEFAULT 0,
+            -- The message that stands for it: until all of its audience is in batches, and then, where its only batch is in the columns
+            -- below, that batch's.
+            message INTEGER,
             planned INTEGER NOT NULL DEFAULT 0,
-            due INTEGER,
             stopped INTEGER,
             expires INTEGER NOT NULL,
-            starts INTEGER NOT NULL DEFAULT 0,
+            -- When its time is over, by the clock that does not jump; null before its start. expires is what its sender was told.
+            ends INTEGER,
             waiter TEXT,
             result TEXT,
             reason TEXT,
-            traceparent TEXT,
             accepted INTEGER NOT NULL,
+            -- When it is to start, by the wall clock; null = at once.
+            starts_at INTEGER,
             started INTEGER,
-            finished INTEGER
+            finished INTEGER,
+            -- Whether some of its batches, outcomes or devices are removed already.
+            cleared INTEGER NOT NULL DEFAULT 0,
+            -- The only batch of a small send (BatchTable): its service, how far its audience goes, its devices.
+            inline_pns INTEGER,
+            inline_to INTEGER,
+            inline_size INTEGER
         ) STRICT;
         CREATE INDEX job_app ON job(app);
         CREATE INDEX job_user ON job(app, user) WHERE user IS NOT NULL;
         CREATE INDEX job_key ON job(app, key) WHERE key IS NOT NULL;
-        CREATE INDEX job_state ON job(app, state) WHERE state <> 10;
-        CREATE INDEX job_due ON job(priority, due) WHERE due IS NOT NULL;
-        CREATE INDEX job_expires ON job(expires) WHERE state < 3;
+        -- By what changes at a job's end alone: an index whose condition names the state is written anew whenever that changes.
+        CREATE INDEX job_open ON job(app) WHERE finished IS NULL;
+        CREATE INDEX job_ends ON job(ends) WHERE finished IS NULL AND stopped IS NULL;
+        CREATE INDEX job_failed ON job(app, state) WHERE \(JobTransition.failed);
         CREATE INDEX job_stopped ON job(stopped) WHERE stopped IS NOT NULL;
+        CREATE INDEX job_starts ON job(starts_at) WHERE \(JobTransition.scheduled);
+        CREATE INDEX job_finished ON job(finished) WHERE finished IS NOT NULL;
 
-        -- How many jobs are unfinished, so that the limit on them costs no counting.
-        CREATE TABLE backlog(id INTEGER PRIMARY KEY CHECK (id = 1), unfinished INTEGER NOT NULL) STRICT;
-        INSERT INTO backlog VALUES (1, 0);
-        CREATE TRIGGER job_accepted AFTER INSERT ON job BEGIN
-            UPDATE backlog SET unfinished = unfinished + 1;
-        END;
-        CREATE TRIGGER job_finished AFTER UPDATE OF state ON job WHEN new.state >= 10 AND old.state < 10 BEGIN
-            UPDATE backlog SET unfinished = unfinished - 1;
-        END;
+        -- How many jobs are unfinished and scheduled, so that the limits on them cost no counting.
+        CREATE TABLE backlog(
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            unfinished INTEGER NOT NULL,
+            scheduled INTEGER NOT NULL
+        ) STRICT;
+        INSERT INTO backlog VALUES (1, 0, 0);
+
+        -- All tags of a send for which one of many is enough, a line each; its job's work tells the first alone.
+        CREATE TABLE audience(job INTEGER PRIMARY KEY REFERENCES job, tags TEXT NOT NULL) STRICT;
 
         CREATE TABLE idempotency(
             app INTEGER NOT NULL REFERENCES app,
@@ -173,39 +246,19 @@ enum Schema {
         """
 
     private static let batches = """
-        CREATE TABLE lane(
+        -- How far a campaign's audience is in batches, by service. devices: how many those had when they were written.
+        CREATE TABLE cursor(
             job INTEGER NOT NULL REFERENCES job,
             pns INTEGER NOT NULL,
             after INTEGER NOT NULL,
             through INTEGER NOT NULL,
             next_page INTEGER NOT NULL,
             done INTEGER NOT NULL,
+            devices INTEGER NOT NULL,
             PRIMARY KEY (job, pns)
         ) STRICT, WITHOUT ROWID;
 
-        -- due is null for a batch that is closed, and for one whose job is being stopped.
-        CREATE TABLE batch(
-            job INTEGER NOT NULL REFERENCES job,
-            pns INTEGER NOT NULL,
-            page INTEGER NOT NULL,
-            attempt INTEGER NOT NULL,
-            app INTEGER NOT NULL,
-            priority INTEGER NOT NULL,
-            from_id INTEGER NOT NULL,
-            to_id INTEGER NOT NULL,
-            size INTEGER NOT NULL,
-            open INTEGER NOT NULL,
-            published INTEGER NOT NULL,
-            due INTEGER,
-            starts INTEGER NOT NULL DEFAULT 0,
-            carried BLOB,
-            carried_reason TEXT,
-            PRIMARY KEY (job, pns, page, attempt)
-        ) STRICT, WITHOUT ROWID;
-        -- open and published stand in the columns too, else SQLite would fetch each row for them.
-        CREATE INDEX batch_open ON batch(job, open, published, attempt, due) WHERE open = 1;
-        CREATE INDEX batch_window ON batch(app, pns, priority, open, published) WHERE open = 1 AND published = 1;
-        CREATE INDEX batch_due ON batch(priority, due) WHERE open = 1 AND due IS NOT NULL;
+        \(BatchTable.schema)
 
         -- The fence: a batch and attempt is counted once. total = accepted + failed + expired + cancelled + carried.
         CREATE TABLE outcome(
@@ -222,13 +275,20 @@ enum Schema {
             PRIMARY KEY (job, pns, page, attempt)
         ) STRICT, WITHOUT ROWID;
 
-        CREATE TABLE tally(
+        -- Counts by service and class; those of completed inline batches stand in their jobs, and in the view with all others.
+        CREATE TABLE tallied(
             job INTEGER NOT NULL REFERENCES job,
             pns INTEGER NOT NULL,
             class INTEGER NOT NULL,
             count INTEGER NOT NULL,
             PRIMARY KEY (job, pns, class)
         ) STRICT, WITHOUT ROWID;
+        CREATE VIEW tally(job, pns, class, count) AS
+            SELECT job, pns, class, count FROM tallied
+            UNION ALL SELECT sequence, inline_pns, \(CountClass.targets.number), inline_size FROM job
+                WHERE inline_pns IS NOT NULL AND finished IS NOT NULL
+            UNION ALL SELECT sequence, inline_pns, \(CountClass.accepted.number), inline_size FROM job
+                WHERE inline_pns IS NOT NULL AND finished IS NOT NULL;
 
         -- Single devices: those that failed, and all where the app records all.
         CREATE TABLE delivery(
@@ -242,7 +302,11 @@ enum Schema {
             at INTEGER NOT NULL
         ) STRICT;
         CREATE INDEX delivery_job ON delivery(job);
+        """
 
+    private static let deadLetters = """
+        -- closed: what the dead letter closed (DeadLetterEffect), of that job, and of that batch of it. work: of a register job that it
+        -- closed, what it was, for a replay.
         CREATE TABLE dead(
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             queue TEXT NOT NULL,
@@ -253,151 +317,32 @@ enum Schema {
             reason TEXT NOT NULL,
             body BLOB NOT NULL,
             at INTEGER NOT NULL,
+            closed INTEGER NOT NULL DEFAULT 0,
+            job BLOB,
+            pns INTEGER,
+            page INTEGER,
+            attempt INTEGER,
+            work TEXT,
             UNIQUE (queue, type, message, digest)
         ) STRICT;
+        -- What names no app that is declared is the default app's to see.
+        CREATE INDEX dead_app ON dead(coalesce(app, 'default'), id);
+        CREATE INDEX dead_job ON dead(job) WHERE job IS NOT NULL;
+        CREATE INDEX dead_work ON dead(at) WHERE work IS NOT NULL;
         """
 
     private static let contents = """
+        -- key: the backend's key that uploaded it, where no account did.
         CREATE TABLE content(
             app INTEGER NOT NULL REFERENCES app,
             id TEXT NOT NULL,
             owner TEXT,
+            key TEXT,
             media_type TEXT NOT NULL,
             bytes BLOB NOT NULL,
             created INTEGER NOT NULL,
             UNIQUE (app, id)
         ) STRICT;
-        CREATE TABLE rich(
-            app INTEGER NOT NULL REFERENCES app,
-            id INTEGER NOT NULL,
-            sender TEXT,
-            addressee TEXT NOT NULL,
-            message TEXT NOT NULL,
-            rich_type TEXT NOT NULL,
-            content TEXT,
-            secure INTEGER NOT NULL,
-            created INTEGER NOT NULL,
-            read INTEGER,
-            PRIMARY KEY (app, id)
-        ) STRICT, WITHOUT ROWID;
-        """
-
-    private static let audiences = """
-        -- All live registrations of an app and service in the order of audiences, for expressions such as !beta. It is wide: only
-        -- what goes through all of them may be reached by it. state is a column too, else SQLite would fetch each row for it.
-        CREATE INDEX registration_live ON registration(app, pns, state) WHERE state = 1;
-        """
-
-    private static let feeding = """
-        -- What a planner waits for that gave the job back: bits of services, and 1 where it has planned before; 0 = nothing.
-        ALTER TABLE job ADD COLUMN waits INTEGER NOT NULL DEFAULT 0;
-        -- How often it was claimed since its planning last came anywhere.
-        ALTER TABLE job ADD COLUMN claims INTEGER NOT NULL DEFAULT 0;
-        -- Of a job that is to start later: when, by the wall clock.
-        ALTER TABLE job ADD COLUMN starts_at INTEGER;
-        DROP INDEX job_due;
-        CREATE INDEX job_due ON job(priority, app, waits, due) WHERE due IS NOT NULL;
-        CREATE INDEX job_starts ON job(starts_at) WHERE state = 0;
-
-        -- published: 0 = not at the broker, 1 = at the broker, -1 = a worker gave it back until it is due.
-        DROP INDEX batch_window;
-        CREATE INDEX batch_window ON batch(app, pns, priority, open, published, size)
-            WHERE open = 1 AND published IN (-1, 1);
-        DROP INDEX batch_due;
-        CREATE INDEX batch_due ON batch(priority, app, pns, published, due) WHERE open = 1 AND due IS NOT NULL;
-        -- How many devices the lane's batches had when they were planned.
-        ALTER TABLE lane ADD COLUMN devices INTEGER NOT NULL DEFAULT 0;
-
-        -- Rate limits: devices a second, and up to when they are used up, in nanoseconds of the store's clock.
-        CREATE TABLE pace(
-            app INTEGER NOT NULL REFERENCES app,
-            pns INTEGER NOT NULL,
-            rate INTEGER NOT NULL,
-            used INTEGER NOT NULL,
-            PRIMARY KEY (app, pns)
-        ) STRICT, WITHOUT ROWID;
-
-        -- A job counts as unfinished from its start on; those that wait for theirs have a limit of their own.
-        ALTER TABLE backlog ADD COLUMN scheduled INTEGER NOT NULL DEFAULT 0;
-        DROP TRIGGER job_accepted;
-        CREATE TRIGGER job_accepted AFTER INSERT ON job BEGIN
-            UPDATE backlog SET unfinished = unfinished + (new.state <> 0), scheduled = scheduled + (new.state = 0);
-        END;
-        CREATE TRIGGER job_started AFTER UPDATE OF state ON job WHEN old.state = 0 AND new.state <> 0 BEGIN
-            UPDATE backlog SET unfinished = unfinished + 1, scheduled = scheduled - 1;
-        END;
-        """
-
-    private static let bundles = """
-        -- The outbox entry of jobs that were accepted together: those from first to last that are queued and not due.
-        CREATE TABLE bundle(
-            id INTEGER PRIMARY KEY AUTOINCREMENT,
-            app INTEGER NOT NULL REFERENCES app,
-            priority INTEGER NOT NULL,
-            first INTEGER NOT NULL,
-            last INTEGER NOT NULL,
-            epoch INTEGER NOT NULL DEFAULT 0,
-            -- How often it was claimed since its planning last came anywhere.
-            claims INTEGER NOT NULL DEFAULT 0,
-            due INTEGER NOT NULL
-        ) STRICT;
-        CREATE INDEX bundle_due ON bundle(priority, due);
-
-        -- The outbox entry of batches that travel in one message, those of the jobs from first to last that name it: their
-        -- published is 2, their due is null. It goes with the last of them that is open.
-        CREATE TABLE parcel(
-            id INTEGER PRIMARY KEY AUTOINCREMENT,
-            app INTEGER NOT NULL REFERENCES app,
-            pns INTEGER NOT NULL,
-            priority INTEGER NOT NULL,
-            first INTEGER NOT NULL,
-            last INTEGER NOT NULL,
-            open INTEGER NOT NULL,
-            -- How many it had when it was planned; what the window counts.
-            devices INTEGER NOT NULL,
-            due INTEGER NOT NULL
-        ) STRICT;
-        CREATE INDEX parcel_due ON parcel(due);
-        CREATE INDEX parcel_window ON parcel(app, pns, priority, devices);
-        ALTER TABLE batch ADD COLUMN parcel INTEGER;
-        """
-
-    private static let manyTags = """
-        -- All tags of a send for which one of many is enough, a line each; its job's work tells the first alone.
-        CREATE TABLE audience(job INTEGER PRIMARY KEY REFERENCES job, tags TEXT NOT NULL) STRICT;
-        """
-
-    private static let bundlesByApp = """
-        DROP INDEX bundle_due;
-        CREATE INDEX bundle_due ON bundle(priority, app, due);
-        """
-
-    private static let deadLetters = """
-        -- What its burial closed: 0 nothing, 1 a batch, 2 a register job, 3 a send job that was not planned.
-        ALTER TABLE dead ADD COLUMN closed INTEGER NOT NULL DEFAULT 0;
-        -- What names no app that is declared is the default app's to see.
-        CREATE INDEX dead_app ON dead(coalesce(app, 'default'), id);
-        CREATE TRIGGER job_reopened AFTER UPDATE OF state ON job WHEN new.state < 10 AND old.state >= 10 BEGIN
-            UPDATE backlog SET unfinished = unfinished + 1;
-        END;
-        """
-
-    private static let retention = """
-        CREATE INDEX job_finished ON job(finished) WHERE finished IS NOT NULL;
-        -- Whether some of its batches, outcomes or devices are removed already.
-        ALTER TABLE job ADD COLUMN cleared INTEGER NOT NULL DEFAULT 0;
-        CREATE INDEX registration_past ON registration(coalesce(ended_at, updated)) WHERE state <> 1;
         CREATE INDEX content_created ON content(created);
-        CREATE INDEX rich_created ON rich(created);
-        CREATE INDEX rich_content ON rich(app, content) WHERE content IS NOT NULL;
-        CREATE INDEX dead_message ON dead(message);
-        """
-
-    private static let ends = """
-        -- When the job's time is over, by the clock that does not jump; null before its start. `expires` is what its sender was told.
-        ALTER TABLE job ADD COLUMN ends INTEGER;
-        UPDATE job SET ends = expires WHERE state <> 0;
-        DROP INDEX job_expires;
-        CREATE INDEX job_ends ON job(ends) WHERE state < 3;
         """
 }

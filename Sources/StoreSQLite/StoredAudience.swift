@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 // Audiences of many tags are kept beside their jobs: whoever lists jobs or looks at one does not read 20,000 names.
 

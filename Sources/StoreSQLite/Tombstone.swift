@@ -1,33 +1,8 @@
 import GRDB
 import PushModel
 
-/// The sequence of a deletion of an id that is unknown or another user's, so that an earlier change that comes late neither creates
-/// the registration nor takes it over (rule 11).
-///
-/// It stops changes of the same user, or of all users if an operator deleted it.
-enum Tombstone {
-    static let table = """
-        -- Ids that were deleted while nobody had them, and the last deletion of each; an operator's user is ''.
-        CREATE TABLE tombstone(
-            app INTEGER NOT NULL REFERENCES app,
-            id TEXT NOT NULL,
-            user TEXT NOT NULL,
-            version INTEGER NOT NULL,
-            at INTEGER NOT NULL,
-            PRIMARY KEY (app, id, user)
-        ) STRICT, WITHOUT ROWID;
-        CREATE INDEX tombstone_user ON tombstone(app, user, version);
-        CREATE INDEX tombstone_version ON tombstone(version);
-        CREATE INDEX tombstone_at ON tombstone(at);
-
-        -- Ids that were handed out and never used: nothing is kept of those any more.
-        DELETE FROM registration WHERE state = 0;
-        -- By their last change, so that the oldest are forgotten first. state is a column too, else SQLite would fetch each row for it.
-        CREATE INDEX registration_user_past ON registration(app, user, version, state)
-            WHERE state <> 1 AND user IS NOT NULL;
-        """
-}
-
+// The sequence of a deletion of an id that is unknown or another user's, so that an earlier change that comes late neither creates the
+// registration nor takes it over (rule 11). It stops changes of the same user, or of all users if an operator deleted it.
 extension WriteContext {
     /// Remembers that an id was deleted while nobody had it, for as long as an earlier change may come.
     ///

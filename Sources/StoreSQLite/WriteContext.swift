@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 
 /// What one change works with, within the transaction of its group.
 ///
@@ -31,8 +32,13 @@ final class WriteContext {
         if count != 0 { self.added.add(count, of: kind, job: job, pns: pns) }
     }
 
-    /// Counts that a batch of a parcel is closed; written once a parcel and group.
-    func leave(parcel: Int64) { self.added.leave(parcel: parcel, 1) }
+    /// Counts that a member of a message is done with, or has another message now; written once a message and group.
+    func leave(message: Int64) { self.added.leave(message: message, 1) }
+
+    /// How many have left a message in this transaction, and still count as open in the table.
+    func unwrittenLeaves(of message: Int64) -> Int {
+        self.counts.leaves(of: message) + self.added.leaves(of: message)
+    }
 
     /// Counts jobs that became unfinished or scheduled, or are so no longer; written once a group.
     func countBacklog(unfinished: Int = 0, scheduled: Int = 0) {
@@ -41,7 +47,7 @@ final class WriteContext {
 
     /// How many jobs are unfinished and scheduled at this point of the transaction.
     func backlog() throws -> (unfinished: Int, scheduled: Int) {
-        let kept = try self.database.first("SELECT unfinished, scheduled FROM open_jobs") {
+        let kept = try self.database.first("SELECT unfinished, scheduled FROM backlog") {
             ($0[0] as Int, $0[1] as Int)
         }
         guard let kept else { throw StoreError(.corrupt, "the count of unfinished jobs is missing") }
@@ -57,7 +63,7 @@ final class WriteContext {
     }
 }
 
-/// Additions to the tables `tallied` and `open_jobs`, and batches that parcels have no longer; used on the writer's queue alone.
+/// Additions to the tables `tallied` and `backlog`, and members that messages have no longer; used on the writer's queue alone.
 final class Counts {
     private struct Key: Hashable {
         let pns: Int
@@ -65,8 +71,8 @@ final class Counts {
     }
 
     private var jobs: [Int64: [Key: Int]] = [:]
-    /// How many batches of each parcel are closed.
-    private var parcels: [Int64: Int] = [:]
+    /// How many members have left each message.
+    private var messages: [Int64: Int] = [:]
     /// How many more jobs are unfinished.
     private(set) var unfinished = 0
     /// How many more jobs wait for their start.
@@ -81,11 +87,13 @@ final class Counts {
         self.jobs[job, default: [:]][Key(pns: pns, kind: kind), default: 0] += count
     }
 
-    func leave(parcel: Int64, _ count: Int) { self.parcels[parcel, default: 0] += count }
+    func leave(message: Int64, _ count: Int) { self.messages[message, default: 0] += count }
+
+    func leaves(of message: Int64) -> Int { self.messages[message] ?? 0 }
 
     func add(_ other: Counts) {
         for (job, counts) in other.jobs { self.jobs[job, default: [:]].merge(counts, uniquingKeysWith: +) }
-        self.parcels.merge(other.parcels, uniquingKeysWith: +)
+        self.messages.merge(other.messages, uniquingKeysWith: +)
         self.countBacklog(unfinished: other.unfinished, scheduled: other.scheduled)
     }
 
@@ -96,7 +104,7 @@ final class Counts {
     func write(to database: Database) throws {
         if self.unfinished != 0 || self.scheduled != 0 {
             try database.run(
-                "UPDATE open_jobs SET unfinished = unfinished + ?, scheduled = scheduled + ?",
+                "UPDATE backlog SET unfinished = unfinished + ?, scheduled = scheduled + ?",
                 [self.unfinished, self.scheduled]
             )
         }
@@ -111,9 +119,11 @@ final class Counts {
         for (job, counts) in self.jobs.sorted(by: { $0.key < $1.key }) {
             for (key, count) in counts { try tally.run(job, [key.pns, key.kind.number, count]) }
         }
-        for (parcel, count) in self.parcels {
-            try database.run("UPDATE parcel SET open = open - ? WHERE id = ?", [count, parcel])
-            try database.run("DELETE FROM parcel WHERE id = ? AND open <= 0", [parcel])
+        let end = try RawStatement("DELETE FROM message WHERE id = ? AND open <= ?", in: database)
+        for (message, count) in self.messages {
+            try end.run(message, [count])
+            guard database.changesCount == 0 else { continue }
+            try database.run("UPDATE message SET open = open - ? WHERE id = ?", [count, message])
         }
     }
 }

@@ -183,9 +183,11 @@ import Testing
         try await Harness.run { api async throws in
             let other = try AppID("other")
             let secret = try #require(APIKeySecret("plk_other"))
-            try await api.store.add(
-                APIKey(app: other, name: "boss", role: .operator, created: .now, revoked: nil),
-                hash: secret.hash
+            try await api.store.change(
+                .addKey(
+                    APIKey(app: other, name: "boss", role: .operator, created: .now, revoked: nil),
+                    hash: secret.hash
+                )
             )
             let rows = [
                 ImportedRegistration(pns: .apns, handle: Handle(stored: Self.token)),
@@ -335,10 +337,6 @@ import Testing
         func registrations(_ query: RegistrationQuery) async throws -> Page<Registration> {
             Page(items: [], cursor: nil)
         }
-
-        func prune(limit: Int) async throws -> Int { 0 }
-
-        func expireRegistrations(limit: Int) async throws -> Int { 0 }
 
         var steadyTime: Timestamp { .now }
     }

@@ -41,7 +41,7 @@ import Testing
             devices: devices
         )
         let message = OutgoingMessage(delivering: batch, traceparent: nil)
-        try await api.store.bury(
+        try await api.store.deadLetter(
             DeadMessage(
                 queue: "pushline.deliver.apns.normal",
                 type: message.properties.type,
@@ -114,7 +114,7 @@ import Testing
     @Test func whatCannotBeReplayedSaysWhy() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.operator)
-            try await api.store.bury(
+            try await api.store.deadLetter(
                 DeadMessage(
                     queue: "q\u{1B}",
                     type: "deliver",

@@ -116,7 +116,7 @@ struct Harness: Sendable {
         for (app, name, role) in accounts {
             let account = Account(app: app, name: try UserName(name), role: role, isDisabled: false, created: .now)
             let password = app == other ? "other-password" : "\(name)-password"
-            try await store.put(account, passwordHash: PasswordHash.make(password, cost: Self.cheap))
+            try await store.change(.put(account, passwordHash: PasswordHash.make(password, cost: Self.cheap)))
         }
     }
 
@@ -176,7 +176,7 @@ struct Harness: Sendable {
     func key(_ role: Role, name: String = "backend") async throws -> As {
         let secret = APIKeySecret.make()
         let key = APIKey(app: .default, name: name, role: role, created: .now, revoked: nil)
-        try await self.store.add(key, hash: secret.hash)
+        try await self.store.change(.addKey(key, hash: secret.hash))
         return .bearer(secret.text)
     }
 

@@ -38,7 +38,7 @@ import Testing
                 ]
             )
             for _ in 1...2 { _ = try await Self.send(api) }
-            try await api.store.bury(
+            try await api.store.deadLetter(
                 DeadMessage(queue: "q", type: "t", messageID: "m", app: nil, reason: "r", body: [])
             )
             api.broker.setBlocked("low on memory")

@@ -5,6 +5,7 @@ import Logging
 import NIOConcurrencyHelpers
 import PushModel
 import Store
+import StoreKit
 import StoreSQLite
 import Testing
 

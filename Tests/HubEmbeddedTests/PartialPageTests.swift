@@ -4,6 +4,7 @@ import Hub
 import Logging
 import PushModel
 import Store
+import StoreKit
 import StoreSQLite
 import Testing
 

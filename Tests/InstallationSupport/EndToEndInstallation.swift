@@ -118,7 +118,7 @@ package actor EndToEndInstallation {
         try await Self.add(["alice", "bob", "carol"], to: store)
         let secret = APIKeySecret.make()
         let key = APIKey(app: .default, name: "test", role: .operator, created: .now, revoked: nil)
-        try await store.add(key, hash: secret.hash)
+        try await store.change(.addKey(key, hash: secret.hash))
         return secret.text
     }
 
@@ -133,7 +133,7 @@ package actor EndToEndInstallation {
                 isDisabled: false,
                 created: .now
             )
-            try await store.put(account, passwordHash: hash)
+            try await store.change(.put(account, passwordHash: hash))
         }
     }
 
@@ -152,7 +152,7 @@ package actor EndToEndInstallation {
         var logger = Logger(label: "test.store")
         logger.logLevel = .error
         let configuration = try await PushlineConfiguration(file: nil, environment: environment)
-        return try await Composition.openStore(configuration, logger: logger)
+        return try await ConfiguredStore(configuration).open(logger: logger)
     }
 
     /// Declares the app anew; the programs see it within two seconds, the limits of its rate at once.

@@ -1,38 +1,89 @@
+import Broker
 import PushModel
 import Store
 import Testing
 
 @testable import Pipeline
 
-/// What is noted of batches in work, and forgotten with them (rules 3 and 13).
+/// What is noted of messages and batches in work, and forgotten with them (rules 3 and 13).
 @Suite struct BatchesInWorkTests {
+    private struct Silent: Subscription {
+        func next() async throws -> Delivery? { nil }
+        func acknowledge(_ deliveries: [Delivery]) async {}
+        func stop() async {}
+    }
+
     private let inWork = BatchesInWork()
-    private let batches = (0..<3).map { _ in
-        DeliverBatch(
-            app: .default,
-            key: BatchKey(job: .make(), pns: .apns, page: 0, attempt: 0),
-            priority: .normal,
-            expires: .now,
-            keepUntil: nil,
-            collapse: nil,
-            payload: NativePayload(kind: .alert, body: []),
-            devices: DeliverBatch.Devices()
-        )
-    }
-    private var keys: [BatchKey] { self.batches.map(\.key) }
+    private let keys = (0..<3).map { _ in BatchKey(job: .make(), pns: .apns, page: 0, attempt: 0) }
+    private let first = MessageID(number: 1)
+    private let second = MessageID(number: 2)
 
-    private func begin(_ standings: [BatchStanding]) -> [Int] {
-        self.inWork.begin(self.batches, standings: standings.map { PlacedStanding($0) })
+    private func delivery(_ id: MessageID, tag: UInt64 = 0) -> Delivery {
+        let properties = MessageProperties(type: "deliver", messageID: "\(id)", contentType: "x")
+        return Delivery(tag: tag, generation: 0, properties: properties, body: [], deliveryCount: 0)
     }
 
-    @Test func whatIsOpenAndNotInWorkIsBegun() {
+    private func begin(_ id: MessageID) -> Bool { self.inWork.begin(id, self.delivery(id), Silent()) }
+
+    /// Begins the first message with all its batches.
+    private func begin(_ statuses: [BatchStatus]) -> [Int] {
+        guard self.begin(self.first) else { return [] }
+        return self.inWork.begin(self.keys, statuses.map { LocatedBatch($0) }, of: self.first)
+    }
+
+    @Test func whatIsOpenIsBegun() {
         #expect(self.begin([.open, .closed, .stopping(.expired)]) == [0, 2])
         #expect(Set(self.inWork.keys) == [self.keys[0], self.keys[2]])
         #expect(self.inWork.stopCause(of: self.keys[0]) == nil)
         #expect(self.inWork.stopCause(of: self.keys[2]) == .expired)
-        #expect(self.begin([.open, .open, .open]) == [1])
-        // The one that is in work already is as it was.
-        #expect(self.inWork.stopCause(of: self.keys[2]) == .expired)
+        let ended = self.inWork.end(self.first, isSettled: true)
+        #expect(ended.map(\.message) == [self.first])
+        #expect(self.inWork.keys.isEmpty)
+        #expect(!self.inWork.isAnyStopped(of: self.keys))
+    }
+
+    @Test func aRedeliveryJoinsItsMessage() {
+        #expect(!self.inWork.join(self.first, self.delivery(self.first), Silent()))
+        #expect(self.begin([.open, .open, .open]) == [0, 1, 2])
+        #expect(self.inWork.join(self.first, self.delivery(self.first, tag: 7), Silent()))
+        #expect(!self.begin(self.first))
+        let ended = self.inWork.end(self.first, isSettled: true)
+        #expect(ended.map { $0.deliveries.map(\.0.tag) } == [[0, 7, 0]])
+        #expect(!self.inWork.join(self.first, self.delivery(self.first), Silent()))
+    }
+
+    @Test(arguments: [true, false]) func aMessageWaitsForItsBatchInWorkUnderAnother(isSettled: Bool) {
+        #expect(self.begin([.open, .open, .open]) == [0, 1, 2])
+        #expect(self.begin(self.second))
+        #expect(self.inWork.begin([self.keys[1]], [LocatedBatch(.open)], of: self.second).isEmpty)
+        // Its worker is done with it, the batch is not.
+        #expect(self.inWork.end(self.second, isSettled: true).isEmpty)
+        #expect(self.inWork.join(self.second, self.delivery(self.second, tag: 9), Silent()))
+        let ended = self.inWork.end(self.first, isSettled: isSettled)
+        #expect(ended.map(\.message) == [self.second, self.first])
+        #expect(ended.map(\.isUnsettled) == [!isSettled, false])
+        #expect(ended[0].deliveries.map(\.0.tag) == [0, 9])
+    }
+
+    @Test func aMessageThatIsWorkedOnItselfIsNotOverBeforeThat() {
+        #expect(self.begin([.open, .open, .closed]) == [0, 1])
+        #expect(self.begin(self.second))
+        let located = [LocatedBatch(.open), LocatedBatch(.open)]
+        #expect(self.inWork.begin([self.keys[1], self.keys[2]], located, of: self.second) == [1])
+        #expect(self.inWork.end(self.first, isSettled: false).map(\.message) == [self.first])
+        let ended = self.inWork.end(self.second, isSettled: true)
+        #expect(ended.map(\.message) == [self.second])
+        // What it waited for came to no end.
+        #expect(ended.map(\.isUnsettled) == [true])
+        #expect(self.inWork.keys.isEmpty)
+    }
+
+    @Test func oneBatchTwiceInAMessageEndsWithIt() {
+        #expect(self.begin(self.first))
+        let keys = [self.keys[0], self.keys[0]]
+        #expect(self.inWork.begin(keys, [LocatedBatch(.open), LocatedBatch(.open)], of: self.first) == [0])
+        #expect(self.inWork.end(self.first, isSettled: true).map(\.message) == [self.first])
+        #expect(self.inWork.keys.isEmpty)
     }
 
     @Test func aStopIsSeenUntilItsBatchEnds() {
@@ -41,9 +92,8 @@ import Testing
         for _ in 0..<2 { self.inWork.note(.stopping(.cancelled), of: self.keys[1]) }
         #expect(self.inWork.isAnyStopped(of: self.keys))
         #expect(!self.inWork.isAnyStopped(of: [self.keys[0], self.keys[2]]))
-        _ = self.inWork.end([self.keys[0]])
         #expect(self.inWork.stopCause(of: self.keys[1]) == .cancelled)
-        _ = self.inWork.end([self.keys[1], self.keys[1]])
+        _ = self.inWork.end(self.first, isSettled: true)
         #expect(!self.inWork.isAnyStopped(of: self.keys))
         #expect(self.inWork.stopCause(of: self.keys[1]) == nil)
         // Begun anew, it does not remember.

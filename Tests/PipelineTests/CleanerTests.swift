@@ -5,7 +5,7 @@ import Testing
 /// The pace at which is removed what is kept no longer.
 struct CleanerTests {
     /// Has so many rows of each kind, and keeps what it was asked.
-    private actor Rows: RetentionStore {
+    private actor Rows: HousekeepingStore {
         struct Question: Equatable {
             let kind: Retained
             let age: Duration
@@ -16,6 +16,10 @@ struct CleanerTests {
         var questions: [Question] = []
 
         init(_ left: [Retained: Int]) { self.left = left }
+
+        func lead(as role: LeaderRole) async throws -> (any Leadership)? { nil }
+
+        func perform(_ chore: Chore, limit: Int) async throws -> Int { 0 }
 
         func remove(
             _ kind: Retained,

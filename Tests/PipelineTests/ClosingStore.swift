@@ -2,38 +2,35 @@ import PushModel
 import Store
 import StoreSQLite
 
-/// A store in which a copy of a batch is recorded by another worker just before its starts are counted.
-struct ClosingStore: OutcomeSink, PauseStore {
+/// A store in which a copy of a batch is recorded by another worker just before its redelivery is counted.
+struct ClosingStore: OutboxStore, OutcomeSink, PauseStore {
     let base: SQLiteStore
+    let batch: BatchKey
 
-    func raiseStarts(batch: BatchKey) async throws -> Int {
-        _ = try await self.base.record(BatchOutcome(key: batch, accepted: 1, at: .now))
-        return try await self.base.raiseStarts(batch: batch)
+    func redelivered(_ message: MessageID) async throws -> (count: Int, members: Int)? {
+        _ = try await self.base.record([BatchOutcome(key: self.batch, accepted: 1, at: .now)])
+        return try await self.base.redelivered(message)
     }
 
-    func standing(of batches: [BatchKey]) async throws -> [BatchKey: BatchStanding] {
-        try await self.base.standing(of: batches)
+    func accept(_ jobs: [NewJob]) async throws -> AcceptedJobs { try await self.base.accept(jobs) }
+
+    func markPublished(_ messages: [OutboxMessage]) async throws { try await self.base.markPublished(messages) }
+
+    func takeDue(_ queues: Set<WorkQueue>, overdue: Duration, limit: Int) async throws -> [OutboxMessage] {
+        try await self.base.takeDue(queues, overdue: overdue, limit: limit)
     }
 
-    func standing(of batches: [BatchKey], in parcel: ParcelID) async throws -> [PlacedStanding] {
-        try await self.base.standing(of: batches, in: parcel)
+    func `defer`(_ message: MessageID, epoch: Int?, _ deferral: Deferral) async throws -> Bool {
+        try await self.base.defer(message, epoch: epoch, deferral)
     }
 
-    func record(_ outcome: BatchOutcome) async throws -> Bool { try await self.base.record(outcome) }
+    func split(_ message: MessageID) async throws { try await self.base.split(message) }
 
-    func record(together outcomes: [BatchOutcome]) async throws -> [Bool] {
-        try await self.base.record(together: outcomes)
+    func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedBatch] {
+        try await self.base.status(of: batches, in: message)
     }
 
-    func takeApart(_ parcel: ParcelID) async throws { try await self.base.takeApart(parcel) }
-
-    func park(_ batch: BatchKey, for pause: Duration, reason: String) async throws -> Bool {
-        try await self.base.park(batch, for: pause, reason: reason)
-    }
-
-    func park(_ parcel: ParcelID, for pause: Duration, reason: String) async throws {
-        try await self.base.park(parcel, for: pause, reason: reason)
-    }
+    func record(_ outcomes: [BatchOutcome]) async throws -> [Bool] { try await self.base.record(outcomes) }
 
     func users(ofLive rows: [Int64]) async throws -> [UserName?] { try await self.base.users(ofLive: rows) }
 
@@ -44,10 +41,6 @@ struct ClosingStore: OutcomeSink, PauseStore {
     }
 
     func resume(_ queue: WorkQueue, app: AppID?) async throws -> Bool { try await self.base.resume(queue, app: app) }
-
-    func hold(_ job: JobID) async throws { try await self.base.hold(job) }
-
-    func hold(_ bundle: BundleID) async throws { try await self.base.hold(bundle) }
 
     func load(of app: AppID) async throws -> [WorkQueue: QueueLoad] { try await self.base.load(of: app) }
 }

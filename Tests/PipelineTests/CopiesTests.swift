@@ -1,6 +1,7 @@
 import Broker
 import Hub
 import HubEmbedded
+import NIOConcurrencyHelpers
 import PushModel
 import PushServices
 import PushlineSimulator
@@ -13,7 +14,7 @@ import Testing
 extension PlantTests {
     /// One batch in the hands of several workers, and several batches in one prefetch window (rules 2, 3 and 5).
     @Suite(.serialized, .timeLimit(.minutes(2))) struct CopiesTests {
-        private static let queue = QueueName.deliver(.apns, .normal)
+        private static let queue = QueueName.work(.deliver(.apns), .normal)
 
         private static func broker() async throws -> InMemoryBroker {
             let broker = InMemoryBroker()
@@ -36,29 +37,15 @@ extension PlantTests {
             for (_, senders) in workers { await senders.close() }
         }
 
-        /// Plans a send as a process does that gets no confirm: its batches are at its broker, and due all the same.
-        private static func plan(_ id: JobID, at broker: InMemoryBroker, in plant: Plant) async throws {
-            var pace = EmbeddedHub.Configuration()
-            pace.grace = .zero
-            let planner = EmbeddedHub(store: plant.store, broker: broker, configuration: pace, logger: plant.logger)
-            broker.loseConfirms(1)
-            var claim = try #require(try await plant.store.claim(id, lease: .seconds(60)))
-            while case .more(let next, _) = try await planner.advance(
-                claim,
-                spec: try plant.simulator.appSpec,
-                budget: .seconds(1)
-            ) {
-                claim = next
-            }
-            #expect(broker.ready(in: Self.queue) == 1)
-        }
-
-        /// Publishes what is due once more, as the sweeper of another process does.
-        private static func sweep(to broker: InMemoryBroker, in plant: Plant) async throws {
-            let due = try await plant.store.dueBatches(limit: 10)
-            #expect(due.count == 1)
+        /// Publishes what is at a broker once more, as another process does to which it was given back.
+        private static func sweep(_ source: RecordingBroker, to broker: InMemoryBroker, in plant: Plant) async throws {
+            let messages = source.published.compactMap { MessageID($0.properties.messageID) }
+            #expect(messages.count == 1)
+            for id in messages { #expect(try await plant.store.defer(id, epoch: nil, Deferral())) }
+            let taken = try await plant.store.takeDue([.deliver(.apns)], overdue: .zero, limit: 10)
+            #expect(taken.map(\.id) == messages)
             let hub = EmbeddedHub(store: plant.store, broker: broker, logger: plant.logger)
-            try await hub.resume(due, specs: [.default: try plant.simulator.appSpec])
+            try await hub.resume(taken, specs: [.default: try plant.simulator.appSpec])
         }
 
         @Test func twoWorkersAtOneBatchCountItOnce() async throws {
@@ -68,8 +55,9 @@ extension PlantTests {
                 plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 1000))
                 let id = try await plant.send(to: "username:ann", platforms: [.apns], isPublished: false)
                 let brokers = [try await Self.broker(), try await Self.broker()]
-                try await Self.plan(id, at: brokers[0], in: plant)
-                try await Self.sweep(to: brokers[1], in: plant)
+                let planned = RecordingBroker(base: brokers[0])
+                try await plant.fanOut(id, at: planned)
+                try await Self.sweep(planned, to: brokers[1], in: plant)
                 try await Self.deliver(brokers, in: plant)
                 let job = try await plant.job(id)
                 #expect(job.state == .completed)
@@ -94,7 +82,8 @@ extension PlantTests {
                 plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 1000))
                 let id = try await plant.send(to: "news", platforms: [.apns], isPublished: false)
                 let brokers = [try await Self.broker(), try await Self.broker()]
-                try await Self.plan(id, at: brokers[0], in: plant)
+                let planned = RecordingBroker(base: brokers[0])
+                try await plant.fanOut(id, at: planned)
                 for registration in leaving { try await plant.change(.delete(registration), of: UserName("ann")) }
                 for (index, registration) in joining.enumerated() {
                     let handle = Handle(stored: token(21 + index))
@@ -103,7 +92,7 @@ extension PlantTests {
                         of: UserName("ben")
                     )
                 }
-                try await Self.sweep(to: brokers[1], in: plant)
+                try await Self.sweep(planned, to: brokers[1], in: plant)
                 try await Self.deliver(brokers, in: plant)
                 let job = try await plant.job(id)
                 #expect(job.state == .completed)
@@ -116,14 +105,15 @@ extension PlantTests {
             }
         }
 
-        @Test func aBatchThatIsClosedBeforeItsStartsAreCountedIsNotSentAgain() async throws {
+        @Test func aBatchThatIsClosedBeforeItsRedeliveryIsCountedIsNotSentAgain() async throws {
             try await Plant.with([.send]) { plant in
                 try await plant.register("ann", .apns, token(1))
                 let id = try await plant.send(to: "username:ann", platforms: [.apns])
                 while plant.broker.ready(in: Self.queue) < 1 { try await Task.sleep(for: .milliseconds(10)) }
                 // Its worker ended: it comes again.
                 try await plant.broker.consume(queue: Self.queue, prefetch: 1) { _ = try await $0.next() }
-                let (worker, senders) = plant.deliveryWorker(store: ClosingStore(base: plant.store))
+                let batch = BatchKey(job: id, pns: .apns, page: 0, attempt: 0)
+                let (worker, senders) = plant.deliveryWorker(store: ClosingStore(base: plant.store, batch: batch))
                 let running = Task { try await worker.run() }
                 let job = try await plant.wait(for: id)
                 while plant.broker.ready(in: Self.queue) + plant.broker.unacknowledged(in: Self.queue) > 0 {
@@ -138,18 +128,18 @@ extension PlantTests {
             }
         }
 
-        @Test func aBatchThatEndedItsWorkersIsBuriedAndItsNeighboursAreDelivered() async throws {
-            try await Plant.with([.send, .dead]) { plant in
+        @Test func aMessageThatEndedItsWorkersIsDeadAndItsNeighboursAreDelivered() async throws {
+            try await Plant.with([.dead]) { plant in
                 try await plant.register("ann", .apns, token(1))
+                let planned = RecordingBroker(base: plant.broker)
                 var ids: [JobID] = []
                 for _ in 0..<3 {
-                    let id = try await plant.send(to: "username:ann", platforms: [.apns])
-                    try await plant.wait(for: id) { $0.hubState != nil }
+                    let id = try await plant.send(to: "username:ann", platforms: [.apns], isPublished: false)
+                    try await plant.fanOut(id, at: planned)
                     ids.append(id)
                 }
-                while plant.broker.ready(in: Self.queue) < 3 { try await Task.sleep(for: .milliseconds(10)) }
-                let poison = BatchKey(job: ids[1], pns: .apns, page: 0, attempt: 0)
-                for _ in 0..<PoisonLimit.starts { _ = try await plant.store.raiseStarts(batch: poison) }
+                let poison = try #require(MessageID(planned.published[1].properties.messageID))
+                for _ in 0..<PoisonLimit.starts { _ = try await plant.store.redelivered(poison) }
                 // All three were in the window of the worker that it ended last.
                 try await plant.broker.consume(queue: Self.queue, prefetch: 3) { subscription in
                     for _ in 0..<3 { _ = try await subscription.next() }
@@ -167,4 +157,33 @@ extension PlantTests {
             }
         }
     }
+}
+
+/// Remembers what is published at a broker.
+private final class RecordingBroker: MessageBroker {
+    private let base: InMemoryBroker
+    private let messages = NIOLockedValueBox<[OutgoingMessage]>([])
+
+    init(base: InMemoryBroker) { self.base = base }
+
+    var published: [OutgoingMessage] { self.messages.withLockedValue { $0 } }
+
+    func declare(_ topology: Topology) async throws { try await self.base.declare(topology) }
+
+    func publish(_ messages: [OutgoingMessage], deadline: Duration) async -> [PublishResult] {
+        self.messages.withLockedValue { $0 += messages }
+        return await self.base.publish(messages, deadline: deadline)
+    }
+
+    func consume<Result: Sendable>(
+        queue: String,
+        prefetch: Int,
+        _ body: @Sendable (any Subscription) async throws -> Result
+    ) async throws -> Result {
+        try await self.base.consume(queue: queue, prefetch: prefetch, body)
+    }
+
+    func depth(of queue: String) async throws -> QueueDepth { try await self.base.depth(of: queue) }
+
+    var status: BrokerStatus { get async { await self.base.status } }
 }

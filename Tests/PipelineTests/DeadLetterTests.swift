@@ -11,23 +11,31 @@ import Testing
 extension PlantTests {
     /// Dead messages that are brought back (rule 6).
     @Suite(.serialized, .timeLimit(.minutes(2))) struct DeadLetterTests {
-        /// Publishes a message for the job's only batch that no worker understands, and waits until it is kept.
-        private static func kill(_ id: JobID, in plant: Plant) async throws -> DeadLetter {
-            let properties = MessageProperties(
-                type: MessageProperties.deliverType,
-                messageID: BatchKey(job: id, pns: .apns, page: 0, attempt: 0).description,
-                contentType: "application/octet-stream",
-                headers: [MessageProperties.appHeader: "default"]
-            )
-            let garbage = OutgoingMessage(
-                routingKey: QueueName.deliver(.apns, .normal),
-                properties: properties,
-                body: [1, 2, 3]
-            )
+        private static let queue = QueueName.work(.deliver(.apns), .normal)
+
+        /// Has the job's only delivery message be one that no worker understands, and waits until it is kept.
+        private static func killDelivery(in plant: Plant) async throws -> DeadLetter {
+            // The message is lost, as with a broker's folder; another of its name is garbage.
+            let delivery = try await plant.broker.consume(queue: Self.queue, prefetch: 1) { subscription in
+                let delivery = try #require(try await subscription.next())
+                await subscription.acknowledge([delivery])
+                return delivery
+            }
+            let garbage = OutgoingMessage(routingKey: Self.queue, properties: delivery.properties, body: [1, 2, 3])
             #expect(await plant.broker.publish([garbage], deadline: .seconds(1)) == [.published])
+            let (worker, senders) = plant.deliveryWorker()
+            let work = Task { try await worker.run() }
+            let letter = try await Self.letter(of: delivery.properties.messageID, in: plant)
+            work.cancel()
+            _ = await work.result
+            await senders.close()
+            return letter
+        }
+
+        private static func letter(of message: String, in plant: Plant) async throws -> DeadLetter {
             while true {
                 let letters = try await plant.store.deadLetters(app: .default, cursor: nil, limit: 10).items
-                if let letter = letters.first(where: { $0.job == id }) { return letter }
+                if let letter = letters.first(where: { $0.messageID == message }) { return letter }
                 try await Task.sleep(for: .milliseconds(10))
             }
         }
@@ -37,13 +45,7 @@ extension PlantTests {
                 try await plant.register("ann", devices: 1...30)
                 let id = try await plant.send(to: "username:ann")
                 try await plant.wait(for: id) { $0.hubState != nil }
-                // The planned message is lost, as with a broker's folder; another of its name is garbage.
-                try await plant.broker.consume(queue: QueueName.deliver(.apns, .normal), prefetch: 1) { subscription in
-                    if let delivery = try await subscription.next() { await subscription.acknowledge([delivery]) }
-                }
-                let (worker, senders) = plant.deliveryWorker()
-                let work = Task { try await worker.run() }
-                let letter = try await Self.kill(id, in: plant)
+                let letter = try await Self.killDelivery(in: plant)
                 let dead = try await plant.wait(for: id)
                 #expect(dead.tallies[.apns]?.failed == [.dead: 30])
                 expectSound(dead)
@@ -53,6 +55,8 @@ extension PlantTests {
                 async let second = plant.store.replay(deadLetter: letter.id, app: .default)
                 let replays = try await [first, second].compactMap { $0 }
                 #expect(replays == [.begun(job: id, devices: 30)])
+                let (worker, senders) = plant.deliveryWorker()
+                let work = Task { try await worker.run() }
                 let done = try await plant.wait(for: id)
                 work.cancel()
                 _ = await work.result
@@ -72,8 +76,9 @@ extension PlantTests {
                 let request = RegisterRequest.issue(candidate: .random(), handles: [])
                 let register = try await plant.accept(.register(request), user: try UserName("ann"))
                 for (id, type) in [(send, "send"), (register.id, "register")] {
-                    try await plant.store.bury(
-                        DeadMessage(queue: "q", type: type, messageID: "\(id)", app: nil, reason: "r", body: [])
+                    let message = try plant.message(of: id).id
+                    try await plant.store.deadLetter(
+                        DeadMessage(queue: "q", type: type, messageID: "\(message)", app: nil, reason: "r", body: [])
                     )
                 }
                 for letter in try await plant.store.deadLetters(app: .default, cursor: nil, limit: 10).items {

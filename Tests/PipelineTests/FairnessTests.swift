@@ -11,7 +11,7 @@ import Testing
 extension PlantTests {
     /// What one app's traffic must not do to another's (rule 12).
     @Suite(.serialized, .timeLimit(.minutes(2))) struct FairnessTests {
-        private static let small = FeedWindow(devices: 4000, batches: 4)
+        private static let small = InFlightWindow(devices: 4000, messages: 4)
 
         private func send(to tag: String) throws -> Job.Work {
             .send(
@@ -46,7 +46,7 @@ extension PlantTests {
             }
         }
 
-        @Test func whatWasGivenBackGoesOnWhenThereIsRoom() async throws {
+        @Test func whatWasDeferredGoesOnWhenThereIsCredit() async throws {
             try await Plant.with([.send, .sweeper], window: Self.small) { plant in
                 try await plant.register("ann", .apns, token(1))
                 var jobs: [JobID] = []
@@ -68,12 +68,18 @@ extension PlantTests {
             }
         }
 
-        @Test func aPlannerThatDiesAfterGivingBackLeavesNothingBehind() async throws {
+        @Test func aPlannerThatDiesAfterADeferralLeavesNothingBehind() async throws {
             try await Plant.with([.delivery, .sweeper], window: Self.small) { plant in
                 try await plant.register("ann", .apns, token(1))
                 let job = try await plant.accept(try self.send(to: "username:ann"))
-                let claim = try #require(try await plant.store.claim(job.id, lease: .seconds(60)))
-                #expect(try await plant.store.release(claim, waitingFor: [.apns], pause: .zero))
+                let claim = try #require(try await plant.store.claim(try plant.message(of: job.id).id))
+                #expect(
+                    try await plant.store.defer(
+                        claim.message.id,
+                        epoch: claim.message.epoch,
+                        Deferral(blockedOn: [.apns])
+                    )
+                )
                 // Its process is gone; another one's send worker starts.
                 try await plant.run(.send) {
                     let done = try await plant.wait(for: job.id)
@@ -186,7 +192,7 @@ extension PlantTests {
                 _ = try await plant.store.apply(try plant.simulator.appSpec, to: other)
                 try await plant.importDevices((1...12_000).map(token), user: "ann", tag: "news")
                 try await plant.importDevices((50_001...54_000).map(token), user: "ben", tag: "news", app: other)
-                // The worker's places are what they have to share.
+                // The worker's permits are what they have to share.
                 plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 200))
                 var pace = DeliveryWorker.Configuration()
                 pace.devices = 2000

@@ -70,22 +70,22 @@ import Testing
 
     @Test func jobsThatNoQueueTakesDoNotKeepBatchesWaiting() async throws {
         try await Plant.with([]) { plant in
-            try await plant.planUnpublished(to: "username:ann")
+            try await plant.fanOutUnpublished(to: "username:ann")
             _ = try await plant.send(to: "username:ann", isPublished: false)
             let broker = InMemoryBroker()
             try await broker.declare(
-                Topology(queues: [.init(name: QueueName.deliver(.apns, .normal), kind: .exclusive)])
+                Topology(queues: [.init(name: QueueName.work(.deliver(.apns), .normal), kind: .exclusive)])
             )
             let hub = EmbeddedHub(store: plant.store, broker: broker, logger: plant.logger)
             try await Task.sleep(for: .milliseconds(200))
             _ = try await plant.sweeper(hub: hub, broker: broker).sweep()
-            #expect(broker.ready(in: QueueName.deliver(.apns, .normal)) == 1)
+            #expect(broker.ready(in: QueueName.work(.deliver(.apns), .normal)) == 1)
         }
     }
 
     @Test func aBatchThatCannotBePublishedDoesNotKeepJobsFromExpiring() async throws {
         try await Plant.with([]) { plant in
-            try await plant.planUnpublished(to: "username:ann")
+            try await plant.fanOutUnpublished(to: "username:ann")
             let id = try await plant.send(to: "username:ann", expires: .milliseconds(300), isPublished: false)
             let sweeper = plant.sweeper(hub: FaultyHub(hub: plant.hub), broker: plant.broker)
             let done = try await beside(sweeper.run) { try await plant.wait(for: id) }
@@ -182,24 +182,10 @@ private func beside<Result: Sendable>(
 }
 
 extension Plant {
-    /// Plans a send as a process does that dies before it can publish a batch.
-    fileprivate func planUnpublished(to tag: String) async throws {
+    /// Fans a send out as a process does whose broker takes nothing.
+    fileprivate func fanOutUnpublished(to tag: String) async throws {
         try await self.register("ann", .apns, token(1))
-        let id = try await self.send(to: tag, isPublished: false)
-        var pace = EmbeddedHub.Configuration()
-        pace.grace = .zero
-        // No queue takes a message there.
-        let planner = EmbeddedHub(
-            store: self.store,
-            broker: InMemoryBroker(),
-            configuration: pace,
-            logger: self.logger
-        )
-        var claim = try #require(try await self.store.claim(id, lease: .seconds(60)))
-        let spec = try self.simulator.appSpec
-        while case .more(let next, _) = try await planner.advance(claim, spec: spec, budget: .seconds(1)) {
-            claim = next
-        }
+        try await self.fanOut(try await self.send(to: tag, isPublished: false))
     }
 }
 
@@ -219,29 +205,35 @@ private struct FaultyHub: NotificationHub {
         return try await self.hub.register(request, for: job, spec: spec)
     }
 
-    func advance(_ claim: PlannerClaim, spec: AppSpec, budget: Duration) async throws -> Advance {
-        try await self.hub.advance(claim, spec: spec, budget: budget)
-    }
-
-    func advance(_ claim: BundleClaim, spec: AppSpec, budget: Duration) async throws -> BundleAdvance {
+    func advance(_ claim: FanOutClaim, spec: AppSpec, budget: Duration) async throws -> Advance {
         try await self.hub.advance(claim, spec: spec, budget: budget)
     }
 
     func run() async { await self.hub.run() }
 
-    func resume(_ batches: [DueBatch], specs: [AppID: AppSpec]) async throws {
+    func resume(_ messages: [OutboxMessage], specs: [AppID: AppSpec]) async throws {
         throw StoreError(.corrupt, "a row makes no sense")
     }
 }
 
 /// A store that cannot make sense of a dead message's batch.
-private final class RefusingStore: DeadStore {
+private final class RefusingStore: DeadLetterStore {
     private let count = NIOLockedValueBox(0)
 
     var refusals: Int { self.count.withLockedValue { $0 } }
 
-    func bury(_ message: DeadMessage) async throws {
+    func deadLetter(_ message: DeadMessage) async throws {
         self.count.withLockedValue { $0 += 1 }
         throw StoreError(.corrupt, "a list that cannot be read")
     }
+
+    func deadLetters(app: AppID, cursor: String?, limit: Int) async throws -> Page<DeadLetter> {
+        Page(items: [], cursor: nil)
+    }
+
+    func deadLetter(_ id: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])? { nil }
+
+    func replay(deadLetter id: Int64, app: AppID) async throws -> Replay? { nil }
+
+    func discard(deadLetter id: Int64, app: AppID) async throws -> DeadLetter? { nil }
 }

@@ -44,20 +44,8 @@ import Testing
         try await Plant.with([.delivery, .sweeper]) { plant in
             try await plant.bring(users: 0..<300, devicesOfEach: 1)
             let job = try await plant.accept(.send(try Self.send(to: (0..<300).map { "user\($0)" })))
-            var pace = EmbeddedHub.Configuration()
-            pace.grace = .zero
             // No queue takes a message there.
-            let planner = EmbeddedHub(
-                store: plant.store,
-                broker: InMemoryBroker(),
-                configuration: pace,
-                logger: plant.logger
-            )
-            var claim = try #require(try await plant.store.claim(job.id, lease: .seconds(60)))
-            let spec = try plant.simulator.appSpec
-            while case .more(let next, _) = try await planner.advance(claim, spec: spec, budget: .seconds(1)) {
-                claim = next
-            }
+            try await plant.fanOut(job.id)
             let done = try await plant.wait(for: job.id, within: .seconds(60))
             #expect(done.tallies[.apns]?.accepted == 300)
             // On a busy machine an answer may come too late, and the device be sent to again.

@@ -110,7 +110,7 @@ struct OutcomeTallyTests {
     @Test func aDeviceWhoseTurnHasNotComeWaitsOn() {
         var tally = self.tally(self.batch(3, attempt: 2, tries: [1, 2, 2], waits: [0, 900, 60_000]))
         #expect(tally.settleUntried(stop: nil) == [0, 1])
-        #expect(tally.outcome().carried == [CarriedDevice(row: 3, tries: 2, wait: .seconds(60))])
+        #expect(tally.outcome().carried == [RetryDevice(row: 3, tries: 2, wait: .seconds(60))])
     }
 
     @Test func aDeviceThatWentAwayIsCounted() {

@@ -22,9 +22,10 @@ struct Plant: Sendable {
     let hub: EmbeddedHub
     let sweeper: Sweeper
     let logger: Logger
-    private let folder: String
     /// Stands for the register jobs' sequence.
     private let sequence = NIOLockedValueBox<Int64>(0)
+    /// The messages of jobs that were accepted each for itself.
+    private let messages = NIOLockedValueBox<[JobID: OutboxMessage]>([:])
 
     /// Which workers run.
     struct Workers: OptionSet {
@@ -40,7 +41,7 @@ struct Plant: Sendable {
     /// Runs `body` beside the workers, and ends them with it.
     static func with(
         _ workers: Workers = .all,
-        window: FeedWindow = FeedWindow(),
+        window: InFlightWindow = InFlightWindow(),
         _ body: @Sendable @escaping (Plant) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-plant-\(UUID().uuidString)").path
@@ -52,8 +53,7 @@ struct Plant: Sendable {
         }
     }
 
-    private init(folder: String, simulator: Simulator, window: FeedWindow) async throws {
-        self.folder = folder
+    private init(folder: String, simulator: Simulator, window: InFlightWindow) async throws {
         self.logger = Logger(label: "plant") { _ in SwiftLogNoOpLogHandler() }
         self.simulator = simulator
         var configuration = SQLiteStore.Configuration(path: folder + "/store.sqlite")
@@ -68,7 +68,6 @@ struct Plant: Sendable {
             store: self.store,
             apps: self.apps,
             broker: self.broker,
-            folder: folder,
             logger: self.logger
         )
         _ = try await self.store.apply(try simulator.appSpec, to: .default)
@@ -81,7 +80,6 @@ struct Plant: Sendable {
             store: self.store,
             apps: self.apps,
             broker: broker,
-            folder: self.folder,
             logger: self.logger
         )
     }
@@ -91,7 +89,6 @@ struct Plant: Sendable {
         store: SQLiteStore,
         apps: AppDirectory,
         broker: InMemoryBroker,
-        folder: String,
         logger: Logger
     ) -> Sweeper {
         var pace = Sweeper.Configuration()
@@ -103,7 +100,6 @@ struct Plant: Sendable {
             store: store,
             apps: apps,
             broker: broker,
-            leadership: LeaderLock(path: folder + "/leader"),
             configuration: pace,
             logger: logger
         )
@@ -117,7 +113,7 @@ struct Plant: Sendable {
         requestTimeout: Duration = .seconds(20),
         connectTimeout: Duration = .seconds(20),
         broker: InMemoryBroker? = nil,
-        store: (any OutcomeSink & PauseStore)? = nil
+        store: (any OutboxStore & OutcomeSink & PauseStore)? = nil
     ) -> (worker: DeliveryWorker, senders: SenderRegistry) {
         var configuration = pace
         configuration.retry.base = .milliseconds(50)
@@ -164,7 +160,7 @@ struct Plant: Sendable {
                 if workers.contains(.delivery) { group.addTask { try await delivery.run() } }
                 if workers.contains(.sweeper) { group.addTask { try await self.sweeper.run() } }
                 if workers.contains(.dead) {
-                    let keeper = DeadLetterKeeper(store: self.store, broker: self.broker, logger: self.logger)
+                    let keeper = DeadLetterConsumer(store: self.store, broker: self.broker, logger: self.logger)
                     group.addTask { try await keeper.run() }
                 }
                 defer { group.cancelAll() }
@@ -242,6 +238,9 @@ struct Plant: Sendable {
         }
     }
 
+    /// Accepts jobs as the API does, each on its own in one transaction.
+    func accept(_ jobs: [NewJob]) async throws -> AcceptedJobs { try await self.store.accept(jobs) }
+
     func accept(
         _ work: Job.Work,
         app: AppID = .default,
@@ -250,9 +249,11 @@ struct Plant: Sendable {
         expires: Duration = .seconds(3600)
     ) async throws -> Job {
         let new = NewJob(app: app, user: user, priority: priority, work: work, lifetime: expires)
-        guard case .accepted(let job) = try await self.store.accept(new) else {
+        let accepted = try await self.accept([new])
+        guard case .accepted(let job) = accepted.answers.first, let message = accepted.messages.first else {
             throw PlantError("a new job was not accepted")
         }
+        self.messages.withLockedValue { $0[job.id] = message }
         return job
     }
 
@@ -276,16 +277,35 @@ struct Plant: Sendable {
         return job.id
     }
 
-    func publish(_ job: Job) async throws {
-        let message = OutgoingMessage(
-            job: job.id,
-            app: job.app,
-            kind: job.work.kind,
-            priority: job.priority,
-            traceparent: nil
-        )
-        if await self.broker.publish([message], deadline: .seconds(1)) == [.published] {
-            try await self.store.markPublished(jobs: [job.id], lease: .seconds(60))
+    /// The message of a job that was accepted by itself.
+    func message(of id: JobID) throws -> OutboxMessage {
+        guard let message = self.messages.withLockedValue({ $0[id] }) else { throw PlantError("no message of \(id)") }
+        return message
+    }
+
+    func publish(_ job: Job) async throws { try await self.publish([try self.message(of: job.id)]) }
+
+    /// Publishes messages as the API does, and says so at once.
+    func publish(_ messages: [OutboxMessage]) async throws {
+        let results = await self.broker.publish(messages.map { OutgoingMessage(hint: $0) }, deadline: .seconds(1))
+        try await self.store.markPublished(zip(messages, results).filter { $0.1.isPublished }.map(\.0))
+    }
+
+    /// Fans a send out as a process does that ends then.
+    ///
+    /// - Parameters:
+    ///   - id: The send.
+    ///   - broker: Where its delivery messages go; one without queues takes none, and they are due again at once.
+    /// - Throws: What the hub throws.
+    func fanOut(_ id: JobID, at broker: any MessageBroker = InMemoryBroker()) async throws {
+        let hub = EmbeddedHub(store: self.store, broker: broker, logger: self.logger)
+        var claim = try #require(try await self.store.claim(try self.message(of: id).id))
+        let spec = try self.simulator.appSpec
+        while true {
+            switch try await hub.advance(claim, spec: spec, budget: .seconds(1)).progress {
+            case .more(let next, _), .blocked(let next, _, _): claim = next
+            case .done, .lost: return
+            }
         }
     }
 
@@ -334,10 +354,10 @@ func token(_ number: Int) -> String {
 }
 
 extension DeliveryWorker.Configuration {
-    /// A few places, and little patience with a service that keeps them.
+    /// A few permits, and little patience with a service that keeps them.
     static var narrow: Self {
         var pace = Self()
-        (pace.devices, pace.batches) = (4, 4)
+        (pace.devices, pace.messages) = (4, 4)
         pace.slowAfter = .milliseconds(500)
         pace.rest = .seconds(2)
         return pace

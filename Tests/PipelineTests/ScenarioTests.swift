@@ -112,30 +112,13 @@ import Testing
         }
     }
 
-    @Test func batchesThatWerePlannedButNotPublishedGoOut() async throws {
+    @Test func batchesThatWereFannedOutButNotPublishedGoOut() async throws {
         try await Plant.with([.delivery, .sweeper]) { plant in
             try await plant.register("ann", devices: 1...1200, tags: ["news"])
             let request = SendRequest(audience: .tag(try Tag("news")), content: .message(.init(body: "hello")))
             let job = try await plant.accept(.send(request))
-            var claim = try #require(try await plant.store.claim(job.id, lease: .seconds(60)))
-            var hub = EmbeddedHub.Configuration()
-            hub.grace = .milliseconds(100)
-            let planner = EmbeddedHub(
-                store: plant.store,
-                broker: plant.broker,
-                configuration: hub,
-                logger: plant.logger
-            )
-            // The batches are committed, and no confirm of their publishing comes.
-            plant.broker.loseConfirms(2)
-            let spec = try plant.simulator.appSpec
-            var isDone = false
-            while !isDone {
-                switch try await planner.advance(claim, spec: spec, budget: .seconds(1)) {
-                case .more(let next, _), .full(let next, _, _): claim = next
-                case .done, .lost: isDone = true
-                }
-            }
+            // No queue takes them there.
+            try await plant.fanOut(job.id)
             let done = try await plant.wait(for: job.id)
             #expect(done.tallies[.apns]?.targets == 1200)
             #expect(done.tallies[.apns]?.accepted == 1200)
@@ -212,33 +195,37 @@ import Testing
         }
     }
 
-    @Test func garbageIsBuriedAndItsNeighboursAreNot() async throws {
+    @Test func garbageIsDeadAndItsNeighboursAreNot() async throws {
         try await Plant.with([.send, .sweeper, .dead]) { plant in
             try await plant.register("ann", .apns, token(1))
-            let good = try await plant.send(to: "username:ann")
-            let bad = try await plant.send(to: "username:ann")
-            try await plant.wait(for: good) { $0.hubState != nil }
-            try await plant.wait(for: bad) { $0.hubState != nil }
-            // A second message for the bad job's batch, whose body is garbage.
-            var properties = MessageProperties(
-                type: "deliver",
-                messageID: BatchKey(job: bad, pns: .apns, page: 0, attempt: 0).description,
-                contentType: "application/octet-stream",
-                headers: ["app": "default"]
-            )
-            let queue = QueueName.deliver(.apns, .normal)
-            for id in [properties.messageID, "nonsense", ""] {
+            let ids = [try await plant.send(to: "username:ann"), try await plant.send(to: "username:ann")]
+            for id in ids { try await plant.wait(for: id) { $0.hubState != nil } }
+            // The message of one of them becomes garbage, and others join it.
+            let queue = QueueName.work(.deliver(.apns), .normal)
+            var properties = try await plant.broker.consume(queue: queue, prefetch: 2) { subscription in
+                _ = try await subscription.next()
+                let delivery = try #require(try await subscription.next())
+                await subscription.acknowledge([delivery])
+                return delivery.properties
+            }
+            for id in [properties.messageID, "nonsense", "", "\(Int64.max)"] {
                 properties.messageID = id
                 let garbage = OutgoingMessage(routingKey: queue, properties: properties, body: [1, 2, 3])
                 #expect(await plant.broker.publish([garbage], deadline: .seconds(1)) == [.published])
             }
             let (worker, senders) = plant.deliveryWorker()
             let work = Task { try await worker.run() }
-            for id in [good, bad] { expectSound(try await plant.wait(for: id)) }
+            var tallies: [Tally?] = []
+            for id in ids {
+                let job = try await plant.wait(for: id)
+                expectSound(job)
+                tallies.append(job.tallies[.apns])
+            }
             work.cancel()
             _ = await work.result
             await senders.close()
-            #expect(try await plant.job(good).tallies[.apns]?.accepted == 1)
+            #expect(tallies.count { $0?.accepted == 1 } == 1)
+            #expect(tallies.count { $0?.failed == [.dead: 1] } == 1)
         }
     }
 

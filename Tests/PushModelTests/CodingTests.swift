@@ -90,13 +90,6 @@ import Testing
         try self.expect(RegisterResult.refused("why"), #"{"refused":{"_0":"why"}}"#)
     }
 
-    @Test func envelope() throws {
-        try self.expect(
-            JobEnvelope(app: .default, job: JobID(high: 1, low: 2)),
-            #"{"app":"default","job":"00000000-0000-0001-0000-000000000002","version":1}"#
-        )
-    }
-
     @Test func tally() throws {
         var tally = Tally()
         tally.targets = 6

@@ -67,7 +67,7 @@ import Testing
     private func store(_ host: HostCommandsTests.Host) async throws -> any ResultStore {
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
-        let store = try await Composition.openStore(configuration, logger: HostOptions.logger)
+        let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
         for (number, request) in [
             RegisterRequest.issue(candidate: .random(), handles: [Handle(stored: "ab")]),
             .upsert(.random(), .init(pns: .apns, handle: Handle(stored: "ab"), tags: [])),
@@ -92,7 +92,7 @@ import Testing
 
         try await store.pause(.deliver(.apns), app: try AppID("shop"), by: "key:k")
         try await store.pause(.send, app: nil, by: "host:root")
-        try await store.bury(DeadMessage(queue: "q", type: "", messageID: "", app: nil, reason: "r", body: []))
+        try await store.deadLetter(DeadMessage(queue: "q", type: "", messageID: "", app: nil, reason: "r", body: []))
         let found = try await standing.findings()
         #expect(found.map(\.subject) == ["queue deliver.apns", "queue send", "dead messages"])
         #expect(found.allSatisfy { !$0.isRight })

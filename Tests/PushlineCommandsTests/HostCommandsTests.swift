@@ -113,7 +113,7 @@ import Testing
         let host = try Host()
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
-        let store = try await Composition.openStore(configuration, logger: HostOptions.logger)
+        let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
         try await store.pause(.send, app: try AppID("shop"), by: "key:k")
         #expect(
             try await host.run("queues", "pause", "send", "--all-apps")

@@ -50,7 +50,7 @@ import Testing
             host: "127.0.0.1",
             ports: [port],
             keys: "api.host, api.port",
-            claim: PortClaim(storePath: store),
+            claim: PortClaim(base: store),
             logger: Self.quiet,
             onServing: { continuation.yield($0?.port ?? 0) }
         )

@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreContract
 import Testing
 
 @testable import StoreSQLite

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreContract
 import Testing
 
 @testable import StoreSQLite
@@ -48,7 +49,7 @@ struct HeldHandleTests {
 
     @Test func handlesMayShareANumber() async throws {
         let keep = try TemporaryStore(digestMask: 0)
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         var ids: [RegistrationID] = []
         for number in 0..<5 { ids.append(try await scenario.register(user: "u", handle: "h\(number)")) }
         #expect(Set(ids).count == 5)
@@ -84,7 +85,7 @@ struct HeldHandleTests {
     @Test(arguments: [0, 7] as [UInt64])
     func importsOfHandlesThatShareNumbers(digestMask: UInt64) async throws {
         let keep = try TemporaryStore(digestMask: digestMask)
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         let known = try await scenario.register(user: "ann", handle: "h7")
         let rows = try (0..<300).map {
             ImportedRegistration(pns: .apns, handle: Handle(stored: "h\($0 % 200)"), user: try UserName("u\($0)"))
@@ -120,7 +121,7 @@ struct HeldHandleTests {
             let age = Int64.random(in: 0..<4, using: &random)
             var results: [[String]] = []
             for keep in stores {
-                let scenario = Scenario(store: keep.store, time: keep.time)
+                let scenario = keep.scenario
                 let sequence = max(1, try await scenario.sequence() - age)
                 switch action {
                 case 0: results.append(try await Self.bring(rows, sequence, keep))
@@ -229,58 +230,10 @@ struct HeldHandleTests {
         #expect(faults.contains { $0.contains(damage.word) }, "\(faults)")
     }
 
-    // MARK: Stores of before
-
-    @Test func aStoreOfBeforeIsCarriedOver() async throws {
-        let keep = try TemporaryStore()
-        let path = keep.folder.appendingPathComponent("old.sqlite").path
-        let queue = try DatabaseQueue(path: path)
-        try Schema.migrator.migrate(queue, upTo: "17 tags of rows")
-        try await queue.write { database in
-            try database.execute(
-                sql: """
-                    INSERT INTO app(number, name) VALUES (1, 'default'), (2, 'other');
-                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500)
-                    INSERT INTO registration(row, app, id, pns, handle, user, state, version, updated)
-                        SELECT i, 1 + (i % 10 = 9), 'id-' || i, 1 + i % 2, CASE WHEN i % 7 = 3 THEN NULL ELSE 'h' || (i / 3) END,
-                            'u' || i, CASE i % 7 WHEN 3 THEN 5 WHEN 4 THEN 4 ELSE 1 END, 1, 1
-                        FROM n WHERE i % 3 <> 2;
-                    INSERT INTO registration(app, id, state, version, updated) VALUES (1, 'issued', 0, 1, 1);
-                    INSERT INTO released VALUES (1, 1, x'00', 7, 8);
-                    """
-            )
-        }
-        try queue.close()
-        let store = try SQLiteStore(configuration: .init(path: path), source: keep.time)
-        #expect(try await store.checkFile() == [])
-        let counts = try await store.pool.read { database in
-            try ["registration WHERE state = 1", "held", "released_handle"].map {
-                try Int.fetchOne(database, sql: "SELECT count(*) FROM \($0)")
-            }
-        }
-        #expect(counts[0] == counts[1])
-        #expect((counts[0] ?? 0) > 200)
-        #expect(counts[2] == 1)
-        // A handle is known, and goes from one to another.
-        let scenario = Scenario(store: store, time: keep.time)
-        #expect(try await scenario.register(user: "u1", handle: "h0") == RegistrationID("id-1"))
-        let row = ImportedRegistration(pns: .fcm, handle: Handle(stored: "h2"), user: try UserName("new"))
-        let result = try await store.importRegistrations(
-            [row],
-            app: .default,
-            sequence: try await store.beginImport()
-        )
-        let holder = try await store.registrations(RegistrationQuery(app: .default, user: UserName("new"))).items
-        #expect(holder.map(\.handle?.text) == ["h2"])
-        #expect(holder.map(\.id.text) == ["id-7"])
-        #expect(result == [.updated])
-        #expect(try await store.checkFile() == [])
-    }
-
     @Test(arguments: [0, 3, .max] as [UInt64])
     func entriesAreMadeOfTheRegistrations(digestMask: UInt64) async throws {
         let keep = try TemporaryStore(digestMask: digestMask)
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         for number in 0..<20 { try await scenario.register(user: "u", handle: "h\(number)") }
         try await keep.store.write { context in
             try context.database.execute(sql: "DELETE FROM held")

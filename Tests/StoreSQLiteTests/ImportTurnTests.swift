@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreContract
 import Testing
 
 @testable import StoreSQLite
@@ -12,7 +13,7 @@ struct ImportTurnTests {
 
     init() throws {
         self.keep = try TemporaryStore()
-        self.scenario = Scenario(store: self.keep.store, time: self.keep.time)
+        self.scenario = self.keep.scenario
     }
 
     private func row(_ handle: String, id: String? = nil, user: String = "u") throws -> ImportedRegistration {

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreContract
 import Testing
 
 @testable import StoreSQLite
@@ -177,7 +178,7 @@ import Testing
     /// What is remembered says where to look, not whom to send to.
     @Test func whoHasGoneMeanwhileIsNotHandedOut() async throws {
         let keep = try Self.store()
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         var ids: [RegistrationID] = []
         for number in 0..<6 { ids.append(try await scenario.register(user: "u\(number)", handle: "h\(number)")) }
         let expression = try Self.audience((0..<100).map { "u\($0)" })
@@ -235,66 +236,29 @@ import Testing
         try Self.audience((0..<count).map { "u\($0)" })
     }
 
-    @Test(arguments: [false, true])
-    func aJobTellsTheFirstAndPlansAll(together: Bool) async throws {
+    @Test func aJobTellsTheFirstAndIsFannedOutToAll() async throws {
         let keep = try Self.store()
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         try await scenario.register(user: "u19999", handle: "h")
         let everybody = try Self.manyUsers()
-        let new = NewJob(
-            app: .default,
-            work: .send(scenario.send(to: everybody)),
-            lifetime: .seconds(60)
-        )
-        let accepted: Job
-        if together {
-            let answer = try await keep.store.accept(together: [new])
-            #expect(answer.bundles.isEmpty)
-            accepted = try #require(answer.singles.first)
-        } else {
-            guard case .accepted(let job) = try await keep.store.accept(new) else { throw Unexpected("not accepted") }
-            accepted = job
-        }
+        let accepted = try await scenario.accept(scenario.send(to: everybody), lifetime: .seconds(60))
         let listed = try #require(try await keep.store.jobs(JobQuery(app: .default, kind: .send)).items.first)
-        for job in [accepted, listed, try await scenario.job(new.id)] {
+        for job in [accepted, listed, try await scenario.job(accepted.id)] {
             guard case .send(let told) = job.work else { throw Unexpected("no send") }
             #expect(told.audience.tags.map(\.name) == (0..<100).map { "username:u\($0)" })
             #expect(told.omitted == 19_900)
         }
-        let claim = try #require(try await keep.store.claim(new.id, lease: .seconds(60)))
-        #expect(claim.request == scenario.send(to: everybody))
-        // Planned for the very last of them, carried by it and brought up again.
-        let keys = try await scenario.plan(accepted, publish: false)
-        let key = try #require(keys.first)
-        let carried = CarriedDevice(row: 1, tries: 1, wait: .zero)
-        keep.time.advance(.seconds(3))
-        let first = try #require(try await keep.store.dueBatches(limit: 10).first)
+        let claim = try #require(try await scenario.claimCampaign(accepted))
+        #expect(claim.campaign.request == scenario.send(to: everybody))
+        // Fanned out to the very last of them, carried by it and published again.
+        let key = try #require(try await scenario.fanOut(accepted).first)
+        let message = try scenario.message(of: key)
+        let first = try #require(try await keep.store.batches(of: message.id).first)
         #expect(first.key == key && first.request.audience == everybody)
-        _ = try await keep.store.record(BatchOutcome(key: key, carried: [carried], at: keep.time.wall))
-        let second = try #require(try await keep.store.dueBatches(limit: 10).first)
-        #expect(second.key.attempt == 1 && second.carried.map(\.row) == [1])
+        let carried = RetryDevice(row: 1, tries: 1, wait: .zero)
+        #expect(try await scenario.record(BatchOutcome(key: key, carried: [carried], at: keep.time.wall)))
+        let second = try #require(try await scenario.takeDueBatches().first)
+        #expect(second.key.attempt == 1 && second.retries.map(\.row) == [1])
         #expect(second.request.audience == everybody)
-    }
-
-    @Test func whatIsDueOfManyLargeAudiencesComesBitByBit() async throws {
-        let keep = try Self.store()
-        let scenario = Scenario(store: keep.store, time: keep.time)
-        try await scenario.register(user: "u1", handle: "h")
-        var wanted = Set<BatchKey>()
-        for number in 0..<10 {
-            let audience = try number.isMultiple(of: 5) ? .tag(Tag("username:u1")) : Self.manyUsers(200)
-            let job = try await scenario.accept(scenario.send(to: audience))
-            wanted.formUnion(try await scenario.plan(job, publish: false))
-        }
-        keep.time.advance(.seconds(3))
-        var found = Set<BatchKey>()
-        for _ in 0..<2 {
-            let due = try await keep.store.dueBatches(limit: 32)
-            #expect(Set(due.map(\.job.id)).count <= 6)
-            #expect(due.allSatisfy { $0.request.omitted == 0 })
-            found.formUnion(due.map(\.key))
-            try await keep.store.markPublished(batches: due.map(\.key), lease: .seconds(100), isRepeat: true)
-        }
-        #expect(found == wanted && found.count == 10)
     }
 }

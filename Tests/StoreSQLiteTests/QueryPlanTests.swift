@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreContract
 import Testing
 
 @testable import StoreSQLite
@@ -165,7 +166,7 @@ struct QueryPlanTests {
     /// Planning is the second of three changes of a small send's row: it is to touch the table alone.
     @Test func planningASmallSendTouchesNoIndexOfOpenJobs() async throws {
         let keep = try TemporaryStore()
-        try await Self.doEverything(Scenario(store: keep.store, time: keep.time))
+        try await Everything.perform(keep.scenario)
         let written = try await keep.store.pool.writeWithoutTransaction { database in
             let sql = try #require(
                 try String.fetchOne(
@@ -190,8 +191,8 @@ struct QueryPlanTests {
     /// All that the store has prepared after a round of everything: nothing walks through a table or sorts a large set.
     @Test func noStatementScansATable() async throws {
         let keep = try TemporaryStore()
-        let contracts = Scenario(store: keep.store, time: keep.time)
-        try await Self.doEverything(contracts)
+        let contracts = keep.scenario
+        try await Everything.perform(contracts)
         let prepared = "SELECT sql FROM sqlite_stmt"
         var statements = try await keep.store.pool.writeWithoutTransaction { try String.fetchAll($0, sql: prepared) }
         for _ in 0..<20 {
@@ -242,218 +243,4 @@ struct QueryPlanTests {
 
     /// Sorts of what is small: the parked batches of one job, the registrations of one user.
     private static let sorts = ["SELECT due, carried_reason FROM batch", "max(row)", RegistrationChange.oldest]
-
-    private static func doEverything(_ scenario: Scenario) async throws {
-        let store = scenario.store
-        let user = try UserName("ann")
-        let id = try await scenario.register(
-            user: "ann",
-            handle: "aa",
-            tags: ["t"],
-            expires: scenario.time.wall.advanced(by: .seconds(5))
-        )
-        try await scenario.register(user: "bob", handle: "bb", tags: ["t"])
-        let job = try await scenario.accept(scenario.send(to: .tag(Tag("t"))), user: user)
-        try await store.markPublished(jobs: [job.id], lease: .zero)
-        _ = try await store.dueJobs(overdue: .zero, limit: 5)
-        let key = try #require(try await scenario.plan(job).first)
-        _ = try await store.room(for: .page, app: .default, pns: .apns, priority: .normal)
-        _ = try await store.standing(of: [key])
-        _ = try await store.raiseStarts(batch: key)
-        _ = try await store.raiseStarts(job: job.id)
-        let dead = DeadHandle(
-            row: 2,
-            handle: Handle(stored: "bb"),
-            before: scenario.time.wall.advanced(by: .seconds(1)),
-            reason: ""
-        )
-        let carried = CarriedDevice(row: 1, tries: 1, wait: .zero)
-        let failure = DeviceFailure(row: 2, failure: .unregistered, status: 410, reason: "")
-        _ = try await store.record(
-            BatchOutcome(key: key, failures: [failure], carried: [carried], deadHandles: [dead], at: scenario.time.wall)
-        )
-        _ = try await store.job(job.id, app: .default)
-        _ = try await store.dueBatches(limit: 5)
-        _ = try await store.handles(of: [1], in: .tag(Tag("t")), app: .default, pns: .apns)
-        let expression = try TagExpression(parsing: "t && username:bob || !t")
-        _ = try await store.audience(of: expression, app: .default, pns: .apns, after: 0, through: 9, limit: 9)
-        _ = try await store.count(of: expression, app: .default, pns: .apns, after: 0, through: .max)
-        let many = TagExpression.any(try (0..<150).map { try Tag("username:u\($0)") } + [Tag("t")])
-        _ = try await scenario.plan(scenario.accept(scenario.send(to: many)))
-        _ = try await store.count(of: many, app: .default, pns: .apns, after: 0, through: .max)
-        _ = try await store.handles(of: [1], in: many, app: .default, pns: .apns)
-        _ = try await store.prune(limit: 5)
-        for state in Job.State.allCases {
-            _ = try await store.jobs(
-                JobQuery(app: .default, state: state, pns: .apns, user: user, since: scenario.time.wall)
-            )
-            _ = try await store.jobs(JobQuery(app: .default, state: state, key: "k", kind: .send))
-        }
-        _ = try await store.deliveries(DeliveryQuery(job: job.id, app: .default, outcome: .accepted, pns: .apns))
-        _ = try await store.registrations(
-            RegistrationQuery(app: .default, user: user, tag: Tag("t"), pns: .apns, state: .live)
-        )
-        _ = try await store.registrations(RegistrationQuery(app: .default))
-        _ = try await store.registrations(RegistrationQuery(app: .default, tag: Tag("t")))
-        _ = try await store.registrations(RegistrationQuery(app: .default, tag: Tag("t"), pns: .apns, state: .live))
-        for state in Registration.State.allCases {
-            _ = try await store.registrations(RegistrationQuery(app: .default, user: user, state: state))
-            _ = try await store.registrations(RegistrationQuery(app: .default, state: state))
-        }
-        scenario.time.advance(.seconds(86_500))
-        _ = try await store.expireRegistrations(limit: 5)
-        _ = try await scenario.upsert(id, user: "ann", handle: "aa")
-        for number in 0..<4 {
-            for request in [
-                RegisterRequest.delete(.random()),
-                .upsert(.random(), .init(pns: .apns, handle: Handle(stored: "n\(number)"), tags: [])),
-            ] {
-                let sequence = try await scenario.sequence()
-                _ = try await store.change(
-                    request,
-                    app: .default,
-                    user: user,
-                    sequence: sequence,
-                    expires: nil,
-                    most: 1
-                )
-            }
-        }
-        _ = try await store.change(
-            .delete(id),
-            app: .default,
-            user: nil,
-            sequence: scenario.sequence(),
-            expires: nil,
-            most: nil
-        )
-        _ = try await store.expireJobs(limit: 5, lease: .seconds(1))
-        scenario.time.advance(.seconds(10))
-        _ = try await store.expireJobs(limit: 5, lease: .seconds(1))
-        _ = try await store.cancel(job.id, app: .default)
-        let dead1 = DeadMessage(
-            queue: "q",
-            type: "deliver",
-            messageID: key.description,
-            app: nil,
-            reason: "",
-            body: [1]
-        )
-        try await store.bury(dead1)
-        try await store.pause(.send, app: .default, by: "x")
-        try await store.hold(job.id)
-        _ = try await store.job(job.id, app: .default)
-        _ = try await store.pauses()
-        _ = try await store.load(of: .default)
-        _ = try await store.resume(.send, app: .default)
-        let letters = try await store.deadLetters(app: .default, cursor: nil, limit: 2).items
-        for letter in letters {
-            _ = try await store.deadLetter(letter.id, app: .default)
-            _ = try await store.replay(deadLetter: letter.id, app: .default)
-            _ = try await store.discard(deadLetter: letter.id, app: .default)
-        }
-        try await store.put(
-            Account(app: .default, name: user, role: .user, isDisabled: false, created: scenario.time.wall),
-            passwordHash: ""
-        )
-        _ = try await store.account(user, app: .default)
-        _ = try await store.accounts(app: .default)
-        _ = try await store.setDisabled(true, account: user, app: .default)
-        let apiKey = APIKey(app: .default, name: "k", role: .user, created: scenario.time.wall, revoked: nil)
-        try await store.add(apiKey, hash: [1])
-        _ = try await store.key(hash: [1])
-        _ = try await store.keys(app: .default)
-        _ = try await store.revokeKey(named: "k", app: .default)
-        _ = try await store.apps()
-        let content = try await store.put(StoredContent(owner: nil, mediaType: "", bytes: []), app: .default)
-        _ = try await store.content(content, app: .default)
-        _ = try await store.markRead(1, app: .default, at: scenario.time.wall)
-        _ = try await store.names(content, in: user, app: .default)
-        _ = try await store.users(ofLive: [1])
-        for (sender, addressee) in [(nil, nil), (user, nil), (nil, user), (user, user)] {
-            let query = RichNotificationQuery(
-                app: .default,
-                sender: sender,
-                addressee: addressee,
-                since: scenario.time.wall
-            )
-            _ = try await store.richNotifications(query)
-        }
-        _ = try await store.richNotification(1, app: .default)
-        try await Self.doEverythingTogether(scenario)
-        try await Self.removeEverything(scenario)
-    }
-
-    /// What is done for many at once: imports, bundles and parcels.
-    private static func doEverythingTogether(_ scenario: Scenario) async throws {
-        let store = scenario.store
-        let rows = try ["cc", "dd"].map {
-            ImportedRegistration(
-                pns: .apns,
-                handle: Handle(stored: $0),
-                user: try UserName("cid"),
-                tags: [try Tag("t")]
-            )
-        }
-        let sequence = try await store.beginImport()
-        _ = try await store.importRegistrations(rows, app: .default, sequence: sequence)
-        _ = try await store.importRegistrations(rows, app: .default, sequence: sequence)
-        var bundles: [SendBundle] = []
-        for key in ["a", "b", "b"] {
-            let job = NewJob(
-                app: .default,
-                work: .send(scenario.send(to: .tag(Tag(user: try UserName("cid"))))),
-                lifetime: .seconds(3600),
-                idempotency: NewJob.Idempotency(caller: "c", route: "r", key: key, hash: [1])
-            )
-            bundles += try await store.accept(together: [job]).bundles
-        }
-        try await store.markPublished(bundles: bundles, lease: .zero)
-        #expect(try await store.dueBundles(overdue: .zero, limit: 5).count == 2)
-        try await store.takeApart(bundles[1].id)
-        let claim = try #require(try await store.claim(bundles[0].id, lease: .seconds(60)))
-        var plan = BundlePlan(parcels: 1)
-        var keys: [BatchKey] = []
-        for send in try await store.smallSends(of: claim, devices: 10) {
-            let batch = SmallBatch(pns: .apns, size: 2, parcel: 0)
-            plan.sends.append(PlannedSend(sequence: send.sequence, fate: .planned([batch])))
-            keys.append(BatchKey(job: send.id, pns: .apns, page: 0, attempt: 0))
-        }
-        guard case .written(let parcels, _, _) = try await store.commit(plan, of: claim, lease: .zero, grace: .zero)
-        else {
-            throw Unexpected("nothing was planned")
-        }
-        let parcel = try #require(parcels.compactMap { $0 }.first)
-        try await store.markPublished(parcels: [parcel], lease: .seconds(60))
-        #expect(try await store.takeApartParcels(limit: 5) == 0)
-        let place = try await store.standing(of: keys, in: parcel)[0].place
-        try await store.park(parcel, for: .zero, reason: "")
-        try await store.markPublished(batches: keys, lease: .zero, isRepeat: true)
-        #expect(try await store.park(keys[0], for: .zero, reason: ""))
-        let outcome = BatchOutcome(key: keys[0], place: place, accepted: 2, at: scenario.time.wall)
-        #expect(try await store.record(together: [outcome]) == [true])
-    }
-
-    private static func removeEverything(_ scenario: Scenario) async throws {
-        let content = try await scenario.store.put(StoredContent(owner: nil, mediaType: "", bytes: []), app: .default)
-        for _ in 0..<2 {
-            let rich = NewRichNotification(
-                sender: nil,
-                addressee: try UserName("ann"),
-                message: "",
-                richType: "",
-                content: content,
-                isSecure: false,
-                quota: NewRichNotification.Quota(perSender: 5, perApp: 5)
-            )
-            try await scenario.keep(rich)
-        }
-        scenario.time.advance(.seconds(100 * 86_400))
-        var removed = 0
-        for kind in Retained.allCases + [.contents] {
-            removed += try await scenario.store.remove(kind, olderThan: .seconds(86_400), after: 0, limit: 100).removed
-        }
-        #expect(removed > 5)
-        _ = try await scenario.store.expireRegistrations(limit: 5)
-    }
 }

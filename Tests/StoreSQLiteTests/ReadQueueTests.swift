@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import NIOConcurrencyHelpers
 import Store
+import StoreContract
 import Testing
 
 @testable import StoreSQLite

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreContract
 import Testing
 
 @testable import StoreSQLite
@@ -10,7 +11,7 @@ import Testing
 struct SharedFileTests {
     @Test func writesThatComeTogetherAreCommittedTogether() async throws {
         let keep = try TemporaryStore()
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         let before = keep.store.writer.commits
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<500 {
@@ -74,7 +75,7 @@ struct SharedFileTests {
 
     @Test func whatWasAcceptedOutlivesACrash() async throws {
         let keep = try TemporaryStore()
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         let job = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
         // The files as they are at this moment: what a killed process leaves.
         let image = keep.folder.appendingPathComponent("crashed.sqlite").path
@@ -95,7 +96,7 @@ struct SharedFileTests {
 
     @Test func aFullDiskIsUnavailableAndRecovers() async throws {
         let keep = try TemporaryStore()
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         let first = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
         // To SQLite no room is no room, whoever says so.
         func limit(_ pages: Int) throws {
@@ -118,7 +119,7 @@ struct SharedFileTests {
 
     @Test func aLockedStoreIsUnavailableAndRecovers() async throws {
         let keep = try TemporaryStore(patience: .milliseconds(200))
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         var settings = Configuration()
         settings.allowsUnsafeTransactions = true
         let foreign = try DatabaseQueue(path: keep.store.configuration.path, configuration: settings)
@@ -149,7 +150,7 @@ struct SharedFileTests {
 
     @Test func aWriterThatIsStuckElsewhereMakesItUnavailable() async throws {
         let keep = try TemporaryStore(patience: .milliseconds(200))
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         let lock = try FileLock(path: keep.store.configuration.path + ".writer")
         #expect(lock.tryLock())
         let error = await #expect(throws: StoreError.self) {
@@ -162,7 +163,7 @@ struct SharedFileTests {
 
     @Test func aCancelledCallerLosesNothing() async throws {
         let keep = try TemporaryStore()
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         let task = Task {
             unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
             return try await scenario.accept(scenario.send(to: .tag(try Tag("t"))))
@@ -171,23 +172,11 @@ struct SharedFileTests {
         #expect(try await scenario.job(job.id).id == job.id)
     }
 
-    @Test func leasesDoNotJumpWithTheWallClock() async throws {
-        let keep = try TemporaryStore()
-        let scenario = Scenario(store: keep.store, time: keep.time)
-        let job = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
-        try await keep.store.markPublished(jobs: [job.id], lease: .seconds(60))
-        keep.time.jump(.seconds(86_400))
-        #expect(try await keep.store.dueJobs(overdue: .zero, limit: 1).isEmpty)
-        keep.time.jump(.seconds(-2 * 86_400))
-        keep.time.advance(.seconds(60))
-        #expect(try await keep.store.dueJobs(overdue: .zero, limit: 1).count == 1)
-    }
-
     @Test(arguments: [Duration.seconds(3600), .seconds(-3600)])
     func theClockGoesOnAfterARestartOfTheMachine(wall: Duration) async throws {
         let keep = try TemporaryStore()
         keep.time.advance(.seconds(100))
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         _ = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
         let before = keep.store.clock.now
         let later = TestTime()
@@ -198,12 +187,12 @@ struct SharedFileTests {
         // A process that starts within the same boot agrees.
         later.advance(.seconds(5))
         #expect(try keep.another(time: later).clock.now == again.clock.now)
-        #expect(try await again.dueJobs(overdue: .zero, limit: 1).count == 1)
+        #expect(try await again.takeDue([.send], overdue: .zero, limit: 1).count == 1)
     }
 
     @Test func theLogIsMovedIntoTheFileWhileItRuns() async throws {
         let keep = try TemporaryStore()
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         for _ in 0..<20 { _ = try await scenario.accept(scenario.send(to: .tag(Tag("t")))) }
         let path = keep.store.configuration.path
         let before = try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
@@ -217,7 +206,7 @@ struct SharedFileTests {
     /// A log that is long is emptied, however much is written meanwhile, and others write on afterwards.
     @Test func aLongLogIsEmptied() async throws {
         let keep = try TemporaryStore()
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         let path = keep.store.configuration.path
         let checkpointer = try Checkpointer(path: path, interval: .seconds(3600), logger: keep.store.logger)
         await checkpointer.turn()
@@ -288,32 +277,5 @@ struct SharedFileTests {
         let fault = await #expect(throws: StoreError.self) { try await SQLiteStore.open(.init(path: path)) }
         #expect(fault?.code == .unavailable)
         #expect("\(try #require(fault))".contains("a newer version of Pushline"))
-    }
-
-    /// A process of an older version would count wrong on new tables: it ends first.
-    @Test func olderTablesAreLeftAloneWhileOthersHaveThem() async throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-old-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let path = folder.appending(path: "store.sqlite").path
-        let old = try DatabasePool(path: path)
-        try Schema.migrator.migrate(old, upTo: "15 released handles")
-        let users = try FileLock(path: path + ".users")
-        #expect(users.tryLockShared())
-        async let opened = SQLiteStore.open(.init(path: path))
-        try await Task.sleep(for: .milliseconds(400))
-        let applied = try await old.read { try Schema.migrator.appliedIdentifiers($0).count }
-        #expect(applied == 15)
-        // It can still write what it has to before it ends.
-        let writer = try FileLock(path: path + ".writer")
-        while !writer.tryLock() { try await Task.sleep(for: .milliseconds(1)) }
-        writer.unlock()
-        try old.close()
-        users.unlock()
-        let store = try await opened
-        #expect(try await store.undone().jobs == 0)
-        // And it is shared as ever.
-        let other = try await SQLiteStore.open(.init(path: path))
-        #expect(try await other.undone().jobs == 0)
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import StoreContract
 import Testing
 
 @testable import StoreSQLite

@@ -2,24 +2,13 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreContract
 import Testing
 
 @testable import StoreSQLite
 
 /// Where tags are kept: in the registrations' rows, in the audiences' index, and a user's own in the index of users.
 @Suite struct TagListTests {
-    @Test(arguments: [[], [7], [1, 20, 300], [.max]] as [[Int64]])
-    func aListIsReadAsItIsWritten(numbers: [Int64]) throws {
-        let list = TagList(numbers)
-        #expect(list.text == (numbers.isEmpty ? nil : "[" + numbers.map(String.init).joined(separator: ",") + "]"))
-        #expect(try TagList(stored: list.text) == list)
-    }
-
-    @Test(arguments: ["1x", "[1", "[,]", "[-1]", "[99999999999999999999]", "[]"])
-    func whatIsNoListIsRefused(text: String) throws {
-        #expect(throws: StoreError.self) { try TagList(stored: text) }
-    }
-
     // MARK: One truth in three places
 
     private static let tags = (0..<6).map { "t\($0)" }
@@ -55,7 +44,7 @@ import Testing
     func whateverIsDoneTheyAgree(seed: UInt64, digestMask: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let keep = try TemporaryStore(digestMask: digestMask)
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         for _ in 0..<60 {
             let handle = "h\(Int.random(in: 0..<12, using: &random))"
             let id = try #require(RegistrationID("id-\(Int.random(in: 0..<12, using: &random))"))
@@ -78,7 +67,7 @@ import Testing
                 let soon = keep.time.wall.advanced(by: .seconds(5))
                 _ = try await scenario.upsert(id, user: user, handle: handle, pns: pns, tags: tags, expires: soon)
                 if Bool.random(using: &random) { keep.time.advance(.seconds(6)) }
-            case 4: _ = try await keep.store.expireRegistrations(limit: 3)
+            case 4: _ = try await keep.store.perform(.expireRegistrations, limit: 3)
             default:
                 let sequence = try await scenario.sequence()
                 _ = try await keep.store.change(
@@ -97,7 +86,7 @@ import Testing
     /// Nobody has another user's own tag, whoever asks for it.
     @Test func aUsersTagIsOfTheUsersRegistrationsAlone() async throws {
         let keep = try TemporaryStore()
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         let id = try await scenario.register(user: "u1", handle: "aa", tags: ["username:u2", "username:u1", "t1"])
         let found = try #require(try await keep.store.registration(id, app: .default))
         #expect(found.tags.map(\.name) == ["t1", "username:u1"])
@@ -116,7 +105,7 @@ import Testing
     ])
     func theCheckSeesWhereTheyDoNotAgree(damage: String) async throws {
         let keep = try TemporaryStore()
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         try await scenario.register(user: "u1", handle: "aa", tags: ["t1"])
         #expect(try await keep.store.checkFile() == [])
         try await keep.store.pool.writeWithoutTransaction { try $0.execute(sql: damage) }
@@ -126,7 +115,7 @@ import Testing
     @Test(arguments: ["[1", "1]", "{}", "[\"a\"]", "[1.5]", "x"])
     func theCheckNamesWhatIsNoList(text: String) async throws {
         let keep = try TemporaryStore()
-        let scenario = Scenario(store: keep.store, time: keep.time)
+        let scenario = keep.scenario
         let id = try await scenario.register(user: "u1", handle: "aa", tags: ["t1"])
         try await scenario.register(user: "u2", handle: "bb", tags: ["t1"])
         try await keep.store.pool.writeWithoutTransaction { database in
@@ -134,65 +123,5 @@ import Testing
         }
         let faults = try await keep.store.checkFile()
         #expect(faults.contains("registration \(id): its tags are no list of numbers"), "\(faults)")
-    }
-
-    // MARK: Stores of before
-
-    /// A store as it was when users' tags were rows like any other.
-    private static func oldStore(_ path: String, rows: Int) throws {
-        let before = try #require(Schema.migrator.migrations.prefix { $0 != "17 tags of rows" }.last)
-        let queue = try DatabaseQueue(path: path)
-        try Schema.migrator.migrate(queue, upTo: before)
-        try queue.write { database in
-            try database.execute(
-                sql: """
-                    INSERT INTO app(number, name) VALUES (1, 'default'), (2, 'other');
-                    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows))
-                    INSERT INTO registration(row, app, id, pns, handle, user, state, version, updated)
-                        SELECT i, 1 + (i % 10 = 9), 'id-' || i, 1 + i % 2, CASE WHEN i % 7 = 3 THEN NULL ELSE 'h' || i END,
-                            CASE WHEN i % 4 = 0 THEN NULL ELSE 'u' || (i % 5) END, CASE WHEN i % 7 = 3 THEN 5 ELSE 1 END, 1, 1
-                        FROM n;
-                    INSERT INTO tag(app, name) SELECT DISTINCT app, 'username:' || user FROM registration
-                        WHERE user IS NOT NULL AND state = 1;
-                    WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 5)
-                    INSERT INTO tag(app, name) SELECT app.number, 't' || i FROM n, app;
-                    INSERT INTO registration_tag SELECT tag.number, r.pns, r.row FROM registration AS r
-                        JOIN tag ON tag.app = r.app AND tag.name = 'username:' || r.user WHERE r.state = 1;
-                    INSERT INTO registration_tag SELECT tag.number, r.pns, r.row FROM registration AS r
-                        JOIN tag ON tag.app = r.app AND tag.name IN ('t' || (r.row % 6), 't' || (r.row % 3))
-                        WHERE r.state = 1 AND r.row % 13 <> 5;
-                    """
-            )
-        }
-        try queue.close()
-    }
-
-    @Test func aStoreOfBeforeIsCarriedOver() async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pushline-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let path = folder.appendingPathComponent("store.sqlite").path
-        try Self.oldStore(path, rows: 300)
-        let store = try SQLiteStore(configuration: .init(path: path), source: TestTime())
-        try await self.compare(store)
-        let all = try await store.registrations(RegistrationQuery(app: .default, limit: 1000)).items
-        let other = try await store.registrations(RegistrationQuery(app: AppID("other"), limit: 1000)).items
-        #expect(all.count + other.count == (1...300).filter { $0 % 7 != 3 }.count)
-        for registration in all + other {
-            let row = Int(registration.row)
-            #expect(registration.app.name == (row % 10 == 9 ? "other" : "default"))
-            var tags = row % 13 == 5 ? [] : Set(["t\(row % 6)", "t\(row % 3)"])
-            if row % 4 != 0 { tags.insert("username:u\(row % 5)") }
-            #expect(registration.tags.map(\.name) == tags.sorted())
-        }
-        let deleted = try await store.registrations(RegistrationQuery(app: .default, state: .deleted, limit: 1000))
-            .items
-        #expect(deleted.count == (1...300).filter { $0 % 7 == 3 && $0 % 10 != 9 }.count)
-        // Tags that are new get numbers of their own, and users' registrations are found as before.
-        let scenario = Scenario(store: store, time: TestTime())
-        let id = try #require(RegistrationID("id-2"))
-        #expect(try await scenario.upsert(id, user: "u2", handle: "h2", tags: ["t1", "fresh"]) == .done)
-        #expect(try await store.registration(id, app: .default)?.tags.map(\.name) == ["fresh", "t1", "username:u2"])
-        try await self.compare(store)
     }
 }

@@ -28,7 +28,7 @@ struct AccountRoutes: Sendable {
         guard let isDisabled = try members.bool("disabled") else { throw members.fault("disabled", "is needed") }
         let missing = Problem.notFound("no such account")
         guard let name = try? request.parameters["name"].map(UserName.init),
-            try await self.context.store.setDisabled(isDisabled, account: name, app: request.app),
+            try await self.context.store.change(.setDisabled(isDisabled, account: name, app: request.app)),
             let found = try await self.context.store.account(name, app: request.app)
         else { throw missing }
         return .json(Self.text(found.account))
@@ -77,7 +77,7 @@ struct KeyRoutes: Sendable {
         }
         let secret = APIKeySecret.make()
         let key = APIKey(app: request.app, name: name.name, role: role, created: .now, revoked: nil)
-        try await self.context.store.add(key, hash: secret.hash)
+        try await self.context.store.change(.addKey(key, hash: secret.hash))
         var response = Response.json(Self.text(key, secret: secret), status: .created)
         response.headers[.cacheControl] = "no-store"
         return response
@@ -87,7 +87,7 @@ struct KeyRoutes: Sendable {
         try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
         guard let name = try? request.parameters["name"].map(UserName.init),
-            try await self.context.store.revokeKey(named: name.name, app: request.app)
+            try await self.context.store.change(.revokeKey(named: name.name, app: request.app))
         else { throw Problem.notFound("no such key that still works") }
         return Response(status: .noContent)
     }

@@ -17,7 +17,7 @@ package struct ProcessHealth: Sendable {
     ///   - version: Of the program.
     ///   - store: Without it nothing can be done.
     ///   - broker: Without it everything is done later.
-    ///   - countsWork: Whether `/metrics` has the sizes of the backlogs, which are the same in every process.
+    ///   - countsWork: Whether `/metrics` has the sizes of the backlog, which are the same in every process.
     ///   - metricsText: Everything that was measured, in Prometheus' text format.
     package init(
         version: String,
@@ -28,10 +28,10 @@ package struct ProcessHealth: Sendable {
     ) {
         self.version = version
         self.broker = broker
-        self.isReachable = SharedCopy { await Self.ask { try await store.check() } != nil }
+        self.isReachable = SharedCopy { await Self.ask { try await store.backlog() } != nil }
         self.measured = SharedCopy {
-            let undone = countsWork ? await Self.ask { try await store.undone() } : nil
-            return ByteBuffer(string: metricsText() + Self.gauges(await broker.status, undone))
+            let backlog = countsWork ? await Self.ask { try await store.backlog() } : nil
+            return ByteBuffer(string: metricsText() + Self.gauges(await broker.status, backlog))
         }
     }
 
@@ -57,7 +57,7 @@ package struct ProcessHealth: Sendable {
         return .json(body, status: isReachable ? .ok : .serviceUnavailable)
     }
 
-    /// `/metrics`: everything measured, and the state now; the sizes of the backlogs are left out while the store does not answer.
+    /// `/metrics`: everything measured, and the state now; the sizes of the backlog are left out while the store does not answer.
     package func metrics() async -> Response {
         guard let text = await self.measured.value() else { return Self.tooMany }
         return Response(
@@ -71,16 +71,16 @@ package struct ProcessHealth: Sendable {
         Problem.later(.serviceUnavailable, "too many requests for this at once", seconds: 1).response()
     }
 
-    private static func gauges(_ broker: BrokerStatus, _ undone: UndoneWork?) -> String {
+    private static func gauges(_ broker: BrokerStatus, _ backlog: Backlog?) -> String {
         var text = ""
         if case .blocked = broker {
             text += Self.gauge("broker_connected", 1) + Self.gauge("broker_blocked", 1)
         } else {
             text += Self.gauge("broker_connected", broker == .connected ? 1 : 0) + Self.gauge("broker_blocked", 0)
         }
-        if let undone {
-            text += Self.gauge("pushline_unfinished_jobs", undone.jobs)
-            text += Self.gauge("pushline_dead_messages", undone.dead)
+        if let backlog {
+            text += Self.gauge("pushline_unfinished_jobs", backlog.jobs)
+            text += Self.gauge("pushline_dead_messages", backlog.dead)
         }
         return text
     }

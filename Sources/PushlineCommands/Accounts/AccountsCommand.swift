@@ -56,7 +56,7 @@ struct AccountsCommand: AsyncParsableCommand {
                 let app = try await self.app.id(in: store)
                 let isNew = try await store.account(name, app: app) == nil
                 let account = Account(app: app, name: name, role: role, isDisabled: false, created: .now)
-                try await store.put(account, passwordHash: hash)
+                try await store.change(.put(account, passwordHash: hash))
                 return (app, isNew)
             }
             let output = JSONOutput.members([

@@ -23,33 +23,35 @@ struct Checkup {
     }
 
     private func store() async -> (finding: Finding, apps: [AppID: AppSpec], standing: [Finding]) {
-        let path = self.configuration.store.path
-        // Opening would make one: a wrong path would look right.
-        guard FileManager.default.fileExists(atPath: path) else {
-            let advice = "pushline apps apply FILE makes it, or set store.path or PUSHLINE_STORE_PATH"
-            return (.wrong("store", "\(path): there is none; \(advice)"), [:], [])
+        let configured = ConfiguredStore(self.configuration)
+        let place = configured.place
+        // Opening would make one: a wrong place would look right.
+        guard configured.exists else {
+            let advice = "pushline apps apply FILE makes it, or set \(configured.setting)"
+            return (.wrong("store", "\(place): there is none; \(advice)"), [:], [])
         }
         do {
-            let store = try await Composition.openStore(self.configuration, logger: self.logger)
-            try await store.check()
+            let store = try await configured.open(logger: self.logger)
             let apps = try await store.apps()
             guard !apps.isEmpty else {
-                return (.wrong("store", "\(path): works, but no app is declared; pushline apps apply FILE"), [:], [])
+                return (.wrong("store", "\(place): works, but no app is declared; pushline apps apply FILE"), [:], [])
             }
             let names = apps.keys.sorted().map(\.name).joined(separator: ", ")
-            let standing = self.listening() + (try await Standing(store: store, apps: apps.keys.sorted()).findings())
-            return (.right("store", "\(path): works; apps: \(names)"), apps, standing)
+            let standing =
+                self.listening(configured.portClaim)
+                + (try await Standing(store: store, apps: apps.keys.sorted()).findings())
+            return (.right("store", "\(place): works; apps: \(names)"), apps, standing)
         } catch let error as StoreError {
-            return (.wrong("store", "\(path): \(error.message); is the disk full, or another user's?"), [:], [])
+            return (.wrong("store", "\(place): \(error.message); is the disk full, or another user's?"), [:], [])
         } catch {
             return (.wrong("store", "\(error)"), [:], [])
         }
     }
 
     /// Whether an API of this store runs, where that can be told.
-    private func listening() -> [Finding] {
-        let (path, port) = (self.configuration.store.path, self.configuration.api.port)
-        guard let isHeld = PortClaim.isHeld(storePath: path, port: port) else { return [] }
+    private func listening(_ claim: PortClaim) -> [Finding] {
+        let port = self.configuration.api.port
+        guard let isHeld = claim.isHeld(port: port) else { return [] }
         return [
             isHeld
                 ? .right("api", "listens on port \(port)")

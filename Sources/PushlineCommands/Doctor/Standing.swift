@@ -26,7 +26,7 @@ struct Standing {
     }
 
     private func dead() async throws -> [Finding] {
-        let count = try await self.store.undone().dead
+        let count = try await self.store.backlog().dead
         guard count > 0 else { return [] }
         var apps: [AppID] = []
         for app in Set(self.apps + [.default]).sorted() {
@@ -34,7 +34,7 @@ struct Standing {
             if !page.items.isEmpty { apps.append(app) }
         }
         let commands = apps.map { "pushline dead --app \($0)" }.joined(separator: ", ")
-        let number = count >= UndoneWork.mostDead ? "\(count) or more" : "\(count)"
+        let number = count >= Backlog.mostDead ? "\(count) or more" : "\(count)"
         return [.wrong("dead messages", "\(number) wait to be replayed or discarded: \(commands)")]
     }
 

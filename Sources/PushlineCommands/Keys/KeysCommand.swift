@@ -43,7 +43,7 @@ struct KeysCommand: AsyncParsableCommand {
                 let app = try await self.app.id(in: store)
                 let key = APIKey(app: app, name: self.name, role: role, created: .now, revoked: nil)
                 do {
-                    try await store.add(key, hash: secret.hash)
+                    try await store.change(.addKey(key, hash: secret.hash))
                 } catch let error as StoreError where error.code == .conflict {
                     throw CommandFailure.failed(
                         "\(app) has a key named \"\(self.name)\"; choose another name"

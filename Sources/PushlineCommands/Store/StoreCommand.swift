@@ -23,10 +23,9 @@ struct StoreCommand: AsyncParsableCommand {
         var file: String
 
         func run() async throws {
-            let size = try await self.host.withExistingStore { store in
-                try await store.backUp(to: self.file)
-                return try FileManager.default.attributesOfItem(atPath: self.file)[.size] as? NSNumber
-            }
+            let store = try await self.host.existingStore()
+            try await store.explaining { try await store.backUp(to: self.file, logger: HostOptions.logger) }
+            let size = try FileManager.default.attributesOfItem(atPath: self.file)[.size] as? NSNumber
             let bytes = size?.intValue ?? 0
             self.host.show(.members(["file": .text(self.file), "bytes": .integer(bytes)])) {
                 ["\(self.file): \((bytes + 999_999) / 1_000_000) MB"]
@@ -46,20 +45,19 @@ struct StoreCommand: AsyncParsableCommand {
         var file: String
 
         func run() async throws {
-            let configuration = try await PushlineConfiguration(file: self.host.config)
-            let path = configuration.store.path
+            let store = try await self.host.configuredStore()
             guard FileManager.default.isReadableFile(atPath: self.file) else {
                 throw CommandFailure.failed("\(self.file) cannot be read")
             }
             do {
-                try Composition.restoreStore(configuration, from: self.file)
+                try store.restore(from: self.file)
             } catch let error as StoreError {
                 throw CommandFailure.failed(error.message)
             }
             // Opening it brings its tables up to date, where an older release wrote the backup.
-            try await self.host.withStore { try await $0.check() }
-            self.host.show(.members(["store": .text(path)])) {
-                ["\(path): restored; pushline store check looks it over"]
+            try await self.host.withStore { _ = try await $0.backlog() }
+            self.host.show(.members(["store": .text(store.place)])) {
+                ["\(store.place): restored; pushline store check looks it over"]
             }
         }
     }
@@ -73,8 +71,9 @@ struct StoreCommand: AsyncParsableCommand {
         @OptionGroup var host: HostOptions
 
         func run() async throws {
-            let (jobs, faults) = try await self.host.withExistingStore { store in
-                var faults = try await store.checkFile().map { "file: \($0)" }
+            let configured = try await self.host.existingStore()
+            var faults = try await configured.explaining { try await configured.check(logger: HostOptions.logger) }
+            let jobs = try await self.host.withStore { store in
                 var (jobs, cursor) = (0, Int64?(0))
                 while let from = cursor {
                     let audit = try await store.audit(after: from, limit: 200)
@@ -82,7 +81,7 @@ struct StoreCommand: AsyncParsableCommand {
                     faults += audit.faults.prefix(max(0, Self.mostFaults - faults.count))
                     cursor = audit.next
                 }
-                return (jobs, faults)
+                return jobs
             }
             self.host.show(.members(["jobs": .integer(jobs), "faults": .array(faults.map { .text($0) })])) {
                 faults.map(Console.safe) + ["\(jobs) jobs: " + (faults.isEmpty ? "all adds up" : "not all adds up")]
@@ -96,12 +95,10 @@ struct StoreCommand: AsyncParsableCommand {
 }
 
 extension HostOptions {
-    /// As ``withStore(_:)``, but never makes a store.
-    fileprivate func withExistingStore<Value>(_ work: (any ResultStore) async throws -> Value) async throws -> Value {
-        let path = try await PushlineConfiguration(file: self.config).store.path
-        guard FileManager.default.fileExists(atPath: path) else {
-            throw CommandFailure.failed("there is no store at \(path)")
-        }
-        return try await self.withStore(work)
+    /// As ``configuredStore()``, but never one that is not there.
+    fileprivate func existingStore() async throws -> ConfiguredStore {
+        let store = try await self.configuredStore()
+        guard store.exists else { throw CommandFailure.failed("there is no store at \(store.place)") }
+        return store
     }
 }

@@ -92,7 +92,7 @@ struct APIServer {
             host: self.configuration.api.host,
             ports: [self.configuration.api.port],
             keys: "api.host, api.port",
-            claim: PortClaim(storePath: self.configuration.store.path),
+            claim: ConfiguredStore(self.configuration).portClaim,
             limits: self.connections,
             logger: logger.quiet,
             prepare: { await Self.prepare(api, broker: broker, logger: logger) },

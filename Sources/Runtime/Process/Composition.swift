@@ -4,46 +4,11 @@ import Hub
 import HubEmbedded
 package import Logging
 package import ServiceLifecycle
-package import Store
-import StoreSQLite
+import Store
 
-/// Makes the drivers that a configuration asks for: the only place that knows them.
+/// Makes the drivers of broker and hub that a configuration asks for: the only place that knows them, as ``ConfiguredStore`` is of
+/// the store's.
 package enum Composition {
-    /// Opens the store, and brings its tables up to date.
-    ///
-    /// - Parameters:
-    ///   - configuration: Where it is.
-    ///   - logger: Gets the store's words.
-    /// - Returns: The store; as a service it keeps its log short.
-    /// - Throws: ``ConfigurationError`` where the file cannot be opened.
-    package static func openStore(
-        _ configuration: PushlineConfiguration,
-        logger: Logger
-    ) async throws -> any ResultStore & Service {
-        do {
-            return try await SQLiteStore.open(
-                SQLiteStore.Configuration(
-                    path: configuration.store.path,
-                    maximumBacklog: configuration.store.backlog,
-                    reserve: configuration.store.reserve
-                ),
-                logger: logger
-            )
-        } catch let error as StoreError {
-            throw ConfigurationError("store.path: \(configuration.store.path) cannot be opened: \(error.message)")
-        }
-    }
-
-    /// Puts a backup where the configuration has the store; blocks the thread.
-    ///
-    /// - Parameters:
-    ///   - configuration: Where the store shall be: nothing may be there.
-    ///   - file: What a store wrote as its backup.
-    /// - Throws: `StoreError`.
-    package static func restoreStore(_ configuration: PushlineConfiguration, from file: String) throws {
-        try SQLiteStore.restore(file, to: configuration.store.path)
-    }
-
     /// Prepares the broker; as a service it connects and stays connected.
     ///
     /// - Parameters:

@@ -8,11 +8,12 @@ import NIOCore
 /// installations on one port would each take the other's requests, and nothing would say so. So whoever listens holds a file
 /// beside the store locked, together with others of its kind, and who is the first there looks whether the port is free.
 package final class PortClaim: Sendable {
-    private let storePath: String
+    /// A path that the processes of this installation share and no other has: the files lie beside it.
+    private let base: String
     /// The open file while the lock is held.
     private let held = NIOLockedValueBox<Int32?>(nil)
 
-    init(storePath: String) { self.storePath = storePath }
+    init(base: String) { self.base = base }
 
     deinit { self.release() }
 
@@ -23,7 +24,7 @@ package final class PortClaim: Sendable {
     func take(host: String, port: Int) async throws -> Bool {
         #if os(Linux)
         guard port != 0 else { return false }
-        let path = "\(self.storePath).port-\(port)"
+        let path = self.path(port)
         let descriptor = unsafe open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw ConfigurationError("\(path) cannot be opened: \(unsafe String(cString: strerror(errno)))")
@@ -52,11 +53,13 @@ package final class PortClaim: Sendable {
         }
     }
 
-    /// Whether an API of a store listens on a port; nil where that cannot be told.
-    package static func isHeld(storePath: String, port: Int) -> Bool? {
+    private func path(_ port: Int) -> String { "\(self.base).port-\(port)" }
+
+    /// Whether one of this installation listens on a port; nil where that cannot be told.
+    package func isHeld(port: Int) -> Bool? {
         #if os(Linux)
         guard port != 0 else { return nil }
-        let descriptor = unsafe open("\(storePath).port-\(port)", O_RDWR | O_CLOEXEC)
+        let descriptor = unsafe open(self.path(port), O_RDWR | O_CLOEXEC)
         guard descriptor >= 0 else { return errno == ENOENT ? false : nil }
         // Lets go of the lock again, where it was to be had.
         defer { close(descriptor) }

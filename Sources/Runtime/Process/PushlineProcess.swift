@@ -35,7 +35,8 @@ struct PushlineProcess {
                 metadata: ["variables": "\(unknown.joined(separator: ", "))"]
             )
         }
-        let store = try await Composition.openStore(self.configuration, logger: logger)
+        let configured = ConfiguredStore(self.configuration)
+        let store = try await configured.open(logger: logger)
         let broker = try Composition.makeBroker(self.configuration, name: self.role.rawValue, logger: logger)
         let parts = Parts(
             store: store,
@@ -59,13 +60,10 @@ struct PushlineProcess {
             logger: logger
         )
         group.maximumGracefulShutdownDuration = self.configuration.drainTime
-        logger.info(
-            "Starting",
-            metadata: [
-                "version": "\(pushlineVersion)", "store.path": "\(self.configuration.store.path)",
-                "broker.address": "\(self.configuration.broker)",
-            ]
-        )
+        var metadata = configured.metadata
+        metadata["version"] = "\(pushlineVersion)"
+        metadata["broker.address"] = "\(self.configuration.broker)"
+        logger.info("Starting", metadata: metadata)
         try await ServiceGroup(configuration: group).run()
         logger.info("Ended")
     }
@@ -134,7 +132,6 @@ struct PushlineProcess {
             store: parts.store,
             apps: parts.apps,
             broker: parts.broker,
-            leadership: LeaderLock(path: self.configuration.store.path + ".sweeper"),
             configuration: pace,
             logger: parts.logger
         )

@@ -1,0 +1,191 @@
+package import PushModel
+package import Store
+
+/// Reads an audience: windows of rows in their order, in each of which an expression is evaluated with a bit a row.
+///
+/// An operand is read only where the operands before it left something to decide, by seeking from one such row to the next where
+/// they are far apart. What a read costs is counted in ``cost``, a row that the source steps over being 1.
+package struct AudienceReader<Source: RowSource> {
+    private let plan: AudiencePlan
+    private let through: Int64
+    private let pace: AudiencePace
+    private var source: Source
+    private var ownCost = 0
+
+    /// What was read so far, in steps.
+    package var cost: Int { self.ownCost + self.source.cost }
+
+    /// - Parameters:
+    ///   - expression: Which tags.
+    ///   - source: Where the rows with its tags are found.
+    ///   - through: The last row that counts, and not beyond the last there is.
+    ///   - pace: How much is read at a time.
+    package init(expression: TagExpression, source: Source, through: Int64, pace: AudiencePace) {
+        self.plan = AudiencePlan(expression)
+        self.source = source
+        self.through = through
+        self.pace = pace
+    }
+
+    /// The rows after `after`, at most `limit`, with their handles.
+    package mutating func page(after: Int64, through: Int64, limit: Int) throws -> AudiencePage {
+        var page = AudiencePage(scannedThrough: after)
+        page.rows.reserveCapacity(limit)
+        page.handles.reserveCapacity(limit, bytes: limit * 64)
+        var size = min(max(limit * 2, self.pace.windows.lowerBound), self.pace.windows.upperBound)
+        while let window = try self.nextWindow(after: page.scannedThrough, size: &size) {
+            let room = limit - page.rows.count
+            let isFull = window.rows.count > room
+            let rows = isFull ? window.rows.prefix(room) : window.rows
+            try self.source.handles(of: rows, base: window.base, into: &page)
+            page.scannedThrough = isFull ? page.rows.last ?? window.end : window.end
+            if page.rows.count == limit || self.cost >= self.pace.maximumCost { break }
+        }
+        if page.scannedThrough >= self.through { page.scannedThrough = through }
+        return page
+    }
+
+    /// How many rows there are after `after`, and how far that is known.
+    package mutating func count(after: Int64, through: Int64) throws -> AudienceCount {
+        var count = AudienceCount(count: 0, scannedThrough: after)
+        var size = self.pace.windows.upperBound
+        while let window = try self.nextWindow(after: count.scannedThrough, size: &size) {
+            count.count += window.rows.count
+            count.scannedThrough = window.end
+            if self.cost >= self.pace.maximumCost { break }
+        }
+        if count.scannedThrough >= self.through { count.scannedThrough = through }
+        return count
+    }
+
+    /// Those of some rows that are in the audience, with their handles.
+    package mutating func handles(of rows: [Int64]) throws -> AudiencePage {
+        var page = AudiencePage(scannedThrough: 0)
+        var rest = rows.sorted()[...]
+        while let base = rest.first, base <= self.through {
+            let group = rest.prefix { $0 - base < Int64(self.pace.windows.upperBound) && $0 <= self.through }
+            rest = rest.dropFirst(group.count)
+            var wanted = RowSet(capacity: self.pace.windows.upperBound)
+            for row in group { wanted.insert(Int(row - base)) }
+            let found = try self.matches(within: wanted, base: base, count: self.pace.windows.upperBound)
+            try self.source.handles(of: found, base: base, into: &page)
+        }
+        return page
+    }
+
+    // MARK: Evaluation
+
+    /// Rows that were looked at: bit i is the row `base + i`.
+    private struct Window {
+        let base: Int64
+        let end: Int64
+        let rows: RowSet
+    }
+
+    private mutating func nextWindow(after: Int64, size: inout Int) throws -> Window? {
+        guard after < self.through else { return nil }
+        let base = self.lowerBound(from: after + 1)
+        guard base <= self.through else { return Window(base: after + 1, end: self.through, rows: RowSet(capacity: 0)) }
+        let count = Int(min(Int64(size), self.through - base + 1))
+        let before = self.cost
+        let rows = try self.matches(within: RowSet(all: count), base: base, count: count)
+        let spent = self.cost - before
+        if spent < self.pace.windowCost.lowerBound { size = min(size * 4, self.pace.windows.upperBound) }
+        if spent > self.pace.windowCost.upperBound { size = max(size / 4, self.pace.windows.lowerBound) }
+        return Window(base: base, end: base + Int64(count) - 1, rows: rows)
+    }
+
+    /// A row before which there is nothing, from what was seen of the indexes on the way.
+    private mutating func lowerBound(from start: Int64) -> Int64 {
+        self.ownCost += self.plan.nodes.count / 8
+        var bounds: [Int64] = []
+        bounds.reserveCapacity(self.plan.nodes.count)
+        for node in self.plan.nodes {
+            switch node {
+            case .has(let tag): bounds.append(self.source.next(of: .tag(tag), from: start))
+            case .lacks: bounds.append(start)
+            case .all(let members): bounds.append(members.reduce(start) { max($0, bounds[$1]) })
+            case .any(let members): bounds.append(members.reduce(.max) { min($0, bounds[$1]) })
+            }
+        }
+        let bound = bounds.last ?? start
+        return self.plan.includesUntagged ? max(bound, self.source.next(of: .live, from: start)) : bound
+    }
+
+    private mutating func matches(within wanted: RowSet, base: Int64, count: Int) throws -> RowSet {
+        self.ownCost += 16 + self.plan.nodes.count / 8
+        var candidates = wanted
+        if self.plan.includesUntagged {
+            candidates = RowSet(capacity: count)
+            _ = try self.source.collect(.live, within: wanted, base: base, count: count, into: &candidates)
+        }
+        var found = RowSet(capacity: count)
+        _ = try self.add(self.plan.nodes.count - 1, within: candidates, base: base, count: count, to: &found)
+        return found
+    }
+
+    /// Adds the rows of a node that are among the candidates.
+    ///
+    /// - Returns: False when it has none.
+    private mutating func add(
+        _ node: Int,
+        within candidates: RowSet,
+        base: Int64,
+        count: Int,
+        to found: inout RowSet
+    ) throws -> Bool {
+        var node = node
+        var candidates = candidates
+        var isFound = false
+        while !candidates.isEmpty {
+            switch self.plan.nodes[node] {
+            case .has(let tag):
+                let has = try self.source.collect(.tag(tag), within: candidates, base: base, count: count, into: &found)
+                return has || isFound
+            case .lacks(let tag):
+                var having = RowSet(capacity: count)
+                if try self.source.collect(.tag(tag), within: candidates, base: base, count: count, into: &having) {
+                    candidates.subtract(having)
+                }
+                found.formUnion(candidates)
+                return isFound || !candidates.isEmpty
+            case .all(let members):
+                let ordered = try self.rarestFirst(members, candidates: candidates, base: base)
+                for member in ordered.dropLast() {
+                    var left = RowSet(capacity: count)
+                    guard try self.add(member, within: candidates, base: base, count: count, to: &left) else {
+                        return isFound
+                    }
+                    candidates = left
+                }
+                node = ordered[ordered.count - 1]
+            case .any(let members):
+                for member in members.dropLast() {
+                    if try self.add(member, within: candidates, base: base, count: count, to: &found) {
+                        isFound = true
+                        candidates.subtract(found)
+                        if candidates.isEmpty { return true }
+                    }
+                }
+                node = members[members.count - 1]
+            }
+        }
+        return isFound
+    }
+
+    /// Operands with the one in front that has the fewest rows from here on; only tags are compared.
+    private mutating func rarestFirst(_ members: [Int], candidates: RowSet, base: Int64) throws -> [Int] {
+        let tags = members.prefix(8).map { member in
+            if case .has(let tag) = self.plan.nodes[member] { tag as Int? } else { nil }
+        }.prefix { $0 != nil }
+        guard tags.count > 1, candidates.count > 64 else { return members }
+        var rarest = (index: 0, span: Int64(-1))
+        for case (let index, let tag?) in tags.enumerated() {
+            let span = try self.source.span(of: tag, from: base)
+            if span > rarest.span { rarest = (index, span) }
+        }
+        var ordered = members
+        ordered.swapAt(0, rarest.index)
+        return ordered
+    }
+}

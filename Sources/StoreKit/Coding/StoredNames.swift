@@ -1,0 +1,43 @@
+package import Foundation
+package import PushModel
+package import Store
+
+extension JobID {
+    /// As the tables hold it.
+    package var blob: Data { Data(self.bytes) }
+
+    /// Reads what a row holds.
+    package init(blob: Data) throws(StoreError) {
+        guard let id = JobID(bytes: blob) else { throw StoreError(.corrupt, "a row's job id is not 16 bytes") }
+        self = id
+    }
+}
+
+extension UserName {
+    /// Reads what a row holds.
+    package init(stored name: String) throws(StoreError) {
+        do { try self.init(name) } catch { throw StoreError(.corrupt, "a row's user has no legal name") }
+    }
+}
+
+extension AppID {
+    /// Reads what a row holds.
+    package init(stored name: String) throws(StoreError) {
+        do { try self.init(name) } catch { throw StoreError(.corrupt, "a row's app has no legal name") }
+    }
+}
+
+extension RegistrationID {
+    /// Reads what a row holds.
+    package init(stored text: String) throws(StoreError) {
+        guard let id = RegistrationID(text) else { throw StoreError(.corrupt, "a row has no legal registration id") }
+        self = id
+    }
+}
+
+extension Tag {
+    /// Reads what a row holds.
+    package init(stored name: String) throws(StoreError) {
+        do { try self.init(name) } catch { throw StoreError(.corrupt, "a row has no legal tag") }
+    }
+}

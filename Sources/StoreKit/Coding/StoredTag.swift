@@ -1,0 +1,28 @@
+package import PushModel
+
+/// A tag as the store finds the registrations that have it.
+package enum StoredTag: Hashable, Sendable {
+    /// A user's own tag, of that user of that app: it stands in no table, for the user's registrations are those that have it.
+    case user(String, app: Int64)
+    /// Any other tag, by its number.
+    case number(Int64)
+
+    /// In the order of the indexes: next to each other, seeks cost a quarter of what they cost at random.
+    package static func precedes(_ one: StoredTag, _ other: StoredTag) -> Bool {
+        switch (one, other) {
+        case (.user(let one, _), .user(let other, _)): one < other
+        case (.number(let one), .number(let other)): one < other
+        case (.user, .number): true
+        case (.number, .user): false
+        }
+    }
+}
+
+extension Tag {
+    /// The user whose own tag it is; nil for any other tag.
+    package var owner: String? {
+        let name = self.name.utf8
+        guard name.starts(with: Tag.Owned.user.rawValue.utf8) else { return nil }
+        return String(self.name.dropFirst(Tag.Owned.user.rawValue.utf8.count))
+    }
+}

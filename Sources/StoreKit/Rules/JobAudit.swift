@@ -1,0 +1,71 @@
+import PushModel
+package import Store
+
+/// Devices of a job at one service, by what became of them.
+package struct JobSums: Equatable, CustomStringConvertible {
+    private var targets: Int
+    private var accepted: Int
+    private var failed: Int
+    private var expired: Int
+    private var cancelled: Int
+
+    package init(targets: Int = 0, accepted: Int = 0, failed: Int = 0, expired: Int = 0, cancelled: Int = 0) {
+        self.targets = targets
+        self.accepted = accepted
+        self.failed = failed
+        self.expired = expired
+        self.cancelled = cancelled
+    }
+
+    /// What is not accounted for; nil where all is.
+    fileprivate var fault: String? {
+        let rest = self.accepted + self.failed + self.expired + self.cancelled
+        return rest == self.targets ? nil : "\(self.targets) targets, but \(rest) outcomes"
+    }
+
+    /// Counts devices to what became of them.
+    package mutating func add(_ count: Int, of kind: CountClass) {
+        switch kind {
+        case .targets: self.targets += count
+        case .accepted: self.accepted += count
+        case .failed: self.failed += count
+        case .expired: self.expired += count
+        case .cancelled: self.cancelled += count
+        }
+    }
+
+    package var description: String {
+        "\(self.targets) targets (\(self.accepted) accepted, \(self.failed) failed, \(self.expired) expired, "
+            + "\(self.cancelled) cancelled)"
+    }
+}
+
+/// A job's counts and the sums of its outcomes, by the services' numbers, which must go together.
+package struct JobAudit {
+    private let tallies: [Int: JobSums]
+
+    /// - Parameter tallies: The job's counts; a service without any device counts as not there.
+    package init(tallies: [Int: JobSums]) { self.tallies = tallies.filter { $0.value != JobSums() } }
+
+    /// What a final job has not accounted for.
+    package func unaccounted() throws(StoreError) -> [String] {
+        var faults: [String] = []
+        for (pns, tally) in self.tallies.sorted(by: { $0.key < $1.key }) {
+            if let fault = tally.fault { faults.append("\(try PNS(number: pns).rawValue): \(fault)") }
+        }
+        return faults
+    }
+
+    /// Where the counts are others than the sums of the outcomes.
+    package func differences(from outcomes: [Int: JobSums]) throws(StoreError) -> [String] {
+        let outcomes = outcomes.filter { $0.value != JobSums() }
+        var faults: [String] = []
+        for pns in Set(self.tallies.keys).union(outcomes.keys).sorted() {
+            let (tally, outcome) = (self.tallies[pns] ?? JobSums(), outcomes[pns] ?? JobSums())
+            if tally != outcome {
+                faults.append("\(try PNS(number: pns).rawValue): its counts are \(tally), its outcomes' are \(outcome)")
+            }
+        }
+        return faults
+    }
+}

@@ -1,0 +1,84 @@
+package import PushModel
+
+/// What a change does to the registration that it names (rule 11).
+///
+/// A registration's version is the sequence of the last change to it, and a change touches only what has a lower one.
+package struct RegistrationDecision {
+    /// The registration as it stands.
+    package struct Standing {
+        let state: Registration.State
+        let version: Int64
+        let user: UserName?
+
+        package init(state: Registration.State, version: Int64, user: UserName?) {
+            self.state = state
+            self.version = version
+            self.user = user
+        }
+    }
+
+    /// What becomes of an upsert.
+    package enum Upsert: Equatable {
+        /// It is to be done.
+        case apply
+        /// Nothing is done: it was done before, or is not this user's to do.
+        case end(RegisterResult)
+        /// It comes too late for its own registration, but takes the handle from those that had it before.
+        case passOver(RegisterResult)
+    }
+
+    /// What becomes of a deletion.
+    package enum Deletion: Equatable {
+        /// It is to be done.
+        case apply
+        /// Nothing is done.
+        case end(RegisterResult)
+        /// A change of this user that makes the registration, or takes it over, may yet come, and must find the deletion.
+        case remember
+    }
+
+    private let sequence: Int64
+    private let user: UserName?
+    private let ignoresOwner: Bool
+
+    /// - Parameters:
+    ///   - sequence: The change's.
+    ///   - user: Whose change it is; nil = an operator's.
+    ///   - ignoresOwner: It may change anyone's registration.
+    package init(sequence: Int64, user: UserName?, ignoresOwner: Bool) {
+        self.sequence = sequence
+        self.user = user
+        self.ignoresOwner = ignoresOwner
+    }
+
+    /// What an upsert does to a registration that is there.
+    ///
+    /// - Parameters:
+    ///   - row: The registration.
+    ///   - hasSameHandle: Its handle is the one that the change brings.
+    /// - Returns: What is to be done.
+    package func upsert(at row: Standing, hasSameHandle: Bool) -> Upsert {
+        if row.version > self.sequence {
+            let result: RegisterResult = row.state == .deleted ? .gone : .superseded
+            let takesHandle = row.user == nil || row.user == self.user || self.ignoresOwner
+            return takesHandle ? .passOver(result) : .end(result)
+        }
+        if row.state == .deleted { return .end(.gone) }
+        if row.version == self.sequence {
+            // Done before, and ended since: a message that comes again revives nothing. An import may name one twice.
+            if row.state == .pruned || row.state == .expired { return .end(.done) }
+            if row.state == .replaced, !self.ignoresOwner { return .end(.done) }
+        }
+        return row.user == self.user || self.ignoresOwner || hasSameHandle ? .apply : .end(.notFound)
+    }
+
+    /// What a deletion does to a registration; nil = there is none.
+    package func deletion(of row: Standing?) -> Deletion {
+        if let row {
+            if row.state == .deleted { return .end(row.version == self.sequence ? .done : .gone) }
+            if row.version > self.sequence { return .end(.superseded) }
+            if self.user == nil || row.user == self.user { return .apply }
+        }
+        return .remember
+    }
+}

@@ -1,0 +1,260 @@
+import GRDB
+import PushModel
+import Store
+import StoreKit
+
+/// Writes the sends of a group with their batches and delivery messages, within a transaction.
+struct GroupStepWriter {
+    private let context: WriteContext
+    private let claim: FanOutClaim
+    private let step: GroupStep
+    private let app: Int64
+    private let fanOut: PreparedTransition
+    private let findNoTarget: PreparedTransition
+    private let batch: RawStatement
+    private var deliveries: [Delivery?]
+
+    /// A delivery message that is being filled.
+    private struct Delivery {
+        let id: Int64
+        let queue: WorkQueue
+        let first: Int64
+        var last: Int64
+        var batches = 0
+        var devices = 0
+    }
+
+    init(context: WriteContext, claim: FanOutClaim, step: GroupStep) throws {
+        self.context = context
+        self.claim = claim
+        self.step = step
+        self.deliveries = Array(repeating: nil, count: step.messages)
+        self.app = try context.database.ensureNumber(of: claim.message.app)
+        self.fanOut = try PreparedTransition(.fanOut, context)
+        self.findNoTarget = try PreparedTransition(.findNoTarget, context)
+        self.batch = try RawStatement(BatchTable.insert, in: context.database)
+    }
+
+    mutating func write() throws -> FanOutWritten {
+        for (pns, devices) in self.step.devices {
+            let priority = self.claim.message.priority
+            guard try self.context.spend(devices, app: self.app, pns: pns, priority: priority, as: .first) else {
+                throw NoCredit()
+            }
+        }
+        var written = FanOutWritten()
+        for send in self.step.sends {
+            let isWritten: Bool
+            switch send.fate {
+            case .alone:
+                let alone = try self.writeAlone(send.sequence)
+                if let alone { written.alone.append(alone) }
+                isWritten = alone != nil
+            case .batches(let batches) where batches.isEmpty: isWritten = try self.writeNoTarget(send.sequence)
+            case .batches(let batches): isWritten = try self.write(batches, of: send.sequence)
+            }
+            if isWritten {
+                self.context.leave(message: self.claim.message.id.number)
+            } else {
+                written.lost.insert(send.sequence)
+            }
+        }
+        written.deliveries = try self.finishDeliveries()
+        written.isDone = try self.context.openMembers(of: self.claim.message.id.number) == nil
+        return written
+    }
+
+    private func writeNoTarget(_ job: Int64) throws -> Bool {
+        let statement = self.findNoTarget.statement
+        try statement.bind(job, at: 1)
+        try statement.bind(self.claim.message.id.number, at: 2)
+        try statement.bind(self.context.wall.milliseconds, at: 3)
+        return try self.findNoTarget.make()
+    }
+
+    /// Gives a send a message of its own, in which each service has a cursor.
+    private func writeAlone(_ job: Int64) throws -> OutboxMessage? {
+        let database = self.context.database
+        let isMember = try database.exists(
+            "SELECT 1 FROM job WHERE sequence = ? AND message = ?",
+            [job, self.claim.message.id.number]
+        )
+        guard isMember, let row = try database.jobRow(sequence: job), case .send(let request) = row.work else {
+            return nil
+        }
+        for cursor in try database.newCursors(for: request) { try self.context.insert(cursor, of: job) }
+        let priority = self.claim.message.priority
+        let id = try self.context.insertMessage(
+            queue: .send,
+            app: self.app,
+            priority: priority.rank,
+            state: .ready,
+            due: self.context.now,
+            members: 1,
+            jobs: job...job
+        )
+        try database.run("UPDATE job SET message = ? WHERE sequence = ?", [id, job])
+        return OutboxMessage(id: MessageID(number: id), app: self.claim.message.app, queue: .send, priority: priority)
+    }
+
+    /// Writes all batches of a send.
+    ///
+    /// - Returns: Whether it was still its message's.
+    private mutating func write(_ batches: [SmallBatch], of job: Int64) throws -> Bool {
+        // One that is alone needs no row of its own.
+        let only = batches.count == 1 ? batches.first : nil
+        let message = try only.map { try self.delivery(for: $0, of: job).id }
+        let statement = self.fanOut.statement
+        try statement.bind(job, at: 1)
+        try statement.bind(self.claim.message.id.number, at: 2)
+        try statement.bind(self.context.wall.milliseconds, at: 3)
+        try statement.bind(only.map { Int64($0.pns.number) }, at: 4)
+        try statement.bind(only.map { _ in self.step.through }, at: 5)
+        try statement.bind(only.map { Int64($0.size) }, at: 6)
+        try statement.bind(message, at: 7)
+        guard try self.fanOut.make() else { return false }
+        for batch in batches { try self.put(batch, of: job, isInline: only != nil) }
+        return true
+    }
+
+    /// The delivery message that a batch travels in, begun if it is its first.
+    private mutating func delivery(for batch: SmallBatch, of job: Int64) throws -> Delivery {
+        guard self.deliveries.indices.contains(batch.message) else {
+            throw StoreError(.corrupt, "a batch in a message that the step does not have")
+        }
+        if let begun = self.deliveries[batch.message] { return begun }
+        let queue = WorkQueue.deliver(batch.pns)
+        let id = try self.context.insertMessage(
+            queue: queue,
+            app: self.app,
+            priority: self.claim.message.priority.rank,
+            state: .published,
+            due: self.context.now + OutboxMessage.grace.milliseconds,
+            members: 0
+        )
+        let delivery = Delivery(id: id, queue: queue, first: job, last: job)
+        self.deliveries[batch.message] = delivery
+        return delivery
+    }
+
+    private mutating func put(_ batch: SmallBatch, of job: Int64, isInline: Bool) throws {
+        var delivery = try self.delivery(for: batch, of: job)
+        delivery.last = job
+        delivery.batches += 1
+        delivery.devices += batch.size
+        self.deliveries[batch.message] = delivery
+        guard !isInline else { return }
+        try self.batch.run(
+            job,
+            [batch.pns.number, 0, 0, Int(self.step.through), batch.size, Int(delivery.id)]
+        )
+    }
+
+    /// - Returns: The delivery messages; nil where nothing is in one.
+    private func finishDeliveries() throws -> [OutboxMessage?] {
+        try self.deliveries.map { delivery in
+            guard let delivery else { return nil }
+            guard delivery.batches > 0 else {
+                // Begun for a send that was lost.
+                try self.context.database.run("DELETE FROM message WHERE id = ?", [delivery.id])
+                return nil
+            }
+            try self.context.database.run(
+                "UPDATE message SET first = ?, last = ?, open = ?, size = ? WHERE id = ?",
+                [delivery.first, delivery.last, delivery.batches, delivery.devices, delivery.id]
+            )
+            return OutboxMessage(
+                id: MessageID(number: delivery.id),
+                app: self.claim.message.app,
+                queue: delivery.queue,
+                priority: self.claim.message.priority
+            )
+        }
+    }
+}
+
+extension WriteContext {
+    /// Writes the next pages of a campaign, each with a delivery message of its own.
+    ///
+    /// - Returns: nil when the job is no longer its message's.
+    func write(_ step: PageStep, of claim: FanOutClaim) throws -> FanOutWritten? {
+        let job = step.sequence
+        let page = try PreparedTransition(.page, self)
+        try page.statement.bind(job, at: 1)
+        try page.statement.bind(claim.message.id.number, at: 2)
+        try page.statement.bind(self.wall.milliseconds, at: 3)
+        try page.statement.bind(step.batches.isEmpty ? nil : Job.HubState.enqueued.rawValue, at: 4)
+        guard try page.make() else { return nil }
+        let app = try self.database.ensureNumber(of: claim.message.app)
+        let devices = step.batches.reduce(0) { $0 + $1.size }
+        let priority = claim.message.priority
+        let kind: CreditKind = step.batches.first?.page == 0 ? .first : .page
+        guard try self.spend(devices, app: app, pns: step.pns, priority: priority, as: kind) else { throw NoCredit() }
+        var written = FanOutWritten()
+        for batch in step.batches {
+            let message = try self.insert(batch, of: job, at: step.pns, app: app, priority: priority)
+            written.deliveries.append(
+                OutboxMessage(id: message, app: claim.message.app, queue: .deliver(step.pns), priority: priority)
+            )
+        }
+        try self.move(step, devices: devices)
+        guard step.cursors.allSatisfy(\.isDone) else { return written }
+        try self.database.run(
+            """
+            UPDATE job SET planned = 1, message = NULL, hub_state = coalesce(hub_state, '\(Job.HubState.noTargetFound.rawValue)')
+            WHERE sequence = ?
+            """,
+            [job]
+        )
+        self.leave(message: claim.message.id.number)
+        try self.completeIfDone(job)
+        written.isDone = true
+        return written
+    }
+
+    private func insert(
+        _ batch: PlannedBatch,
+        of job: Int64,
+        at pns: PNS,
+        app: Int64,
+        priority: Priority
+    ) throws -> MessageID {
+        let message = try self.insertMessage(
+            queue: .deliver(pns),
+            app: app,
+            priority: priority.rank,
+            state: .published,
+            due: self.now + OutboxMessage.grace.milliseconds,
+            members: 1,
+            size: batch.size,
+            jobs: job...job
+        )
+        let insert = try RawStatement(BatchTable.insert, in: self.database)
+        try insert.run(
+            job,
+            [pns.number, batch.page, Int(batch.from), Int(batch.to), batch.size, Int(message)]
+        )
+        return MessageID(number: message)
+    }
+
+    /// Moves the cursor of a step; the first step of a campaign writes all.
+    private func move(_ step: PageStep, devices: Int) throws {
+        if try !self.database.exists("SELECT 1 FROM cursor WHERE job = ?", [step.sequence]) {
+            for cursor in step.cursors { try self.insert(cursor, of: step.sequence) }
+        }
+        guard let moved = step.cursors.first(where: { $0.pns == step.pns }) else {
+            throw StoreError(.corrupt, "a step without its cursor")
+        }
+        try self.database.run(
+            "UPDATE cursor SET after = ?, next_page = ?, done = ?, devices = devices + ? WHERE job = ? AND pns = ?",
+            [moved.after, moved.nextPage, moved.isDone, devices, step.sequence, moved.pns.number]
+        )
+    }
+
+    func insert(_ cursor: AudienceCursor, of job: Int64) throws {
+        try self.database.run(
+            "INSERT INTO cursor(job, pns, after, through, next_page, done, devices) VALUES (?, ?, ?, ?, ?, ?, 0)",
+            [job, cursor.pns.number, cursor.after, cursor.through, cursor.nextPage, cursor.isDone]
+        )
+    }
+}

@@ -1,0 +1,282 @@
+import Foundation
+import GRDB
+package import PushModel
+package import Store
+import StoreKit
+
+extension SQLiteStore: FanOutStore {
+    package func peek(_ message: MessageID) async throws -> FanOutClaim? {
+        let flow = self.flowControl
+        let claim = try await self.read(isShort: true) { database -> FanOutClaim? in
+            let claims = try database.first(
+                "SELECT claims FROM message WHERE id = ? AND queue = ?",
+                [message.number, WorkQueue.send.number]
+            ) { $0[0] as Int }
+            guard let claims, let row = try database.outboxMessage(message.number) else { return nil }
+            var claim = FanOutClaim(message: row, claims: claims, isHeld: false)
+            claim.work = try database.work(of: claim, flow: flow)
+            return claim
+        }
+        guard var claim, let work = claim.work else { return nil }
+        claim.work = try await self.whole(work)
+        return claim
+    }
+
+    package func claim(_ message: MessageID) async throws -> FanOutClaim? {
+        let claim = try await self.write { context -> FanOutClaim? in
+            let claims = try context.database.first(
+                """
+                UPDATE message SET epoch = epoch + 1, claims = claims + 1, state = ?, due = ?, blocked_on = 0
+                WHERE id = ? AND queue = ? RETURNING claims
+                """,
+                [
+                    MessageState.published.rawValue, context.now + WorkQueue.send.lease.milliseconds, message.number,
+                    WorkQueue.send.number,
+                ]
+            ) { $0[0] as Int }
+            guard let claims, let row = try context.database.outboxMessage(message.number) else { return nil }
+            return FanOutClaim(message: row, claims: claims, isHeld: true)
+        }
+        guard var claim, let work = try await self.work(of: claim) else { return nil }
+        claim.work = work
+        return claim
+    }
+
+    package func extend(_ claim: FanOutClaim) async throws -> Bool {
+        try await self.write { try $0.hold(claim, hasMoved: false) }
+    }
+
+    package func work(of claim: FanOutClaim) async throws -> FanOutWork? {
+        let flow = self.flowControl
+        let work = try await self.read { try $0.work(of: claim, flow: flow) }
+        guard let work else { return nil }
+        return try await self.whole(work)
+    }
+
+    package func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult {
+        do {
+            switch step {
+            case .group(let group):
+                return try await self.write(.of(rows: group.sends.count)) { context in
+                    guard try context.hold(claim) else { return .lost }
+                    var writer = try GroupStepWriter(context: context, claim: claim, step: group)
+                    return .written(try writer.write())
+                }
+            case .pages(let pages):
+                return try await self.write { context in
+                    guard try context.hold(claim) else { return .lost }
+                    return try context.write(pages, of: claim).map(FanOutResult.written) ?? .lost
+                }
+            }
+        } catch is NoCredit {
+            return .noCredit
+        }
+    }
+
+    package func abandon(_ claim: FanOutClaim, reason: String) async throws -> String? {
+        try await self.write { context in
+            guard try context.hold(claim), let only = try context.database.onlyJob(of: claim.message.id) else {
+                return nil
+            }
+            return try context.abandon(only, reason: reason)
+        }
+    }
+
+    package func batches(of message: MessageID) async throws -> [DueBatch] {
+        let clock = self.clock
+        let batches = try await self.read { try $0.batches(of: message.number, clock: clock) }
+        var requests: [Int64: SendRequest] = [:]
+        var whole: [DueBatch] = []
+        for batch in batches {
+            let job = batch.job.sequence
+            if requests[job] == nil { requests[job] = try await self.whole(batch.request, job: job) }
+            whole.append(requests[job].map(batch.with) ?? batch)
+        }
+        return whole
+    }
+
+    /// The work with all of its send's audience.
+    private func whole(_ work: FanOutWork) async throws -> FanOutWork {
+        guard case .campaign(let campaign) = work, campaign.request.omitted > 0 else { return work }
+        let request = try await self.whole(campaign.request, job: campaign.job.sequence)
+        return .campaign(
+            Campaign(job: campaign.job, request: request, waiter: campaign.waiter, cursors: campaign.cursors)
+        )
+    }
+}
+
+/// A rate limit is used up: what was counted for other services, and the claim, are taken back with all else.
+struct NoCredit: Error {}
+
+extension WriteContext {
+    /// Extends the lease of a claim, if it is the latest; one that only peeked takes the message over.
+    fileprivate func hold(_ claim: FanOutClaim, hasMoved: Bool = true) throws -> Bool {
+        try self.database.change(
+            """
+            UPDATE message SET epoch = ?, state = ?, due = ?, claims = CASE ? WHEN 1 THEN 0 ELSE claims END, blocked_on = 0
+            WHERE id = ? AND epoch = ?
+            """,
+            [
+                claim.held.message.epoch, MessageState.published.rawValue,
+                self.now + WorkQueue.send.lease.milliseconds, hasMoved ? 1 : 0, claim.message.id.number,
+                claim.message.epoch,
+            ]
+        ) > 0
+    }
+}
+
+extension Database {
+    /// What is to be done next for a claim that is the latest.
+    fileprivate func work(of claim: FanOutClaim, flow: FlowControl) throws -> FanOutWork? {
+        let row = try self.first(
+            "SELECT first, last, open, app FROM message WHERE id = ? AND epoch = ?",
+            [claim.message.id.number, claim.message.epoch]
+        ) { (first: $0[0] as Int64, last: $0[1] as Int64, open: $0[2] as Int, app: $0[3] as Int64) }
+        guard let row else { return nil }
+        let sends = try SmallSendReader(database: self, message: claim.message, app: row.app)
+            .sends(from: max(row.first, claim.position + 1), through: row.last)
+        guard let first = sends.first else { return nil }
+        if row.open == 1, try self.isCampaign(first) { return try self.campaign(first.sequence, flow: flow) }
+        var credit: [PNS: Credit] = [:]
+        for pns in sends.services where pns.isInService {
+            credit[pns] = try flow.credit(
+                for: .first,
+                app: row.app,
+                pns: pns,
+                priority: claim.message.priority,
+                in: self
+            )
+        }
+        return .group(sends, credit: credit)
+    }
+
+    /// Whether a send goes page by page: it reaches many, or has begun so.
+    private func isCampaign(_ send: SmallSend) throws -> Bool {
+        if case .large = send.audience { return true }
+        return try self.exists("SELECT 1 FROM cursor WHERE job = ?", [send.sequence])
+    }
+
+    private func campaign(_ sequence: Int64, flow: FlowControl) throws -> FanOutWork? {
+        guard let row = try self.jobRow(sequence: sequence), case .send(let request) = row.work else { return nil }
+        var cursors = try self.cursors(of: sequence)
+        // The first commit writes them: until then nothing depends on them.
+        if cursors.isEmpty { cursors = try self.newCursors(for: request) }
+        return .campaign(
+            Campaign(
+                job: try row.job(in: self, clock: flow.clock),
+                request: request,
+                waiter: row.waiter,
+                cursors: cursors
+            )
+        )
+    }
+
+    private func cursors(of job: Int64) throws -> [AudienceCursor] {
+        try self.all(
+            "SELECT pns, after, through, next_page, done FROM cursor WHERE job = ? ORDER BY pns",
+            [job]
+        ) { row in
+            AudienceCursor(
+                pns: try PNS(number: row[0]),
+                after: row[1],
+                through: row[2],
+                nextPage: row[3],
+                isDone: row[4]
+            )
+        }
+    }
+
+    /// A cursor for each service that the send goes to, up to the highest registration there is now.
+    func newCursors(for request: SendRequest) throws -> [AudienceCursor] {
+        let through = try self.highestRegistration()
+        let services = request.platforms.isEmpty ? PNS.allCases : PNS.allCases.filter(request.platforms.contains)
+        return services.map { AudienceCursor(pns: $0, after: 0, through: through, nextPage: 0, isDone: false) }
+    }
+
+    func highestRegistration() throws -> Int64 {
+        try self.first("SELECT coalesce(max(row), 0) FROM registration") { $0[0] as Int64 } ?? 0
+    }
+
+    /// The only job that a message stands for; nil where there are several, or none.
+    func onlyJob(of message: MessageID) throws -> Int64? {
+        guard let range = try self.jobRange(of: message.number) else { return nil }
+        let jobs = try self.all(
+            "SELECT sequence FROM job WHERE sequence BETWEEN ? AND ? AND message = ? LIMIT 2",
+            [range.lowerBound, range.upperBound, message.number]
+        ) { $0[0] as Int64 }
+        return jobs.count == 1 ? jobs[0] : nil
+    }
+
+    /// The open batches of a delivery message, whatever form they have.
+    fileprivate func batches(of message: Int64, clock: StoreClock) throws -> [DueBatch] {
+        guard let range = try self.jobRange(of: message) else { return [] }
+        let rows = try self.all(
+            """
+            SELECT job, pns, page, attempt, from_id, to_id, due, carried FROM batch WHERE message = ?1 AND open = 1
+            UNION ALL SELECT sequence, inline_pns, 0, 0, 0, inline_to, NULL, NULL FROM job
+                WHERE sequence BETWEEN ?2 AND ?3 AND message = ?1 AND \(BatchTable.isInline)
+            ORDER BY 1, 2, 3, 4
+            """,
+            [message, range.lowerBound, range.upperBound],
+            read: BatchRow.init
+        )
+        var jobs: [Int64: (job: Job, request: SendRequest)] = [:]
+        var batches: [DueBatch] = []
+        for row in rows {
+            if jobs[row.job] == nil, let job = try self.jobRow(sequence: row.job), case .send(let request) = job.work {
+                jobs[row.job] = (try job.job(in: self, clock: clock), request)
+            }
+            guard let (job, request) = jobs[row.job] else { continue }
+            batches.append(try row.batch(job: job, request: request, now: clock.now))
+        }
+        return batches
+    }
+}
+
+/// An open batch that is published again.
+private struct BatchRow {
+    let job: Int64
+    let pns: PNS
+    let page: Int
+    let attempt: Int
+    let from: Int64
+    let to: Int64
+    let due: Int64?
+    let retries: [RetryDevice]
+
+    init(_ row: Row) throws {
+        self.job = row[0]
+        self.pns = try PNS(number: row[1])
+        (self.page, self.attempt) = (row[2], row[3])
+        (self.from, self.to) = (row[4], row[5])
+        self.due = row[6]
+        self.retries = try (row[7] as Data?).map(RetryList.decode) ?? []
+    }
+
+    func batch(job: Job, request: SendRequest, now: Int64) throws -> DueBatch {
+        let overdue = Duration.milliseconds(now - (self.due ?? now))
+        return DueBatch(
+            key: BatchKey(job: job.id, pns: self.pns, page: self.page, attempt: self.attempt),
+            job: job,
+            request: request,
+            from: self.from,
+            to: self.to,
+            retries: self.retries.map {
+                RetryDevice(row: $0.row, tries: $0.tries, wait: max(.zero, $0.wait - overdue))
+            }
+        )
+    }
+}
+
+extension DueBatch {
+    fileprivate func with(_ request: SendRequest) -> DueBatch {
+        DueBatch(
+            key: self.key,
+            job: self.job,
+            request: request,
+            from: self.from,
+            to: self.to,
+            retries: self.retries
+        )
+    }
+}

@@ -1,0 +1,93 @@
+import GRDB
+import PushModel
+import Store
+import StoreKit
+
+/// Reads the sends of a message with their devices.
+struct SmallSendReader {
+    static let query = TagQuery(
+        ofNumber: """
+            SELECT t.pns, t.row, r.handle FROM tagged AS t CROSS JOIN registration AS r ON r.row = t.row
+            WHERE t.tag = ?1 AND t.row <= ?3 ORDER BY t.pns, t.row LIMIT ?4
+            """,
+        ofUser: """
+            SELECT pns, row, handle FROM registration WHERE user = ?1 AND app = ?2 AND state = 1
+            AND row <= ?3 ORDER BY pns, row LIMIT ?4
+            """
+    )
+
+    /// The members of a message between two jobs.
+    static let members = """
+        SELECT sequence, id, work, accepted, expires, starts_at, waiter FROM job
+        WHERE sequence BETWEEN ? AND ? AND message = ? ORDER BY sequence
+        """
+
+    private let message: OutboxMessage
+    private let through: Int64
+    private let jobs: RawStatement
+    private let tags: TagFinder
+    private let devices: PreparedTagQuery
+
+    init(database: Database, message: OutboxMessage, app: Int64) throws {
+        self.message = message
+        self.tags = try TagFinder(database, app: app)
+        self.through = try database.highestRegistration()
+        self.jobs = try RawStatement(Self.members, in: database)
+        self.devices = try PreparedTagQuery(Self.query, in: database)
+    }
+
+    func sends(from first: Int64, through last: Int64) throws -> [SmallSend] {
+        defer { self.jobs.reset() }
+        try self.jobs.restart(first, last, self.message.id.number)
+        var sends: [SmallSend] = []
+        var count = 0
+        // A hundred large ones do not fill the memory: the rest is read next time.
+        while count < 100 * SmallSend.maximumDevices, try self.jobs.step() {
+            guard case .send(let request) = try StoredJSON.work(from: self.jobs.bytes(2)) else {
+                throw StoreError(.corrupt, "a send message holds another job")
+            }
+            guard let id = JobID(bytes: self.jobs.bytes(1)) else {
+                throw StoreError(.corrupt, "a row's job id is not 16 bytes")
+            }
+            let audience = try self.audience(of: request)
+            if case .all(let reaches) = audience { for reach in reaches { count += reach.devices.count } }
+            // A moment before 1970 is none: 0 is what NULL reads as.
+            let startsAt = self.jobs.integer(5)
+            sends.append(
+                SmallSend(
+                    sequence: self.jobs.integer(0),
+                    id: id,
+                    request: request,
+                    accepted: Timestamp(milliseconds: self.jobs.integer(3)),
+                    expires: Timestamp(milliseconds: self.jobs.integer(4)),
+                    startsAt: startsAt == 0 ? nil : Timestamp(milliseconds: startsAt),
+                    waiter: self.jobs.text(6),
+                    audience: audience,
+                    through: self.through
+                )
+            )
+        }
+        return sends
+    }
+
+    private func audience(of request: SendRequest) throws -> SmallSend.Audience {
+        guard let only = request.audience.onlyTag else { return .large }
+        guard let tag = try self.tags.find(only) else { return .all([]) }
+        let limit = SmallSend.maximumDevices
+        let devices = try self.devices.start(tag, self.through, Int64(limit + 1))
+        defer { devices.reset() }
+        var reaches: [SmallSend.Reach] = []
+        var count = 0
+        while try devices.step() {
+            count += 1
+            if count > limit { return .large }
+            let pns = try PNS(number: Int(devices.integer(0)))
+            guard request.platforms.isEmpty || request.platforms.contains(pns) else { continue }
+            // They come service by service.
+            if reaches.last?.pns != pns { reaches.append(SmallSend.Reach(pns: pns)) }
+            reaches[reaches.count - 1].devices.rows.append(devices.integer(1))
+            devices.append(2, to: &reaches[reaches.count - 1].devices.handles)
+        }
+        return .all(reaches)
+    }
+}

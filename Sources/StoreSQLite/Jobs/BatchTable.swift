@@ -1,0 +1,248 @@
+import Foundation
+import GRDB
+import PushModel
+import Store
+import StoreKit
+
+/// The table of batches, and the form without a row that nearly all small sends have: their only batch stands in columns of the job.
+///
+/// An inline batch is page 0 and attempt 0, and is open as long as its job is not final; `job.message` is its message then. It ends with
+/// every device accepted and its job completed, in one change of one row. Before anything else becomes of it, it is materialized: a row
+/// like any other. No caller knows which form a batch has.
+enum BatchTable {
+    static let schema = """
+        -- due: of a later attempt, from when the waits of its devices count, by the store's clock.
+        CREATE TABLE batch(
+            job INTEGER NOT NULL REFERENCES job,
+            pns INTEGER NOT NULL,
+            page INTEGER NOT NULL,
+            attempt INTEGER NOT NULL,
+            from_id INTEGER NOT NULL,
+            to_id INTEGER NOT NULL,
+            size INTEGER NOT NULL,
+            open INTEGER NOT NULL,
+            message INTEGER NOT NULL,
+            due INTEGER,
+            carried BLOB,
+            carried_reason TEXT,
+            PRIMARY KEY (job, pns, page, attempt)
+        ) STRICT, WITHOUT ROWID;
+        -- open stands in the columns too, else SQLite would fetch each row for it.
+        CREATE INDEX batch_open ON batch(job, open, attempt, message) WHERE open = 1;
+        CREATE INDEX batch_message ON batch(message, open) WHERE open = 1;
+        """
+
+    static let insert = """
+        INSERT INTO batch(job, pns, page, attempt, from_id, to_id, size, open, message) VALUES (?, ?, ?, 0, ?, ?, ?, 1, ?)
+        """
+
+    /// The open inline batches among some jobs: the condition of a statement on `job`.
+    static let isInline = "inline_pns IS NOT NULL AND finished IS NULL"
+}
+
+/// An open row of the table `batch`.
+struct OpenBatch {
+    let pns: Int
+    let page: Int
+    let attempt: Int
+    /// How many devices it has; for attempt 0 as far as is known before its outcome.
+    let size: Int
+    let message: Int64
+}
+
+extension Database {
+    /// The open batches of a job whose inline batch, if it had one, is materialized.
+    ///
+    /// - Parameters:
+    ///   - job: The job's number.
+    ///   - areAtNoWorker: Only those whose messages are not in flight.
+    /// - Returns: The batches.
+    /// - Throws: What SQLite says.
+    func openBatches(of job: Int64, areAtNoWorker: Bool = false) throws -> [OpenBatch] {
+        let condition = areAtNoWorker ? "AND message.state <> \(MessageState.published.rawValue)" : ""
+        return try self.all(
+            """
+            SELECT batch.pns, batch.page, batch.attempt, batch.size, batch.message
+            FROM batch JOIN message ON message.id = batch.message WHERE batch.job = ? AND batch.open = 1 \(condition)
+            """,
+            [job]
+        ) { OpenBatch(pns: $0[0], page: $0[1], attempt: $0[2], size: $0[3], message: $0[4]) }
+    }
+
+    /// Whether any batch of a job is open at a service, or at all.
+    func hasOpenBatch(_ job: Int64, at pns: PNS? = nil) throws -> Bool {
+        guard let pns else {
+            return try self.exists("SELECT 1 FROM job WHERE sequence = ? AND \(BatchTable.isInline)", [job])
+                || self.exists("SELECT 1 FROM batch INDEXED BY batch_open WHERE job = ? AND open = 1 LIMIT 1", [job])
+        }
+        return try self.exists(
+            "SELECT 1 FROM job WHERE sequence = ? AND inline_pns = ? AND finished IS NULL",
+            [job, pns.number]
+        )
+            || self.exists(
+                "SELECT 1 FROM batch INDEXED BY batch_open WHERE job = ? AND open = 1 AND pns = ? LIMIT 1",
+                [job, pns.number]
+            )
+    }
+}
+
+extension WriteContext {
+    /// Writes the next attempt of a batch with a message of its own.
+    ///
+    /// - Parameters:
+    ///   - key: Which page, and the attempt that it is.
+    ///   - job: The job's number, app and priority.
+    ///   - rows: The page's range.
+    ///   - devices: Who is to be tried again, with waits from now on.
+    ///   - reason: Why, for whoever asks.
+    /// - Throws: What SQLite says.
+    func insertAttempt(
+        _ key: (pns: Int, page: Int, attempt: Int),
+        of job: (sequence: Int64, app: Int64, priority: Int),
+        rows: (from: Int64, to: Int64),
+        devices: [RetryDevice],
+        reason: String?
+    ) throws {
+        let due = self.now + RetryList.leastWait(devices).milliseconds
+        let message = try self.insertMessage(
+            queue: .deliver(try PNS(number: key.pns)),
+            app: job.app,
+            priority: job.priority,
+            state: .ready,
+            due: due,
+            members: 1,
+            size: devices.count
+        )
+        try self.database.run(
+            """
+            INSERT INTO batch(job, pns, page, attempt, from_id, to_id, size, open, message, due, carried, carried_reason)
+            VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)
+            """,
+            [
+                job.sequence, key.pns, key.page, key.attempt, rows.from, rows.to, devices.count, message, due,
+                RetryList.encode(devices), reason.map { String($0.prefix(200)) },
+            ]
+        )
+    }
+
+    func markClosed(_ batch: OpenBatch, of job: Int64) throws {
+        let statement = try RawStatement(
+            "UPDATE batch SET open = 0, carried = NULL WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
+            in: self.database
+        )
+        try statement.run(job, [batch.pns, batch.page, batch.attempt])
+        self.leave(message: batch.message)
+    }
+
+    // MARK: Inline batches
+
+    /// Gives the open inline batch of a job a row of its own.
+    ///
+    /// - Returns: Whether it had one.
+    @discardableResult
+    func materializeBatch(of job: Int64) throws -> Bool {
+        try self.materialize(where: "sequence = ?1", [job]) > 0
+    }
+
+    /// Gives the open inline batches of a message rows of their own.
+    ///
+    /// - Parameters:
+    ///   - message: The message's number.
+    ///   - jobs: Between which jobs they are.
+    /// - Throws: What SQLite says.
+    func materializeBatches(of message: Int64, jobs: ClosedRange<Int64>) throws {
+        _ = try self.materialize(
+            where: "sequence BETWEEN ?1 AND ?2 AND message = ?3",
+            [jobs.lowerBound, jobs.upperBound, message]
+        )
+    }
+
+    private func materialize(where condition: String, _ values: StatementArguments) throws -> Int {
+        let isInline = "\(condition) AND \(BatchTable.isInline)"
+        let count = try self.database.change(
+            """
+            INSERT INTO batch(job, pns, page, attempt, from_id, to_id, size, open, message)
+            SELECT sequence, inline_pns, 0, 0, 0, inline_to, inline_size, 1, message FROM job WHERE \(isInline)
+            """,
+            values
+        )
+        guard count > 0 else { return 0 }
+        return try self.database.change(
+            """
+            UPDATE job SET inline_pns = NULL, inline_to = NULL, inline_size = NULL, message = NULL WHERE \(isInline)
+            """,
+            values
+        )
+    }
+}
+
+/// Brings in outcomes of inline batches of which every device was accepted, in one change of the job's row.
+struct InlineOutcomes {
+    private let context: WriteContext
+    private let find: RawStatement
+    private let acceptAll: PreparedTransition
+    private let acceptAllAtHint: PreparedTransition
+
+    init(context: WriteContext) throws {
+        self.context = context
+        self.find = try RawStatement(
+            "SELECT sequence, state, inline_size, message FROM job WHERE id = ? AND inline_pns = ? AND finished IS NULL",
+            in: context.database
+        )
+        self.acceptAll = try PreparedTransition(.acceptAll, context)
+        self.acceptAllAtHint = try PreparedTransition(.acceptAllAtHint, context)
+    }
+
+    /// Records an outcome where it is that of an inline batch, and all its devices were accepted (rule 3).
+    ///
+    /// - Parameter outcome: What became of a batch's devices.
+    /// - Returns: Whether it is recorded; if not, the batch is another one, or is materialized now.
+    /// - Throws: What SQLite says.
+    func record(_ outcome: BatchOutcome) throws -> Bool {
+        let key = outcome.key
+        guard key.page == 0, key.attempt == 0 else { return false }
+        if try self.recordAtHint(outcome) { return true }
+        try self.find.bind(key.job.bytes, at: 1)
+        try self.find.bind(Int64(key.pns.number), at: 2)
+        guard try self.find.step() else { return false }
+        let job = self.find.integer(0)
+        let isRunning = self.find.integer(1) == Int64(Job.State.running.number)
+        let size = self.find.integer(2)
+        let message = self.find.integer(3)
+        self.find.reset()
+        guard isRunning, outcome.accepted == Int(size), outcome.isAllAccepted else {
+            try self.context.materializeBatch(of: job)
+            return false
+        }
+        try self.acceptAll.statement.bind(job, at: 1)
+        try self.acceptAll.statement.bind(self.context.wall.milliseconds, at: 2)
+        guard try self.acceptAll.make() else { return false }
+        try self.hasFinished(job, of: message, outcome)
+        return true
+    }
+
+    /// Records an outcome in one step where nothing has happened to its batch since it was looked at.
+    private func recordAtHint(_ outcome: BatchOutcome) throws -> Bool {
+        guard let hint = outcome.hint, outcome.isAllAccepted else { return false }
+        let statement = self.acceptAllAtHint.statement
+        try statement.bind(hint.job, at: 1)
+        try statement.bind(self.context.wall.milliseconds, at: 2)
+        try statement.bind(Int64(outcome.key.pns.number), at: 3)
+        try statement.bind(Int64(outcome.accepted), at: 4)
+        try statement.bind(hint.message.number, at: 5)
+        try statement.bind(outcome.key.job.bytes, at: 6)
+        guard try self.acceptAllAtHint.make() else { return false }
+        try self.hasFinished(hint.job, of: hint.message.number, outcome)
+        return true
+    }
+
+    private func hasFinished(_ job: Int64, of message: Int64, _ outcome: BatchOutcome) throws {
+        self.context.leave(message: message)
+        try self.context.insertDeliveries(of: outcome, job: job)
+    }
+}
+
+extension BatchOutcome {
+    /// Whether there is nothing to say of any device but that it was accepted.
+    fileprivate var isAllAccepted: Bool { self.total == self.accepted && self.deadHandles.isEmpty }
+}

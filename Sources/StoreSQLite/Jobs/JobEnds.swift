@@ -1,0 +1,137 @@
+import GRDB
+import PushModel
+import Store
+import StoreKit
+
+// Ends of jobs: completion (rule 14), cancelling and expiry (rule 13).
+extension WriteContext {
+    /// Makes a job final where all of its audience is in batches and nothing of it is open.
+    func completeIfDone(_ job: Int64) throws {
+        let complete = try PreparedTransition(.complete, self)
+        try complete.statement.bind(job, at: 1)
+        try complete.statement.bind(self.wall.milliseconds, at: 2)
+        try complete.statement.bind(self.now, at: 3)
+        _ = try complete.make()
+    }
+
+    /// Stops a job that is not being stopped: nothing more of it is fanned out, and what is at no worker is counted.
+    func stop(_ job: Int64, cause: StopCause) throws {
+        let row = try self.database.first("SELECT state, message, kind FROM job WHERE sequence = ?", [job]) {
+            (state: try Job.State(number: $0[0]), message: $0[1] as Int64?, kind: try JobKind(number: $0[2]))
+        }
+        guard let row else { return }
+        // A batch of it keeps its own message; while there was none, the job was a member of one.
+        let wasInline = try self.materializeBatch(of: job)
+        let stop = try PreparedTransition(cause == .cancelled ? .cancel : .expire, self)
+        try stop.statement.bind(job, at: 1)
+        try stop.statement.bind(self.now, at: 2)
+        guard try stop.make(from: row.state) else { return }
+        if !wasInline, let message = row.message { self.leave(message: message) }
+        for batch in try self.database.openBatches(of: job, areAtNoWorker: true) {
+            try self.close(batch, of: job, as: cause.count)
+        }
+        try self.completeIfDone(job)
+        if row.kind == .register { try self.forgetHandles(ofFinal: job) }
+    }
+
+    /// Counts what a stopped job's workers never answered for.
+    func closeOverdue(_ job: Int64) throws {
+        guard let row = try self.database.jobRow(sequence: job), let cause = row.state.stopCause else { return }
+        for batch in try self.database.openBatches(of: job) { try self.close(batch, of: job, as: cause.count) }
+        try self.completeIfDone(job)
+    }
+
+    /// Closes an open batch of which nobody will bring an outcome, with one that counts all its devices alike.
+    func close(_ batch: OpenBatch, of job: Int64, as kind: CountClass) throws {
+        let size = batch.size
+        try self.database.run(
+            """
+            INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, carried, at)
+            VALUES (?, ?, ?, ?, 0, ?, ?, ?, 0, ?)
+            """,
+            [
+                job, batch.pns, batch.page, batch.attempt, kind == .failed(.dead) ? size : 0,
+                kind == .expired ? size : 0,
+                kind == .cancelled ? size : 0, self.wall.milliseconds,
+            ]
+        )
+        try self.markClosed(batch, of: job)
+        if batch.attempt == 0 { self.count(size, of: .targets, job: job, pns: batch.pns) }
+        self.count(size, of: kind, job: job, pns: batch.pns)
+    }
+
+    /// Ends a send of which nothing was taken.
+    ///
+    /// Where batches were written before, those are brought to their end instead.
+    ///
+    /// - Returns: The waiter's routing key, when this ended the job.
+    func abandon(_ job: Int64, reason: String) throws -> String? {
+        let row = try self.database.first("SELECT message, waiter FROM job WHERE sequence = ?", [job]) {
+            (message: $0[0] as Int64?, waiter: $0[1] as String?)
+        }
+        guard let row else { return nil }
+        if try self.database.exists("SELECT 1 FROM batch WHERE job = ? LIMIT 1", [job]) {
+            let ended = try self.database.change(
+                "UPDATE job SET planned = 1, message = NULL, reason = ? WHERE sequence = ? AND planned = 0",
+                [reason, job]
+            )
+            if ended > 0, let message = row.message { self.leave(message: message) }
+            try self.completeIfDone(job)
+            return nil
+        }
+        let abandon = try PreparedTransition(.abandon, self)
+        try abandon.statement.bind(job, at: 1)
+        try abandon.statement.bind(self.wall.milliseconds, at: 2)
+        try abandon.statement.bind(reason, at: 3)
+        guard try abandon.make() else { return nil }
+        if let message = row.message { self.leave(message: message) }
+        return row.waiter
+    }
+
+    /// Ends a register job; a job that is refused is abandoned.
+    ///
+    /// - Parameters:
+    ///   - id: The job.
+    ///   - result: What it came to.
+    ///   - text: The result as JSON.
+    /// - Returns: The waiter's routing key, when this ended the job.
+    /// - Throws: What SQLite says.
+    func finishRegister(_ id: JobID, result: RegisterResult, text: String) throws -> String? {
+        let row = try self.database.first("SELECT sequence, message, waiter FROM job WHERE id = ?", [id.blob]) {
+            (sequence: $0[0] as Int64, message: $0[1] as Int64?, waiter: $0[2] as String?)
+        }
+        guard let row else { return nil }
+        var (state, reason) = (Job.State.completed, String?.none)
+        if case .refused(let words) = result { (state, reason) = (.abandoned, words) }
+        let finish = try PreparedTransition(.finishRegister, self)
+        try finish.statement.bind(row.sequence, at: 1)
+        try finish.statement.bind(Int64(state.number), at: 2)
+        try finish.statement.bind(reason, at: 3)
+        try finish.statement.bind(text, at: 4)
+        try finish.statement.bind(self.wall.milliseconds, at: 5)
+        guard try finish.make() else { return nil }
+        if let message = row.message { self.leave(message: message) }
+        return row.waiter
+    }
+}
+
+extension StopCause {
+    /// What a device that is not sent to counts as.
+    var count: CountClass {
+        switch self {
+        case .cancelled: .cancelled
+        case .expired: .expired
+        }
+    }
+}
+
+extension Job.State {
+    /// Why the job is being stopped, if it is.
+    var stopCause: StopCause? {
+        switch self {
+        case .cancelling: .cancelled
+        case .expiring: .expired
+        case .scheduled, .queued, .running, .retrying, .completed, .abandoned, .cancelled, .expired: nil
+        }
+    }
+}

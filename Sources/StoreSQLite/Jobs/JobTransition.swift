@@ -1,0 +1,220 @@
+import GRDB
+import PushModel
+import Store
+import StoreKit
+
+/// Every change of a job's state: from where, to where, and its SQL. Nothing else writes the column `state`.
+///
+/// A job that is unfinished counts for the backlog, and one that waits for its start for another; both follow from the step.
+enum JobTransition: CaseIterable {
+    /// A scheduled job's time has come.
+    case start
+    /// Pages of a campaign are written: it runs, and may still have pages to come.
+    case page
+    /// All batches of a small send are written.
+    case fanOut
+    /// A small send reaches nobody.
+    case findNoTarget
+    /// Every device of an inline batch was accepted.
+    case acceptAll
+    /// The same, where the batch is as its worker found it.
+    case acceptAllAtHint
+    /// All of its audience is in batches, and none is open.
+    case complete
+    /// The hub took nothing of a send.
+    case abandon
+    /// A user stops it.
+    case cancel
+    /// Its time is over.
+    case expire
+    /// A register job is done, or refused.
+    case finishRegister
+    /// A dead batch is replayed.
+    case reopenForBatch
+    /// A dead register job is replayed.
+    case reopenRegister
+    /// A dead send is replayed, from where it was left.
+    case reopenSend
+
+    /// Which states it leads from and to; one that is not listed cannot happen.
+    var steps: [(from: Job.State, to: Job.State)] {
+        switch self {
+        case .start: [(.scheduled, .queued)]
+        case .page: [(.queued, .running), (.running, .running)]
+        case .fanOut: [(.queued, .running)]
+        case .findNoTarget: [(.queued, .completed)]
+        case .acceptAll, .acceptAllAtHint: [(.running, .completed)]
+        case .complete:
+            [(.running, .completed), (.running, .expired), (.cancelling, .cancelled), (.expiring, .expired)]
+        case .abandon: [(.queued, .abandoned), (.running, .abandoned)]
+        case .cancel: [(.scheduled, .cancelling), (.queued, .cancelling), (.running, .cancelling)]
+        case .expire: [(.queued, .expiring), (.running, .expiring)]
+        case .finishRegister:
+            [Job.State.queued, .running, .cancelling, .expiring].flatMap {
+                [(from: $0, to: .completed), (from: $0, to: .abandoned)]
+            }
+        case .reopenForBatch: [(.completed, .running)]
+        case .reopenRegister: [(.abandoned, .queued)]
+        case .reopenSend:
+            [Job.State.running, .completed, .abandoned].flatMap {
+                [(from: $0, to: .queued), (from: $0, to: .running)]
+            }
+        }
+    }
+
+    // MARK: SQL
+
+    /// A job that waits for its start, for the condition of an index.
+    static let scheduled = "state = \(Job.State.scheduled.number)"
+    /// A job that ended otherwise than completed, for the condition of an index.
+    static let failed = "state > \(Job.State.completed.number)"
+
+    /// The statement; its first parameter is the job's number, the others are told at each.
+    var sql: String { Self.statements[self] ?? "" }
+
+    // Made once: they stand in the cache of prepared statements under their text.
+    private static let statements = Dictionary(
+        uniqueKeysWithValues: Self.allCases.map { ($0, "UPDATE job SET \($0.assignment) \($0.condition)") }
+    )
+
+    /// Where it may be made: the job by its number, in one of the states that it leads from.
+    private var condition: String {
+        let from = Set(self.steps.map(\.from.number)).sorted().map(String.init).joined(separator: ", ")
+        return "WHERE sequence = ?1 AND state IN (\(from)) \(self.restriction)"
+    }
+
+    private var assignment: String {
+        switch self {
+        case .start:
+            // ?2 message, ?3 now, ?4 a wall clock that makes nothing late: what starts late lives less long.
+            "state = \(Job.State.queued.number), message = ?2, ends = ?3 + expires - max(starts_at, ?4)"
+        case .page:
+            // ?2 message, ?3 wall clock, ?4 the hub's state, if this is the first step with a batch.
+            "state = \(Job.State.running.number), started = coalesce(started, ?3), hub_state = coalesce(hub_state, ?4)"
+        case .fanOut:
+            // ?2 message, ?3 wall clock, ?4 to ?6 the only batch, ?7 the message of that batch.
+            """
+            state = \(Job.State.running.number), hub_state = '\(Job.HubState.enqueued.rawValue)', planned = 1, started = ?3,
+                inline_pns = ?4, inline_to = ?5, inline_size = ?6, message = ?7
+            """
+        case .findNoTarget:
+            // ?2 message, ?3 wall clock.
+            """
+            state = \(Job.State.completed.number), hub_state = '\(Job.HubState.noTargetFound.rawValue)', planned = 1,
+                message = NULL, started = ?3, finished = ?3
+            """
+        case .acceptAll, .acceptAllAtHint:
+            // ?2 wall clock; at the hint ?3 service, ?4 devices, ?5 message, ?6 the job's id.
+            "state = \(Job.State.completed.number), hub_state = '\(Job.HubState.completed.rawValue)', finished = ?2"
+        case .complete:
+            // ?2 wall clock, ?3 now. Expired too where workers saw that its time was over before anybody else did.
+            """
+            state = CASE
+                    WHEN state = \(Job.State.cancelling.number) THEN \(Job.State.cancelled.number)
+                    WHEN state = \(Job.State.expiring.number) THEN \(Job.State.expired.number)
+                    WHEN ends <= ?3 AND EXISTS (SELECT 1 FROM outcome WHERE outcome.job = ?1 AND outcome.expired > 0)
+                        THEN \(Job.State.expired.number)
+                    ELSE \(Job.State.completed.number) END,
+                hub_state = CASE
+                    WHEN state = \(Job.State.running.number) AND hub_state IS NOT '\(Job.HubState.noTargetFound.rawValue)'
+                        THEN '\(Job.HubState.completed.rawValue)'
+                    ELSE hub_state END,
+                stopped = NULL, finished = ?2
+            """
+        case .abandon:
+            // ?2 wall clock, ?3 reason.
+            """
+            state = \(Job.State.abandoned.number), hub_state = '\(Job.HubState.abandoned.rawValue)', reason = ?3, planned = 1,
+                message = NULL, finished = ?2
+            """
+        case .cancel, .expire:
+            // ?2 now.
+            """
+            state = \(self == .cancel ? Job.State.cancelling.number : Job.State.expiring.number), planned = 1, message = NULL,
+                stopped = ?2
+            """
+        case .finishRegister:
+            // ?2 state, ?3 reason, ?4 result, ?5 wall clock. Handles are in its work no longer.
+            """
+            state = ?2, reason = ?3, result = ?4, planned = 1, message = NULL, stopped = NULL,
+                started = coalesce(started, ?5), finished = ?5, work = \(RegisterWork.withoutHandles)
+            """
+        case .reopenForBatch:
+            "state = \(Job.State.running.number), hub_state = '\(Job.HubState.enqueued.rawValue)', finished = NULL"
+        case .reopenRegister:
+            // ?2 message, ?3 its dead letter.
+            """
+            state = \(Job.State.queued.number), reason = NULL, result = NULL, finished = NULL, planned = 0, message = ?2,
+                work = (SELECT work FROM dead WHERE id = ?3)
+            """
+        case .reopenSend:
+            // ?2 message, ?3 state, ?4 the hub's state.
+            "state = ?3, hub_state = ?4, reason = NULL, finished = NULL, planned = 0, message = ?2"
+        }
+    }
+
+    private var restriction: String {
+        switch self {
+        case .page: "AND message = ?2 AND planned = 0"
+        case .fanOut, .findNoTarget: "AND message = ?2"
+        case .acceptAllAtHint:
+            """
+            AND +id = ?6 AND inline_pns = ?3 AND inline_size = ?4 AND message = ?5 AND stopped IS NULL
+                AND hub_state = '\(Job.HubState.enqueued.rawValue)'
+            """
+        case .complete:
+            """
+            AND planned = 1 AND inline_pns IS NULL
+                AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = ?1 AND batch.open = 1)
+            """
+        case .abandon: "AND inline_pns IS NULL"
+        case .finishRegister: "AND kind = \(JobKind.register.number)"
+        case .reopenSend: "AND planned = 1"
+        case .start, .acceptAll, .cancel, .expire, .reopenForBatch, .reopenRegister: ""
+        }
+    }
+}
+
+extension Job.State {
+    /// Whether it counts as unfinished, and whether as scheduled.
+    private var inBacklog: (unfinished: Int, scheduled: Int) {
+        (self.isFinal || self == .scheduled ? 0 : 1, self == .scheduled ? 1 : 0)
+    }
+
+    /// What a step between two states adds to the backlog.
+    static func backlog(from: Job.State, to: Job.State) -> (unfinished: Int, scheduled: Int) {
+        (
+            to.inBacklog.unfinished - from.inBacklog.unfinished,
+            to.inBacklog.scheduled - from.inBacklog.scheduled
+        )
+    }
+}
+
+/// A transition that is prepared, for who makes it for many jobs.
+struct PreparedTransition {
+    let transition: JobTransition
+    let statement: RawStatement
+    private let context: WriteContext
+
+    init(_ transition: JobTransition, _ context: WriteContext) throws {
+        self.transition = transition
+        self.context = context
+        self.statement = try RawStatement(transition.sql, in: context.database)
+    }
+
+    /// Makes it with the values that are bound, and counts what it means to the backlog.
+    ///
+    /// - Parameter from: The job's state, where it is not the same to the backlog which one it was.
+    /// - Returns: Whether the job was where it leads from.
+    /// - Throws: What SQLite says.
+    func make(from: Job.State? = nil) throws -> Bool {
+        try self.statement.run()
+        guard self.context.database.changesCount > 0 else { return false }
+        let step = self.transition.steps.first { from == nil || $0.from == from }
+        if let step {
+            let change = Job.State.backlog(from: step.from, to: step.to)
+            self.context.countBacklog(unfinished: change.unfinished, scheduled: change.scheduled)
+        }
+        return true
+    }
+}

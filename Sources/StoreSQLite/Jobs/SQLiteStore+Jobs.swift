@@ -1,0 +1,140 @@
+import GRDB
+package import PushModel
+import Store
+import StoreKit
+
+extension SQLiteStore: JobStore {
+    package func job(_ id: JobID, app: AppID) async throws -> Job? {
+        let clock = self.clock
+        return try await self.read(isShort: true) { database in
+            try database.jobRow(id, app: app)?.job(in: database, clock: clock)
+        }
+    }
+
+    package func jobs(_ ids: [JobID]) async throws -> [Job] {
+        let clock = self.clock
+        return try await self.read { database in
+            try ids.compactMap { try database.jobRow($0)?.job(in: database, clock: clock) }
+        }
+    }
+
+    package func registerJobs(of message: MessageID) async throws -> [Job] {
+        let clock = self.clock
+        return try await self.read { database in
+            guard let range = try database.jobRange(of: message.number) else { return [] }
+            let rows = try database.all(
+                """
+                SELECT \(JobRow.columns) FROM \(JobRow.source)
+                WHERE job.sequence BETWEEN ? AND ? AND job.message = ? AND job.kind = ? AND job.ends > ? ORDER BY job.sequence
+                """,
+                [range.lowerBound, range.upperBound, message.number, JobKind.register.number, clock.now],
+                read: JobRow.init
+            )
+            return try rows.map { try $0.job(in: database, clock: clock) }
+        }
+    }
+
+    package func finishRegister(_ id: JobID, result: RegisterResult) async throws -> String? {
+        let text = try StoredJSON.text(result)
+        return try await self.write { try $0.finishRegister(id, result: result, text: text) }
+    }
+
+    func startScheduled(limit: Int) async throws -> Int {
+        let wall = self.clock.wall.milliseconds
+        let due = "\(JobTransition.scheduled) AND starts_at <= ?"
+        // Looks before it writes: an idle store stays idle.
+        let isTime = try await self.read { database in
+            try database.exists("SELECT 1 FROM job WHERE \(due) LIMIT 1", [wall])
+        }
+        guard isTime else { return 0 }
+        return try await self.write { context in
+            let jobs = try context.database.all(
+                "SELECT sequence, app, kind, priority FROM job WHERE \(due) ORDER BY starts_at LIMIT ?",
+                [context.wall.milliseconds, limit]
+            ) {
+                (
+                    sequence: $0[0] as Int64, app: $0[1] as Int64, kind: try JobKind(number: $0[2]),
+                    priority: $0[3] as Int
+                )
+            }
+            let start = try PreparedTransition(.start, context)
+            for job in jobs {
+                let message = try context.insertMessage(
+                    of: job.sequence,
+                    job.kind,
+                    app: job.app,
+                    priority: job.priority
+                )
+                try start.statement.bind(job.sequence, at: 1)
+                try start.statement.bind(message, at: 2)
+                try start.statement.bind(context.now, at: 3)
+                try start.statement.bind(context.clock.cautious.milliseconds, at: 4)
+                guard try start.make() else { throw StoreError(.corrupt, "a scheduled job does not start") }
+            }
+            return jobs.count
+        }
+    }
+
+    func expireJobs(limit: Int) async throws -> Int {
+        let lease = 2 * WorkQueue.send.lease.milliseconds
+        guard try await self.hasJobsToEnd(lease: lease) else { return 0 }
+        return try await self.write { context in
+            let expired = try context.database.all(
+                "SELECT sequence FROM job WHERE \(Self.mayExpire) AND ends <= ? ORDER BY ends LIMIT ?",
+                [context.now, limit]
+            ) { $0[0] as Int64 }
+            for job in expired { try context.stop(job, cause: .expired) }
+            let overdue = try context.database.all(
+                "SELECT sequence FROM job WHERE stopped <= ? ORDER BY stopped LIMIT ?",
+                [context.now - lease, limit - expired.count]
+            ) { $0[0] as Int64 }
+            for job in overdue { try context.closeOverdue(job) }
+            return expired.count + overdue.count
+        }
+    }
+
+    /// Jobs that are neither at their end nor being stopped, as their index has it.
+    private static let mayExpire = "finished IS NULL AND stopped IS NULL"
+
+    /// Looks before it writes: an idle store stays idle.
+    private func hasJobsToEnd(lease: Int64) async throws -> Bool {
+        let now = self.clock.now
+        return try await self.read { database in
+            try database.exists("SELECT 1 FROM job WHERE \(Self.mayExpire) AND ends <= ? LIMIT 1", [now])
+                || database.exists("SELECT 1 FROM job WHERE stopped <= ? LIMIT 1", [now - lease])
+        }
+    }
+
+    package func cancel(_ id: JobID, app: AppID) async throws -> Job? {
+        try await self.write { context in
+            guard let row = try context.database.jobRow(id, app: app) else { return nil }
+            if !row.state.isFinal, row.state.stopCause == nil { try context.stop(row.sequence, cause: .cancelled) }
+            return try context.database.jobRow(sequence: row.sequence).map(context.job)
+        }
+    }
+}
+
+extension Database {
+    /// Whether a job's time is over.
+    func isOver(_ job: Int64, at now: Int64) throws -> Bool {
+        try self.exists("SELECT 1 FROM job WHERE sequence = ? AND ends <= ?", [job, now])
+    }
+}
+
+extension WriteContext {
+    /// Writes a message of its own for a job that goes on by itself: due at once.
+    ///
+    /// - Returns: Its number.
+    func insertMessage(of job: Int64, _ kind: JobKind, app: Int64, priority: Int) throws -> Int64 {
+        try self.insertMessage(
+            queue: kind == .register ? .register : .send,
+            app: app,
+            priority: priority,
+            // Nobody but the sweeper publishes it.
+            state: .deferred,
+            due: self.now,
+            members: 1,
+            jobs: job...job
+        )
+    }
+}

@@ -1,0 +1,210 @@
+import GRDB
+import PushModel
+import Store
+import StoreKit
+
+/// The table `message`: one row for everything that is published.
+enum OutboxTable {
+    static let schema = """
+        -- A message of the outbox and its 1 to 500 members: jobs, or batches, whose rows name it. It goes with the last that is open.
+        -- AUTOINCREMENT: a number is never used again, for messages of it may still be at the broker.
+        CREATE TABLE message(
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            app INTEGER NOT NULL REFERENCES app,
+            queue INTEGER NOT NULL,
+            priority INTEGER NOT NULL,
+            state INTEGER NOT NULL,
+            due INTEGER NOT NULL,
+            -- Bits of the services whose credit it waits for, and one more where it has begun there; 0 = none.
+            blocked_on INTEGER NOT NULL DEFAULT 0,
+            epoch INTEGER NOT NULL DEFAULT 0,
+            -- How often it was claimed since its fan-out last came anywhere.
+            claims INTEGER NOT NULL DEFAULT 0,
+            redeliveries INTEGER NOT NULL DEFAULT 0,
+            open INTEGER NOT NULL,
+            -- The devices of a delivery message, as they were when it was written; what the window counts.
+            size INTEGER NOT NULL,
+            -- Between which jobs its members are: where to look, not who is one.
+            first INTEGER NOT NULL,
+            last INTEGER NOT NULL,
+            reason TEXT
+        ) STRICT;
+        -- What is due, in groups that are looked at one after the other: a group that is blocked holds up nobody else (rule 12).
+        CREATE INDEX message_due ON message(priority, app, queue, state, blocked_on, due);
+        -- What is in flight; future retries are not in it.
+        CREATE INDEX message_window ON message(app, queue, priority, size) WHERE \(OutboxTable.isInFlight);
+        """
+
+    /// A delivery message that is published or deferred.
+    static let isInFlight = """
+        queue > \(WorkQueue.firstDelivery) AND state IN (\(MessageState.published.rawValue), \(MessageState.deferred.rawValue))
+        """
+}
+
+/// Where a message stands: the column `state`.
+enum MessageState: Int {
+    /// Not at the broker yet: what was accepted, and retries.
+    case ready = 0
+    /// At the broker, or about to be.
+    case published = 1
+    /// Given back by a worker.
+    case deferred = 2
+}
+
+extension WorkQueue {
+    /// Delivery queues have higher numbers than this.
+    static let firstDelivery = 10
+
+    /// The column `queue`.
+    var number: Int {
+        switch self {
+        case .register: 1
+        case .send: 2
+        case .deliver(let pns): Self.firstDelivery + pns.number
+        }
+    }
+
+    init(number: Int) throws(StoreError) {
+        switch number {
+        case 1: self = .register
+        case 2: self = .send
+        default: self = .deliver(try PNS(number: number - Self.firstDelivery))
+        }
+    }
+}
+
+/// What the column `blocked_on` says.
+struct BlockedOn {
+    /// It has begun at a service that it waits for.
+    private static let isContinuedBit = 1
+
+    let bits: Int
+
+    init(bits: Int) { self.bits = bits }
+
+    init(_ deferral: Deferral) {
+        let isContinued = deferral.isContinued && !deferral.blockedOn.isEmpty
+        self.bits = deferral.blockedOn.reduce(isContinued ? Self.isContinuedBit : 0) { $0 | $1.bit }
+    }
+
+    var isContinued: Bool { self.bits & Self.isContinuedBit != 0 }
+    var services: [PNS] { PNS.allCases.filter { self.bits & $0.bit != 0 } }
+}
+
+extension Database {
+    /// The columns of ``OutboxMessage``, in the order in which ``outboxMessage(_:)`` reads them.
+    static let outboxColumns = "message.id, app.name, message.queue, message.priority, message.epoch"
+
+    static func outboxMessage(_ row: Row) throws -> OutboxMessage {
+        OutboxMessage(
+            id: MessageID(number: row[0]),
+            app: try AppID(stored: row[1]),
+            queue: try WorkQueue(number: row[2]),
+            priority: try Priority(number: row[3]),
+            epoch: row[4]
+        )
+    }
+
+    func outboxMessage(_ id: Int64) throws -> OutboxMessage? {
+        try self.first(
+            "SELECT \(Self.outboxColumns) FROM message JOIN app ON app.number = message.app WHERE message.id = ?",
+            [id],
+            read: Self.outboxMessage
+        )
+    }
+
+    /// Between which jobs a message's members are.
+    func jobRange(of message: Int64) throws -> ClosedRange<Int64>? {
+        try self.first("SELECT first, last FROM message WHERE id = ?", [message]) { $0[0]...max($0[0], $0[1]) }
+    }
+}
+
+extension WriteContext {
+    /// - Returns: The number of the new message.
+    func insertMessage(
+        queue: WorkQueue,
+        app: Int64,
+        priority: Int,
+        state: MessageState,
+        due: Int64,
+        members: Int,
+        size: Int = 0,
+        jobs: ClosedRange<Int64> = 0...0,
+        redeliveries: Int = 0
+    ) throws -> Int64 {
+        let insert = try RawStatement(
+            """
+            INSERT INTO message(app, queue, priority, state, due, open, size, first, last, redeliveries)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            in: self.database
+        )
+        try insert.run(
+            app,
+            [
+                queue.number, priority, state.rawValue, Int(due), members, size, Int(jobs.lowerBound),
+                Int(jobs.upperBound), redeliveries,
+            ]
+        )
+        return self.database.lastInsertedRowID
+    }
+
+    /// How many members of a message are open at this point of the transaction; nil when it is gone.
+    func openMembers(of message: Int64) throws -> Int? {
+        try self.database.first("SELECT open FROM message WHERE id = ?", [message]) { $0[0] as Int }
+            .map { $0 - self.unwrittenLeaves(of: message) }
+            .flatMap { $0 > 0 ? $0 : nil }
+    }
+
+    /// Gives every open member of a message a message of its own; they inherit the redeliveries.
+    func split(_ message: Int64) throws {
+        let row = try self.database.first(
+            "SELECT queue, app, priority, first, last, redeliveries FROM message WHERE id = ?",
+            [message]
+        ) {
+            (
+                queue: try WorkQueue(number: $0[0]), app: $0[1] as Int64, priority: $0[2] as Int,
+                jobs: ($0[3] as Int64)...max($0[3] as Int64, $0[4] as Int64), redeliveries: $0[5] as Int
+            )
+        }
+        guard let row else { return }
+        func insertOwn(size: Int, jobs: ClosedRange<Int64>) throws -> Int64 {
+            self.leave(message: message)
+            return try self.insertMessage(
+                queue: row.queue,
+                app: row.app,
+                priority: row.priority,
+                // Counted for the rate limit already, and due at once.
+                state: .deferred,
+                due: self.now,
+                members: 1,
+                size: size,
+                jobs: jobs,
+                redeliveries: row.redeliveries
+            )
+        }
+        guard case .deliver = row.queue else {
+            let jobs = try self.database.all(
+                "SELECT sequence FROM job WHERE sequence BETWEEN ? AND ? AND message = ?",
+                [row.jobs.lowerBound, row.jobs.upperBound, message]
+            ) { $0[0] as Int64 }
+            for job in jobs {
+                let own = try insertOwn(size: 0, jobs: job...job)
+                try self.database.run("UPDATE job SET message = ? WHERE sequence = ?", [own, job])
+            }
+            return
+        }
+        try self.materializeBatches(of: message, jobs: row.jobs)
+        let batches = try self.database.all(
+            "SELECT job, pns, page, attempt, size FROM batch WHERE message = ? AND open = 1",
+            [message]
+        ) { (job: $0[0] as Int64, key: [$0[1], $0[2], $0[3]] as [Int], size: $0[4] as Int) }
+        for batch in batches {
+            let own = try insertOwn(size: batch.size, jobs: batch.job...batch.job)
+            try self.database.run(
+                "UPDATE batch SET message = ? WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
+                [own, batch.job, batch.key[0], batch.key[1], batch.key[2]]
+            )
+        }
+    }
+}

@@ -1,0 +1,20 @@
+package import Store
+
+extension SQLiteStore: HousekeepingStore {
+    package func lead(as role: LeaderRole) async throws -> (any Leadership)? {
+        let lock = try FileLock(path: "\(self.configuration.path).\(role.rawValue)")
+        return lock.tryLock() ? lock : nil
+    }
+
+    package func perform(_ chore: Chore, limit: Int) async throws -> Int {
+        switch chore {
+        case .startScheduled: try await self.startScheduled(limit: limit)
+        case .expireJobs: try await self.expireJobs(limit: limit)
+        case .pruneRegistrations: try await self.prune(limit: limit)
+        case .expireRegistrations: try await self.expireRegistrations(limit: limit)
+        }
+    }
+}
+
+/// The system lets go of the lock with the open file, also where the process is killed.
+extension FileLock: Leadership {}

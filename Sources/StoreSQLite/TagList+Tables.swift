@@ -1,0 +1,66 @@
+import GRDB
+import PushModel
+import Store
+import StoreKit
+
+extension TagList {
+    /// What does not hold of registrations' tags: each must be one of its app's, and in `tagged`, which has nothing else.
+    static func faults(in database: Database) throws -> [String] {
+        // One statement, so that all of it sees one state of the store.
+        let counts = try Row.fetchOne(
+            database,
+            sql: """
+                SELECT count(*) AS listed,
+                    count(EXISTS (SELECT 1 FROM tagged AS t WHERE t.tag = l.value AND t.pns = r.pns AND t.row = r.row) OR NULL)
+                        AS found,
+                    count(r.state = 1 OR NULL) AS live,
+                    count(EXISTS (SELECT 1 FROM tag_name AS n WHERE n.number = l.value AND n.app = r.app) OR NULL) AS named,
+                    (SELECT count(*) FROM tagged) AS tagged
+                FROM registration AS r CROSS JOIN json_each(CASE WHEN json_valid(r.tags) THEN r.tags END) AS l
+                WHERE r.tags IS NOT NULL
+                """
+        )
+        guard let counts else { return [] }
+        let listed: Int = counts["listed"]
+        let found: Int = counts["found"]
+        let faults: [(count: Int, text: String)] = [
+            (listed - found, "tags of registrations are not in the audiences' index"),
+            (counts["tagged"] - found, "entries of the audiences' index are no registration's"),
+            (listed - counts["live"], "tags are of registrations that are not live"),
+            (listed - counts["named"], "tags of registrations have no name in their app"),
+        ]
+        return try faults.filter { $0.count != 0 }.map { "\($0.count) \($0.text)" } + self.unreadable(in: database)
+    }
+
+    /// Registrations whose tags are no list: nothing can be done with those.
+    private static func unreadable(in database: Database) throws -> [String] {
+        let rows = try RawStatement(
+            "SELECT id, tags, json_valid(tags) FROM registration WHERE tags IS NOT NULL",
+            in: database
+        )
+        defer { rows.reset() }
+        var faults: [String] = []
+        while faults.count < SQLiteStore.mostFaults, try rows.step() {
+            let isList = Result { () throws(StoreError) in try TagList(stored: rows.text(1)) }
+            if rows.integer(2) == 1, case .success = isList { continue }
+            faults.append("registration \(rows.text(0) ?? ""): its tags are no list of numbers")
+        }
+        return faults
+    }
+}
+
+extension Database {
+    /// Adds a registration to the audiences of its tags; its row has them already.
+    func addToAudiences(_ row: Int64, _ pns: PNS, _ tags: TagList) throws {
+        for tag in tags.numbers {
+            try self.run("INSERT INTO tagged(tag, pns, row) VALUES (?, ?, ?)", [tag, pns.number, row])
+        }
+    }
+
+    /// Takes a registration from the audiences of its tags; its row is the caller's to change.
+    func removeFromAudiences(_ row: Int64, _ pns: PNS, _ tags: TagList) throws {
+        for tag in tags.numbers {
+            try self.run("DELETE FROM tagged WHERE tag = ? AND pns = ? AND row = ?", [tag, pns.number, row])
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import PushModel
+import Store
+import Testing
+
+/// What any store must do with jobs, apps, accounts and contents (rules 1, 12, 15 and 17).
+struct JobContract {
+    let fixture: any StoreFixture
+    let scenario: Scenario
+    var store: any ResultStore { self.scenario.store }
+    var time: TestTime { self.fixture.time }
+
+    init() throws {
+        self.fixture = try StoreFixtures.make(StoreOptions(maximumBacklog: 100))
+        self.scenario = Scenario(self.fixture)
+    }
+
+    private func new(_ key: String? = nil, hash: UInt8 = 1, caller: String = "account:a") throws -> NewJob {
+        NewJob(
+            app: .default,
+            work: .send(try self.scenario.campaign(to: "t")),
+            lifetime: .seconds(60),
+            waiter: "w",
+            idempotency: key.map { .init(caller: caller, route: "POST /api/sends", key: $0, hash: [hash]) }
+        )
+    }
+
+    @Test func anAcceptedJobIsTheAppsOwn() async throws {
+        let job = try await self.scenario.accept(self.scenario.campaign(to: "t"), user: UserName("ann"))
+        #expect(try await self.scenario.job(job.id) == job)
+        #expect(try await self.store.job(job.id, app: AppID("other")) == nil)
+    }
+
+    @Test func severalJobsAreReadTogether() async throws {
+        let first = try await self.scenario.accept(self.scenario.campaign(to: "t"))
+        let second = try await self.scenario.accept(self.scenario.campaign(to: "u"))
+        #expect(try await self.store.jobs([second.id, .make(), first.id]).map(\.id) == [second.id, first.id])
+        #expect(try await self.store.jobs([JobID]()).isEmpty)
+    }
+
+    @Test func aRepeatGivesTheFirstJob() async throws {
+        let first = try await self.scenario.accept(self.new("k"))
+        _ = try await self.store.cancel(first.id, app: .default)
+        #expect(try await self.store.accept([self.new("k")]).answers == [.repeated(first.id)])
+        #expect(try await self.store.accept([self.new("k", hash: 2)]).answers == [.keyReused])
+        _ = try await self.scenario.accept(self.new("k", caller: "key:a"))
+    }
+
+    @Test func ofManyRepeatsAtOnceOneIsAccepted() async throws {
+        let job = try self.new("race")
+        let ids = try await withThrowingTaskGroup(of: (JobID, Bool).self) { group in
+            for _ in 0..<32 {
+                group.addTask {
+                    switch try await self.store.accept([job.again()]).answers.first {
+                    case .accepted(let job): return (job.id, true)
+                    case .repeated(let id): return (id, false)
+                    case .keyReused, .backlogFull, nil: throw Unexpected("refused")
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(Set(ids.map(\.0)).count == 1)
+        #expect(ids.filter(\.1).count == 1)
+    }
+
+    @Test func theBacklogIsBounded() async throws {
+        var last: Job?
+        for _ in 0..<100 { last = try await self.scenario.accept(self.scenario.campaign(to: "t")) }
+        #expect(try await self.store.accept([self.new()]).answers == [.backlogFull])
+        _ = try await self.store.cancel(try #require(last).id, app: .default)
+        _ = try await self.scenario.accept(self.new())
+    }
+
+    @Test func registerJobsEndOnceAndTellTheirWaiter() async throws {
+        let job = try await self.scenario.accept(self.new().again(work: .register(.delete(.random()))))
+        let message = try self.scenario.message(of: job.id).id
+        #expect(try await self.store.registerJobs(of: message).map(\.id) == [job.id])
+        #expect(try await self.store.claim(message) == nil)
+        #expect(try await self.store.peek(message) == nil)
+        #expect(try await self.store.finishRegister(job.id, result: .gone) == "w")
+        #expect(try await self.store.finishRegister(job.id, result: .done) == nil)
+        #expect(try await self.store.registerJobs(of: message).isEmpty)
+        let done = try await self.scenario.job(job.id)
+        #expect(done.state == .completed)
+        #expect(done.result == .gone)
+    }
+
+    @Test func listsAreFilteredAndPaged() async throws {
+        var ids: [JobID] = []
+        for number in 0..<5 {
+            let user = number.isMultiple(of: 2) ? try UserName("even") : nil
+            let request = try self.scenario.campaign(to: "t", platforms: number == 3 ? [.wns] : [.apns])
+            ids.append(try await self.scenario.accept(request, user: user).id)
+            self.time.advance(.seconds(1))
+        }
+        var listed: [JobID] = []
+        var cursor: String?
+        repeat {
+            let page = try await self.store.jobs(JobQuery(app: .default, cursor: cursor, limit: 2))
+            listed += page.items.map(\.id)
+            cursor = page.cursor
+        } while cursor != nil
+        #expect(listed == ids.reversed())
+        func found(_ query: JobQuery) async throws -> [JobID] { try await self.store.jobs(query).items.map(\.id) }
+        #expect(try await found(JobQuery(app: .default, user: UserName("even"))) == [ids[4], ids[2], ids[0]])
+        #expect(try await found(JobQuery(app: .default, pns: .wns)) == [ids[3]])
+        #expect(try await found(JobQuery(app: .default, kind: .register)).isEmpty)
+        #expect(try await found(JobQuery(app: .default, state: .queued)).count == 5)
+        #expect(
+            try await found(JobQuery(app: .default, since: self.time.wall.advanced(by: .seconds(-2)))) == [
+                ids[4], ids[3],
+            ]
+        )
+        #expect(try await found(JobQuery(app: AppID("other"))).isEmpty)
+        let error = await #expect(throws: StoreError.self) {
+            _ = try await found(JobQuery(app: .default, cursor: "-1"))
+        }
+        #expect(error?.code == .invalidCursor)
+    }
+
+    @Test func appsAreDeclaredOnceUntilTheyChange() async throws {
+        var spec = AppSpec()
+        #expect(try await self.store.app(.default) == nil)
+        #expect(try await self.store.apply(spec, to: .default))
+        #expect(try await !self.store.apply(spec, to: .default))
+        spec.recording = .all
+        #expect(try await self.store.apply(spec, to: .default))
+        #expect(try await self.store.app(.default) == spec)
+        #expect(try await self.store.apps() == [.default: spec])
+    }
+
+    @Test func accountsAndKeysAreTheAppsOwn() async throws {
+        let other = try AppID("other")
+        let ann = Account(
+            app: .default,
+            name: try UserName("ann"),
+            role: .user,
+            isDisabled: false,
+            created: self.time.wall
+        )
+        try await self.store.change(.put(ann, passwordHash: "h1"))
+        #expect(try await self.store.account(ann.name, app: .default)?.account == ann)
+        #expect(try await self.store.account(ann.name, app: other) == nil)
+        #expect(try await self.store.change(.setDisabled(true, account: ann.name, app: .default)))
+        #expect(try await self.store.account(ann.name, app: .default)?.account.isDisabled == true)
+        #expect(try await !self.store.change(.setDisabled(true, account: ann.name, app: other)))
+        try await self.store.change(.put(ann, passwordHash: "h2"))
+        let again = try #require(try await self.store.account(ann.name, app: .default))
+        #expect(again.passwordHash == "h2")
+        #expect(!again.account.isDisabled)
+        let key = APIKey(app: .default, name: "backend", role: .sender, created: self.time.wall, revoked: nil)
+        try await self.store.change(.addKey(key, hash: [1, 2]))
+        let error = await #expect(throws: StoreError.self) { try await self.store.change(.addKey(key, hash: [3])) }
+        #expect(error?.code == .conflict)
+        #expect(try await self.store.key(hash: [1, 2]) == key)
+        #expect(try await self.store.change(.revokeKey(named: "backend", app: .default)))
+        #expect(try await !self.store.change(.revokeKey(named: "backend", app: .default)))
+        #expect(try await self.store.key(hash: [1, 2])?.revoked == self.time.wall)
+        #expect(try await self.store.keys(app: other).isEmpty)
+        #expect(try await self.store.accounts(app: .default).count == 1)
+    }
+}

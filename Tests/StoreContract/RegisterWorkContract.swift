@@ -1,0 +1,88 @@
+import PushModel
+import Store
+import Testing
+
+/// A register job that is final knows no handle any more: whom it belongs to may want it forgotten.
+struct RegisterWorkContract {
+    private let fixture: any StoreFixture
+    private let scenario: Scenario
+    private var store: any ResultStore { self.scenario.store }
+
+    private static let secret = "5ec7e75ec7e7"
+
+    init() throws {
+        self.fixture = try StoreFixtures.make()
+        self.scenario = Scenario(self.fixture)
+    }
+
+    static let requests: [RegisterRequest] = [
+        .upsert(.random(), .init(pns: .apns, handle: Handle(stored: secret), tags: [])),
+        .issue(candidate: .random(), handles: Handle.lookupForms(of: secret.uppercased())),
+    ]
+
+    private func accept(_ request: RegisterRequest) async throws -> Job {
+        let new = NewJob(
+            app: .default,
+            user: try UserName("ann"),
+            work: .register(request),
+            lifetime: .seconds(86_400)
+        )
+        let job = try await self.scenario.accept(new)
+        return job
+    }
+
+    @Test(arguments: requests) func whatIsDoneIsForgotten(request: RegisterRequest) async throws {
+        let job = try await self.accept(request)
+        #expect(try await self.fixture.contains(Self.secret))
+        _ = try await self.store.finishRegister(job.id, result: .done)
+        #expect(try await !self.fixture.contains(Self.secret))
+        // It is still shown.
+        let done = try #require(try await self.store.job(job.id, app: .default))
+        #expect(done.state == .completed)
+        #expect(done.work.kind == .register)
+        // A message that comes again finds nothing to do.
+        #expect(try await self.store.registerJobs(of: self.scenario.message(of: job.id).id).isEmpty)
+    }
+
+    @Test(arguments: requests) func soIsWhatWasRefusedStoppedOrLate(request: RegisterRequest) async throws {
+        let refused = try await self.accept(request)
+        _ = try await self.store.finishRegister(refused.id, result: .refused("no"))
+        let cancelled = try await self.accept(request)
+        _ = try await self.store.cancel(cancelled.id, app: .default)
+        _ = try await self.accept(request)
+        #expect(try await self.fixture.contains(Self.secret))
+        self.fixture.time.advance(.seconds(86_401))
+        try await self.scenario.expireJobs(limit: 10)
+        #expect(try await !self.fixture.contains(Self.secret))
+    }
+
+    private func die(_ job: Job) async throws -> DeadLetter {
+        try await self.scenario.deadLetter("\(self.scenario.message(of: job.id).id)", type: "register")
+        return try #require(try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)
+    }
+
+    @Test(arguments: requests) func aDeadOneIsReplayedWithItsHandle(request: RegisterRequest) async throws {
+        let job = try await self.accept(request)
+        let letter = try await self.die(job)
+        #expect(try await self.fixture.contains(Self.secret))
+        #expect(letter.obstacle == nil)
+        #expect(try await self.store.replay(deadLetter: letter.id, app: .default) == .begun(job: job.id, devices: nil))
+        #expect(try await self.fixture.contains(Self.secret))
+        let message = try #require(try await self.scenario.takeDue([.register]).first)
+        #expect(try await self.store.registerJobs(of: message.id).map(\.work) == [.register(request)])
+        _ = try await self.store.finishRegister(job.id, result: .done)
+        #expect(try await !self.fixture.contains(Self.secret))
+    }
+
+    @Test func aDeadOneThatNobodyReplaysIsForgottenToo() async throws {
+        let letter = try await self.die(try await self.accept(Self.requests[0]))
+        self.fixture.time.advance(.seconds(86_400))
+        // Its time is over: nobody can bring it back.
+        guard case .refused = try await self.store.replay(deadLetter: letter.id, app: .default) else {
+            throw Unexpected("it was replayed")
+        }
+        self.fixture.time.advance(.seconds(86_400))
+        try await self.scenario.expireRegistrations(limit: 10)
+        #expect(try await !self.fixture.contains(Self.secret))
+    }
+}

@@ -1,0 +1,59 @@
+import PushModel
+import Store
+import StoreKit
+import Testing
+
+/// The short way to store a send says the same as the long one.
+@Suite struct StoredSendTests {
+    static let sends: [SendRequest] = {
+        let texts: [String?] = [nil, "", "b", "a \"quoted\" \\ text/", "line\nbreak\u{0}\u{1F}\u{7F}", "é 😀 \u{2028}"]
+        guard let user = try? UserName("ann") else { return [] }
+        let tag = TagExpression.tag(Tag(user: user))
+        return texts.flatMap { text in
+            [
+                SendRequest(audience: tag, content: .message(.init(title: text, body: "b"))),
+                SendRequest(
+                    audience: tag,
+                    platforms: [.fcm, .apns],
+                    content: .message(.init(body: text, data: ["k": text ?? "", "\"": "v", "a/b": "\t"])),
+                    timeToLive: .seconds(text?.count ?? 0),
+                    collapse: text
+                ),
+            ]
+        }
+    }()
+
+    @Test(arguments: sends) func itIsReadAsItWasWrittenByEither(send: SendRequest) throws {
+        let short = try #require(StoredSend.text(.send(send)))
+        #expect(StoredSend.read(Array(short.utf8)) == send)
+        #expect(try StoredJSON.value(Job.Work.self, from: short) == .send(send))
+        let long = try StoredJSON.text(Job.Work.send(send))
+        #expect(try StoredJSON.work(from: long) == .send(send))
+    }
+
+    @Test func whatItCannotSayIsLeftToTheCoder() throws {
+        let both = TagExpression.any([.tag(try Tag("a")), .tag(try Tag("b"))])
+        let any = SendRequest(audience: both, content: .message(.init(body: "b")))
+        let classic = SendRequest(
+            audience: .tag(try Tag("a")),
+            content: .classic(sender: try UserName("ann"), text: "b")
+        )
+        for send in [any, classic] {
+            #expect(StoredSend.text(.send(send)) == nil)
+            let text = try StoredJSON.text(work: .send(send))
+            #expect(try StoredJSON.work(from: text) == .send(send))
+        }
+    }
+
+    /// A member that is added must be added there too, or be left to the coder.
+    @Test func itKnowsEveryMember() throws {
+        let message = Content.Message(body: "b")
+        let send = SendRequest(audience: .tag(try Tag("a")), content: .message(message))
+        #expect(
+            Mirror(reflecting: send).children.map(\.label) == [
+                "audience", "omitted", "platforms", "content", "timeToLive", "collapse",
+            ]
+        )
+        #expect(Mirror(reflecting: message).children.map(\.label) == ["title", "body", "data"])
+    }
+}

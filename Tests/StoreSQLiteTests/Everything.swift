@@ -1,0 +1,222 @@
+import PushModel
+import Store
+import StoreContract
+import Testing
+
+/// All that a store can do, once: so that it has prepared all its statements.
+enum Everything {
+    static func perform(_ scenario: Scenario) async throws {
+        let store = scenario.store
+        let user = try UserName("ann")
+        let id = try await scenario.register(
+            user: "ann",
+            handle: "aa",
+            tags: ["t"],
+            expires: scenario.time.wall.advanced(by: .seconds(5))
+        )
+        try await scenario.register(user: "bob", handle: "bb", tags: ["t"])
+        let job = try await scenario.accept(scenario.campaign(to: "t"), user: user)
+        try await store.markPublished([scenario.message(of: job.id)])
+        scenario.time.advance(WorkQueue.send.lease)
+        _ = try await scenario.takeDue()
+        let key = try #require(try await scenario.fanOut(job).first)
+        _ = try await store.credit(for: .page, app: .default, pns: .apns, priority: .normal)
+        _ = try await scenario.status(of: [key])
+        _ = try await store.redelivered(scenario.message(of: key).id)
+        let dead = DeadHandle(
+            row: 2,
+            handle: Handle(stored: "bb"),
+            before: scenario.time.wall.advanced(by: .seconds(1)),
+            reason: ""
+        )
+        let carried = RetryDevice(row: 1, tries: 1, wait: .zero)
+        let failure = DeviceFailure(row: 2, failure: .unregistered, status: 410, reason: "")
+        _ = try await scenario.record(
+            BatchOutcome(key: key, failures: [failure], carried: [carried], deadHandles: [dead], at: scenario.time.wall)
+        )
+        _ = try await store.job(job.id, app: .default)
+        _ = try await scenario.takeDueBatches(limit: 5)
+        _ = try await store.handles(of: [1], in: .tag(Tag("t")), app: .default, pns: .apns)
+        let expression = try TagExpression(parsing: "t && username:bob || !t")
+        _ = try await store.audience(of: expression, app: .default, pns: .apns, after: 0, through: 9, limit: 9)
+        _ = try await store.count(of: expression, app: .default, pns: .apns, after: 0, through: .max)
+        let many = TagExpression.any(try (0..<150).map { try Tag("username:u\($0)") } + [Tag("t")])
+        _ = try await scenario.fanOut(scenario.accept(scenario.send(to: many)))
+        _ = try await store.count(of: many, app: .default, pns: .apns, after: 0, through: .max)
+        _ = try await store.handles(of: [1], in: many, app: .default, pns: .apns)
+        _ = try await scenario.prune(limit: 5)
+        for state in Job.State.allCases {
+            _ = try await store.jobs(
+                JobQuery(app: .default, state: state, pns: .apns, user: user, since: scenario.time.wall)
+            )
+            _ = try await store.jobs(JobQuery(app: .default, state: state, key: "k", kind: .send))
+        }
+        _ = try await store.deliveries(DeliveryQuery(job: job.id, app: .default, outcome: .accepted, pns: .apns))
+        _ = try await store.registrations(
+            RegistrationQuery(app: .default, user: user, tag: Tag("t"), pns: .apns, state: .live)
+        )
+        _ = try await store.registrations(RegistrationQuery(app: .default))
+        _ = try await store.registrations(RegistrationQuery(app: .default, tag: Tag("t")))
+        _ = try await store.registrations(RegistrationQuery(app: .default, tag: Tag("t"), pns: .apns, state: .live))
+        for state in Registration.State.allCases {
+            _ = try await store.registrations(RegistrationQuery(app: .default, user: user, state: state))
+            _ = try await store.registrations(RegistrationQuery(app: .default, state: state))
+        }
+        scenario.time.advance(.seconds(86_500))
+        try await scenario.expireRegistrations(limit: 5)
+        _ = try await scenario.upsert(id, user: "ann", handle: "aa")
+        for number in 0..<4 {
+            for request in [
+                RegisterRequest.delete(.random()),
+                .upsert(.random(), .init(pns: .apns, handle: Handle(stored: "n\(number)"), tags: [])),
+            ] {
+                let sequence = try await scenario.sequence()
+                _ = try await store.change(
+                    request,
+                    app: .default,
+                    user: user,
+                    sequence: sequence,
+                    expires: nil,
+                    most: 1
+                )
+            }
+        }
+        _ = try await store.change(
+            .delete(id),
+            app: .default,
+            user: nil,
+            sequence: scenario.sequence(),
+            expires: nil,
+            most: nil
+        )
+        try await scenario.expireJobs(limit: 5)
+        scenario.time.advance(.seconds(10))
+        try await scenario.expireJobs(limit: 5)
+        _ = try await store.cancel(job.id, app: .default)
+        try await scenario.deadLetter("\(scenario.message(of: key).id)", app: nil)
+        try await store.pause(.send, app: .default, by: "x")
+        _ = try await store.job(job.id, app: .default)
+        _ = try await store.pauses()
+        _ = try await store.load(of: .default)
+        _ = try await store.resume(.send, app: .default)
+        let letters = try await store.deadLetters(app: .default, cursor: nil, limit: 2).items
+        for letter in letters {
+            _ = try await store.deadLetter(letter.id, app: .default)
+            _ = try await store.replay(deadLetter: letter.id, app: .default)
+            _ = try await store.discard(deadLetter: letter.id, app: .default)
+        }
+        try await store.put(
+            Account(app: .default, name: user, role: .user, isDisabled: false, created: scenario.time.wall),
+            passwordHash: ""
+        )
+        _ = try await store.account(user, app: .default)
+        _ = try await store.accounts(app: .default)
+        _ = try await store.setDisabled(true, account: user, app: .default)
+        let apiKey = APIKey(app: .default, name: "k", role: .user, created: scenario.time.wall, revoked: nil)
+        try await store.add(apiKey, hash: [1])
+        _ = try await store.key(hash: [1])
+        _ = try await store.keys(app: .default)
+        _ = try await store.revokeKey(named: "k", app: .default)
+        _ = try await store.apps()
+        let content = try await store.put(StoredContent(owner: nil, mediaType: "", bytes: []), app: .default)
+        _ = try await store.content(content, app: .default)
+        _ = try await store.markRead(1, app: .default, at: scenario.time.wall)
+        _ = try await store.names(content, in: user, app: .default)
+        _ = try await store.users(ofLive: [1])
+        for (sender, addressee) in [(nil, nil), (user, nil), (nil, user), (user, user)] {
+            let query = RichNotificationQuery(
+                app: .default,
+                sender: sender,
+                addressee: addressee,
+                since: scenario.time.wall
+            )
+            _ = try await store.richNotifications(query)
+        }
+        _ = try await store.richNotification(1, app: .default)
+        try await Self.doEverythingTogether(scenario)
+        try await Self.removeEverything(scenario)
+    }
+
+    /// What is done for many at once: imports, groups and their deliveries.
+    private static func doEverythingTogether(_ scenario: Scenario) async throws {
+        let store = scenario.store
+        let rows = try ["cc", "dd"].map {
+            ImportedRegistration(
+                pns: .apns,
+                handle: Handle(stored: $0),
+                user: try UserName("cid"),
+                tags: [try Tag("t")]
+            )
+        }
+        let sequence = try await store.beginImport()
+        _ = try await store.importRegistrations(rows, app: .default, sequence: sequence)
+        _ = try await store.importRegistrations(rows, app: .default, sequence: sequence)
+        var messages: [OutboxMessage] = []
+        for key in ["a", "b", "b"] {
+            let job = NewJob(
+                app: .default,
+                work: .send(scenario.send(to: .tag(Tag(user: try UserName("cid"))))),
+                lifetime: .seconds(3600),
+                idempotency: NewJob.Idempotency(caller: "c", route: "r", key: key, hash: [1])
+            )
+            messages += try await store.accept([job]).messages
+        }
+        #expect(messages.count == 2)
+        try await store.markPublished(messages)
+        #expect(try await store.defer(messages[1].id, epoch: nil, Deferral(blockedOn: [.apns])))
+        _ = try await scenario.takeDue()
+        try await store.split(messages[1].id)
+        let peek = try #require(try await store.peek(messages[0].id))
+        #expect(try await store.extend(try #require(try await store.claim(messages[0].id))))
+        #expect(!peek.isHeld)
+        let (keys, deliveries) = try await scenario.fanOut(group: messages[0])
+        let delivery = try #require(deliveries.first)
+        try await store.markPublished([delivery])
+        let found = try await store.status(of: keys, in: delivery.id)
+        #expect(try await scenario.giveBack(keys[0], for: .zero))
+        _ = try await scenario.takeDueBatches()
+        try await store.split(delivery.id)
+        let outcome = BatchOutcome(key: keys[0], hint: found[0].hint, accepted: 2, at: scenario.time.wall)
+        #expect(try await store.record([outcome]) == [true])
+        try await Self.abandon(scenario)
+    }
+
+    /// A send of which the hub takes nothing, and one that starts later.
+    private static func abandon(_ scenario: Scenario) async throws {
+        let job = try await scenario.accept(scenario.campaign(to: "t"))
+        let claim = try #require(try await scenario.claimCampaign(job))
+        _ = try await scenario.store.abandon(claim.claim, reason: "")
+        let later = NewJob(
+            app: .default,
+            work: .send(try scenario.campaign(to: "t")),
+            lifetime: .seconds(60),
+            startsAt: scenario.time.wall.advanced(by: .seconds(5))
+        )
+        _ = try await scenario.accept(later)
+        scenario.time.advance(.seconds(5))
+        #expect(try await scenario.startScheduled() == 1)
+    }
+
+    private static func removeEverything(_ scenario: Scenario) async throws {
+        let content = try await scenario.store.put(StoredContent(owner: nil, mediaType: "", bytes: []), app: .default)
+        for _ in 0..<2 {
+            let rich = NewRichNotification(
+                sender: nil,
+                addressee: try UserName("ann"),
+                message: "",
+                richType: "",
+                content: content,
+                isSecure: false,
+                quota: NewRichNotification.Quota(perSender: 5, perApp: 5)
+            )
+            try await scenario.keep(rich)
+        }
+        scenario.time.advance(.seconds(100 * 86_400))
+        var removed = 0
+        for kind in Retained.allCases + [.contents] {
+            removed += try await scenario.store.remove(kind, olderThan: .seconds(86_400), after: 0, limit: 100).removed
+        }
+        #expect(removed > 5)
+        try await scenario.expireRegistrations(limit: 5)
+    }
+}

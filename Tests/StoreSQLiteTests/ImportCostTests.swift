@@ -1,0 +1,101 @@
+import Foundation
+import GRDB
+import NIOConcurrencyHelpers
+import PushModel
+import Store
+import StoreContract
+import Testing
+
+@testable import StoreSQLite
+
+/// What an import costs others: memory, and the time that they wait.
+struct ImportCostTests {
+    private let keep: TemporaryStore
+    private let scenario: Scenario
+    private var store: SQLiteStore { self.keep.store }
+
+    init() throws {
+        self.keep = try TemporaryStore()
+        self.scenario = self.keep.scenario
+    }
+
+    /// A row in short.
+    private func row(
+        _ handle: String,
+        id: RegistrationID? = nil,
+        user: String? = nil,
+        tags: [String] = [],
+        pns: PNS = .apns,
+        expires: Timestamp? = nil
+    ) throws -> ImportedRegistration {
+        ImportedRegistration(
+            id: id,
+            pns: pns,
+            handle: Handle(stored: handle),
+            user: try user.map { try UserName($0) },
+            tags: try tags.map { try PushModel.Tag($0) },
+            expires: expires
+        )
+    }
+
+    private func bring(_ rows: [ImportedRegistration], sequence: Int64? = nil) async throws -> [ImportResult] {
+        let number: Int64
+        if let sequence { number = sequence } else { number = try await self.store.beginImport() }
+        return try await self.store.importRegistrations(rows, app: .default, sequence: number)
+    }
+
+    /// The memory that an import may use is given back, also where it fails.
+    @Test(arguments: [false, true])
+    func theCacheIsSmallAgain(fails: Bool) async throws {
+        let cache = {
+            try await self.keep.store.pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA cache_size") }
+        }
+        let before = try await cache()
+        if fails {
+            try await self.keep.store.pool.writeWithoutTransaction { database in
+                let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+                try database.execute(sql: "PRAGMA max_page_count = \(pages)")
+            }
+        }
+        let sequence = try await self.store.beginImport()
+        let rows = try (0..<2000).map { try self.row("handle-\($0)", user: "u\($0)", tags: ["t"]) }
+        if fails {
+            await #expect(throws: StoreError.self) { try await self.bring(rows, sequence: sequence) }
+        } else {
+            #expect(try await self.bring(rows, sequence: sequence).count == 2000)
+        }
+        #expect(try await cache() == before)
+        #expect(before == SQLiteStore.cacheSize)
+    }
+
+    @Test func manyRowsAreSeveralTransactionsAndHoldNobodyUp() async throws {
+        let rows = try (0..<20_000).map {
+            try self.row("h\($0 &* 7919 % 20_011)", user: "u\($0)", tags: ["all", "t\($0 % 7)"])
+        }
+        let before = self.keep.store.writer.commits
+        let store = self.store
+        let isDone = NIOLockedValueBox(false)
+        async let imported = {
+            defer { isDone.withLockedValue { $0 = true } }
+            return try await self.bring(rows)
+        }()
+        var others = 0
+        while !isDone.withLockedValue({ $0 }) {
+            _ = try await self.scenario.sequence()
+            others += 1
+        }
+        #expect(try await imported.allSatisfy { $0 == .created })
+        // Its beginning is a commit of its own; then it comes to an end whenever somebody waits.
+        #expect(self.keep.store.writer.commits - before - others >= 3)
+        var found = 0
+        var cursor: String?
+        repeat {
+            let page = try await store.registrations(
+                RegistrationQuery(app: .default, tag: PushModel.Tag("t3"), cursor: cursor, limit: 1000)
+            )
+            found += page.items.count
+            cursor = page.cursor
+        } while cursor != nil
+        #expect(found == 2857)
+    }
+}

@@ -1,0 +1,106 @@
+import Foundation
+import GRDB
+import PushModel
+import Store
+import StoreContract
+import Testing
+
+@testable import StoreSQLite
+
+/// What retention leaves in the tables, and of the file.
+struct RetentionTests {
+    private let keep: TemporaryStore
+    private let scenario: Scenario
+    private var store: SQLiteStore { self.keep.store }
+
+    init() throws {
+        self.keep = try TemporaryStore()
+        self.scenario = self.keep.scenario
+    }
+
+    private static let day = Duration.seconds(86_400)
+    private var time: TestTime { self.keep.time }
+
+    private func rows(of table: String) async throws -> Int {
+        try await self.keep.store.pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") ?? 0 }
+    }
+
+    /// Removes until nothing is left; each bite in a store of its own, as after a crash.
+    private func clean(_ kind: Retained, olderThan age: Duration, limit: Int = 100) async throws -> Int {
+        var (removed, cursor, bites) = (0, Int64(0), 0)
+        while true {
+            let store = try self.keep.another()
+            let bite = try await store.remove(kind, olderThan: age, after: cursor, limit: limit)
+            // Few rows may go beyond the limit: a job's own go together.
+            #expect(bite.removed <= limit + 16)
+            removed += bite.removed
+            bites += 1
+            guard let next = bite.next, bites < 1000 else { break }
+            cursor = next
+        }
+        return removed
+    }
+
+    /// A send to so many devices, all of which fail.
+    private func failed(_ devices: Int, pages: Int = 10, tag: String = "t", key: String? = nil) async throws -> Job {
+        for number in 0..<devices {
+            try await self.scenario.register(user: "u\(tag)\(number)", handle: "aa\(tag)\(number)", tags: [tag])
+        }
+        let new = NewJob(
+            app: .default,
+            work: .send(try self.scenario.campaign(to: tag)),
+            lifetime: .seconds(3600),
+            idempotency: key.map { .init(caller: "c", route: "r", key: $0, hash: [1]) }
+        )
+        let job = try await self.scenario.accept(new)
+        for (page, key) in try await self.scenario.fanOut(job, pages: pages).enumerated() {
+            let size = min(pages, devices - page * pages)
+            let failures = (0..<size).map {
+                DeviceFailure(row: Int64(page * pages + $0 + 1), failure: .rejected, status: 400, reason: "Bad")
+            }
+            _ = try await self.scenario.record(BatchOutcome(key: key, failures: failures, at: self.time.wall))
+        }
+        return job
+    }
+
+    @Test func aFinishedJobLeavesNoRow() async throws {
+        let old = try await self.failed(3)
+        self.time.advance(Self.day)
+        let young = try await self.failed(2, tag: "young")
+        self.time.advance(.seconds(3600))
+        #expect(try await self.clean(.jobs, olderThan: Self.day) > 0)
+        #expect(try await self.store.job(old.id, app: .default) == nil)
+        #expect(try await self.scenario.job(young.id).state == .completed)
+        for table in ["outcome", "batch"] { #expect(try await self.rows(of: table) == 1, "\(table)") }
+        #expect(try await self.rows(of: "delivery") == 2)
+        #expect(try await self.clean(.jobs, olderThan: Self.day) == 0)
+        self.time.advance(Self.day)
+        _ = try await self.clean(.jobs, olderThan: Self.day)
+        for table in ["job", "message", "outcome", "batch", "lane", "tally", "delivery", "idempotency"] {
+            #expect(try await self.rows(of: table) == 0, "\(table)")
+        }
+    }
+
+    /// Pages that become free are used again.
+    @Test func theFileStaysAsLargeAsItWas() async throws {
+        func pages() async throws -> Int {
+            try await self.keep.store.pool.read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 }
+        }
+        func fill() async throws {
+            for _ in 0..<20 {
+                _ = try await self.store.put(
+                    StoredContent(owner: nil, mediaType: "a/b", bytes: [UInt8](repeating: 1, count: 100_000)),
+                    app: .default
+                )
+            }
+            self.time.advance(Self.day)
+        }
+        try await fill()
+        let before = try await pages()
+        for _ in 0..<3 {
+            #expect(try await self.clean(.contents, olderThan: Self.day) == 20)
+            try await fill()
+        }
+        #expect(try await pages() <= before + 8)
+    }
+}

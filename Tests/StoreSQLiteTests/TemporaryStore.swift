@@ -1,0 +1,79 @@
+import Foundation
+import GRDB
+import PushModel
+import Store
+import StoreContract
+
+@testable import StoreSQLite
+
+extension TestTime: ClockSource {}
+
+/// A store in a folder of its own, which goes when the test ends, on clocks that the test moves.
+final class TemporaryStore: Sendable {
+    let folder: URL
+    let store: SQLiteStore
+    let time: TestTime
+
+    init(
+        maximumBacklog: Int? = nil,
+        patience: Duration = .seconds(5),
+        window: InFlightWindow = InFlightWindow(),
+        pace: SQLiteStore.AudiencePace = SQLiteStore.AudiencePace(),
+        digestMask: UInt64 = .max,
+        time: TestTime = TestTime()
+    ) throws {
+        self.folder = FileManager.default.temporaryDirectory.appendingPathComponent("pushline-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
+        self.time = time
+        var configuration = SQLiteStore.Configuration(
+            path: self.folder.appendingPathComponent("store.sqlite").path,
+            maximumBacklog: maximumBacklog,
+            patience: patience
+        )
+        configuration.window = window
+        configuration.audiencePace = pace
+        configuration.digestMask = digestMask
+        self.store = try SQLiteStore(configuration: configuration, source: time)
+    }
+
+    /// What most tests need of it.
+    var scenario: Scenario { Scenario(store: self.store, time: self.time) }
+
+    /// Another store on the same file, as another process would have it.
+    func another(time: TestTime? = nil) throws -> SQLiteStore {
+        try SQLiteStore(configuration: self.store.configuration, source: time ?? self.time)
+    }
+
+    deinit {
+        // Nothing can be done about a folder that does not go away.
+        try? FileManager.default.removeItem(at: self.folder)
+    }
+}
+
+/// The stores of the suites that any driver must pass; ``StoreFixtures`` finds it by its name.
+final class SQLiteFixture: StoreFixture {
+    private let keep: TemporaryStore
+
+    init(_ options: StoreOptions) throws {
+        self.keep = try TemporaryStore(maximumBacklog: options.maximumBacklog, window: options.window)
+    }
+
+    var store: any ResultStore { self.keep.store }
+    var time: TestTime { self.keep.time }
+
+    func another() throws -> any ResultStore { try self.keep.another() }
+
+    func contains(_ text: String) async throws -> Bool {
+        try await self.keep.store.pool.read { database in
+            try ["job", "dead"].contains { table in
+                try Row.fetchAll(database, sql: "SELECT * FROM \(table)").contains { row in
+                    row.contains { "\($0.1)".lowercased().contains(text.lowercased()) }
+                }
+            }
+        }
+    }
+
+    func writes() async throws -> Int { self.keep.store.writer.commits }
+
+    func faults() async throws -> [String] { try await self.keep.store.checkFile() }
+}
