@@ -7,10 +7,13 @@ import PushModel
 import ServiceLifecycle
 package import Store
 
-/// Takes register jobs and applies them to the hub.
+/// Takes messages of register jobs, and applies the jobs to the hub.
 package struct RegisterWorker: Service {
+    /// The store's part that the worker needs.
+    package typealias RegisterStore = JobStore & OutboxStore & PauseStore
+
     private let hub: any NotificationHub
-    private let store: any JobStore & PauseStore
+    private let store: any RegisterStore
     private let apps: AppDirectory
     private let broker: any MessageBroker
     private let concurrency: Int
@@ -21,12 +24,12 @@ package struct RegisterWorker: Service {
     ///   - hub: Where registrations are made.
     ///   - store: Holds the jobs.
     ///   - apps: The apps' declarations.
-    ///   - broker: Brings the jobs.
-    ///   - concurrency: How many jobs are worked on at once.
+    ///   - broker: Brings the messages.
+    ///   - concurrency: How many messages are worked on at once.
     ///   - logger: For degraded states.
     package init(
         hub: any NotificationHub,
-        store: any JobStore & PauseStore,
+        store: any RegisterStore,
         apps: AppDirectory,
         broker: any MessageBroker,
         concurrency: Int = 64,
@@ -46,73 +49,96 @@ package struct RegisterWorker: Service {
     }
 
     private func consume() async throws {
-        let gate = WeightedGate(places: self.concurrency)
+        let limiter = FairLimiter(permits: self.concurrency)
         try await withThrowingDiscardingTaskGroup { group in
             for priority in Priority.allCases {
+                let queue = QueueName.work(.register, priority)
                 let consumer = QueueConsumer(
                     broker: self.broker,
-                    queue: QueueName.jobs(.register, priority),
+                    queue: queue,
                     priority: priority,
                     prefetch: self.concurrency,
-                    gate: gate,
+                    limiter: limiter,
                     logger: self.logger,
-                    handle: { delivery, subscription in try await self.handle(delivery, subscription) }
+                    handle: { delivery, subscription in
+                        try await self.handle(delivery, from: queue)
+                        await subscription.acknowledge([delivery])
+                    }
                 )
                 group.addTask { try await consumer.run() }
             }
         }
     }
 
-    private func handle(_ delivery: Delivery, _ subscription: any Subscription) async throws {
-        guard let id = JobID(delivery.properties.messageID) else {
-            return try await self.bury(delivery, subscription, reason: "its message-id is no job id")
+    /// Works on a message; when this returns it may be acknowledged.
+    private func handle(_ delivery: Delivery, from queue: String) async throws {
+        let deadLetters = DeadLetterPublisher(broker: self.broker)
+        guard let id = MessageID(delivery.properties.messageID) else {
+            let reason = "its message-id names no message of the outbox"
+            return try await deadLetters.publish(delivery, from: queue, reason: reason)
         }
         var logger = self.logger
-        logger[metadataKey: "job.id"] = "\(id)"
+        logger[metadataKey: "message.id"] = "\(id)"
         let patience = StorePatience(logger: logger, limit: .seconds(30))
         if let app = delivery.app, self.pauses.reason(.register, app: app) != nil {
-            try await patience.run { try await self.store.hold(id) }
-            return await subscription.acknowledge([delivery])
+            return try await self.deferMessage(id, Deferral(), patience)
         }
         if delivery.deliveryCount > 0 {
-            let starts = try await patience.run { try await self.store.raiseStarts(job: id) }
-            if starts > PoisonLimit.starts {
-                return try await self.bury(delivery, subscription, reason: "begun \(starts) times without an end")
+            let answer = try await patience.run { try await self.store.redelivered(id) }
+            guard let (count, members) = answer else { return }
+            CrashPoint.outboxRedelivered.reach()
+            if members > 1, count >= FairLimiter.exclusiveRedeliveries {
+                try await patience.run { try await self.store.split(id) }
+                return CrashPoint.outboxSplit.reach()
+            }
+            guard count <= PoisonLimit.starts else {
+                let reason = "redelivered \(count) times without an end"
+                return try await deadLetters.publish(delivery, from: queue, reason: reason)
             }
         }
         CrashPoint.registerTaken.reach()
-        if let job = try await patience.run({ try await self.store.registerJob(id) }),
-            case .register(let request) = job.work,
-            let result = try await self.result(of: request, job: job, logger: logger)
-        {
-            CrashPoint.registerApplied.reach()
-            let waiter = try await patience.run { try await self.store.finishRegister(id, result: result) }
-            CrashPoint.registerFinished.reach()
-            await EventSender(broker: self.broker).notify(waiter, of: id)
-            Counter(label: "pushline.register.jobs", dimensions: [("outcome", result.label)]).increment()
+        for job in try await patience.run({ try await self.store.registerJobs(of: id) }) {
+            do {
+                try await self.apply(job, patience)
+            } catch let error as HubError where error.code == .unavailable {
+                logger.warning("The hub cannot answer; the message waits", metadata: ["error": "\(error)"])
+                let deferral = Deferral(pause: error.retryAfter ?? .seconds(2), reason: error.message)
+                return try await self.deferMessage(id, deferral, patience)
+            }
         }
-        await subscription.acknowledge([delivery])
     }
 
-    /// What the hub made of it; nil when the job is to be tried again later.
-    private func result(of request: RegisterRequest, job: Job, logger: Logger) async throws -> RegisterResult? {
-        guard let spec = try await self.apps.spec(of: job.app) else { return .refused("the app is not declared") }
+    /// Gives back what is not finished of a message: the sweeper publishes it again.
+    private func deferMessage(_ id: MessageID, _ deferral: Deferral, _ patience: StorePatience) async throws {
+        _ = try await patience.run { try await self.store.defer(id, epoch: nil, deferral) }
+        CrashPoint.outboxDeferred.reach()
+    }
+
+    /// Applies a job to the hub, and finishes it.
+    ///
+    /// - Throws: ``HubError`` when it is to be tried again later.
+    private func apply(_ job: Job, _ patience: StorePatience) async throws {
+        guard case .register(let request) = job.work else { return }
+        let result = try await self.result(of: request, job: job, patience)
+        CrashPoint.registerApplied.reach()
+        let waiter = try await patience.run { try await self.store.finishRegister(job.id, result: result) }
+        CrashPoint.registerFinished.reach()
+        await EventSender(broker: self.broker).notify(waiter, of: job.id)
+        Counter(label: "pushline.register.jobs", dimensions: [("outcome", result.label)]).increment()
+    }
+
+    private func result(
+        of request: RegisterRequest,
+        job: Job,
+        _ patience: StorePatience
+    ) async throws -> RegisterResult {
+        let spec = try await patience.run { try await self.apps.spec(of: job.app) }
+        guard let spec else { return .refused("the app is not declared") }
         do {
             return try await self.hub.register(request, for: job, spec: spec)
-        } catch let error as HubError where error.code == .unavailable {
-            let pause = error.retryAfter ?? .seconds(2)
-            logger.warning("The hub cannot answer; the job waits", metadata: ["error": "\(error)"])
-            // The row is due again after the pause; the sweeper publishes it then.
-            try await self.store.postpone(job.id, by: pause)
-            return nil
-        } catch let error as HubError {
+        } catch let error as HubError where error.code != .unavailable {
             return .refused(error.message)
         }
-    }
-
-    private func bury(_ delivery: Delivery, _ subscription: any Subscription, reason: String) async throws {
-        try await Undertaker(broker: self.broker).bury(delivery, from: "pushline.register", reason: reason)
-        await subscription.acknowledge([delivery])
     }
 }
 

@@ -34,15 +34,15 @@ public struct DeadLetter: Sendable, Equatable, Codable, Identifiable {
     public let at: Date
     /// The queue it came from.
     public let queue: String
-    /// `register`, `send`, `bundle`, `deliver` or `parcel`, unless it is of somebody else.
+    /// `register`, `send` or `deliver`, unless it is of somebody else.
     public let type: String
-    /// What it was about, such as a job's id, or a batch of it.
+    /// Its `message-id`: the number of its row in the outbox.
     public let message: String
     /// Why nobody could work on it.
     public let reason: String
     /// The size of its body.
     public let bytes: Int
-    /// The job that it is about.
+    /// The job that it is about, where it is one.
     public let job: String?
     /// Whether its work can be done again.
     public let canReplay: Bool

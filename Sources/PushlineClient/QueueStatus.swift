@@ -32,8 +32,8 @@ public struct QueueStatus: Sendable, Equatable, Codable {
     public let waiting: Int?
     /// The app's batches that are at the broker or at a worker.
     public let open: Int?
-    /// The app's batches that workers have given back.
-    public let parked: Int?
+    /// The app's batches that workers have deferred.
+    public let deferred: Int?
     /// What the broker knows, a line a priority; nil where it cannot be asked.
     public let broker: [Depth]?
 }

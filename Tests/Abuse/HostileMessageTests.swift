@@ -36,7 +36,7 @@ enum HostileMessage: String, CaseIterable {
 /// What whoever may publish to the broker can do: nothing to anybody else's work.
 @Suite(.serialized, .installation(), .timeLimit(.minutes(3))) struct HostileMessageTests {
     private static let queues = [
-        QueueName.jobs(.send, .normal), QueueName.jobs(.register, .normal), QueueName.deliver(.apns, .normal),
+        QueueName.work(.send, .normal), QueueName.work(.register, .normal), QueueName.work(.deliver(.apns), .normal),
         QueueName.dead,
     ]
 
@@ -46,11 +46,11 @@ enum HostileMessage: String, CaseIterable {
     @Test(arguments: HostileMessage.allCases) func itEndsInTheTableOfTheDead(_ kind: HostileMessage) async throws {
         let installation = try self.installation
         try await installation.register("alice", platform: "apns", handle: String(repeating: "a", count: 64))
-        let before = try await Self.buried(installation)
+        let before = try await Self.deadLetters(installation)
         for queue in Self.queues {
             try await RawAMQP.publish(kind.message, to: [queue], at: try self.node.url)
         }
-        try await eventually("each is buried") { try await Self.buried(installation) == before + Self.queues.count }
+        try await eventually("each is dead-lettered") { try await Self.deadLetters(installation) == before + Self.queues.count }
         for program in EndToEndInstallation.programs {
             #expect(await installation.isRunning(program), "\(program) has ended")
             let lost = try await installation.log(of: program).matches(of: /connection to the broker is lost.*/)
@@ -62,7 +62,7 @@ enum HostileMessage: String, CaseIterable {
     /// What ends whoever reads the dead queue is put aside by the broker.
     @Test func aPoisonedDeadQueueIsParkedAndShown() async throws {
         let installation = try self.installation
-        let before = try await Self.buried(installation)
+        let before = try await Self.deadLetters(installation)
         _ = try await installation.terminate("send-worker")
         try await RawAMQP.publish(RawAMQP.Message(), to: [QueueName.dead], at: try self.node.url)
         // As a worker that ends while it reads it, again and again.
@@ -78,7 +78,7 @@ enum HostileMessage: String, CaseIterable {
         try await eventually("the send worker tells") {
             try await installation.log(of: "send-worker").contains("are parked")
         }
-        #expect(try await Self.buried(installation) == before)
+        #expect(try await Self.deadLetters(installation) == before)
         #expect(try await Self.parked(installation) == 1)
         try await self.sendArrives()
     }
@@ -95,7 +95,7 @@ enum HostileMessage: String, CaseIterable {
     }
 
     /// How many dead letters an operator sees.
-    private static func buried(_ installation: EndToEndInstallation) async throws -> Int {
+    private static func deadLetters(_ installation: EndToEndInstallation) async throws -> Int {
         struct Page: Decodable {
             struct Item: Decodable { let id: String }
             let items: [Item]

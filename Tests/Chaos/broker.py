@@ -13,6 +13,8 @@ QUEUES = [
     *[f"pushline.{kind}.{priority}.v2" for kind in ("register", "send") for priority in ("high", "normal", "low")],
     *[f"pushline.deliver.{pns}.{priority}.v2" for pns in ("apns", "fcm", "wns") for priority in ("high", "normal", "low")],
 ]
+# Where sends go that ask for no priority.
+SEND_QUEUE = "pushline.send.normal.v2"
 
 
 class Broker:
@@ -49,6 +51,9 @@ class Broker:
     def restart_leader(self, queue):
         """Ends the Raft server of a queue; its supervisor starts it again."""
         return self.ctl("eval", f'exit(whereis(list_to_atom("pushline_{queue}")), kill).')
+
+    def close_connections(self):
+        return self.ctl("close_all_connections", "chaos")
 
     def connections(self):
         """The channels that the node knows, each named by its connection's program and number."""
@@ -96,6 +101,20 @@ class Broker:
         finally:
             connection.close()
 
+    def hand_out(self, queue, limit=64):
+        """Takes what waits in a queue and goes without a word: it comes again, as redelivered; how many there were."""
+        connection, channel = self._channel()
+        try:
+            channel.basic_qos(prefetch_count=limit)
+            taken = 0
+            for method, _, _ in channel.consume(queue, inactivity_timeout=1):
+                if method is None:
+                    break
+                taken += 1
+            return taken
+        finally:
+            connection.close()
+
     def shuffle(self, queue, randomness: random.Random, limit=64):
         """Takes what waits in a queue and puts it back twice each, in another order; how many there were."""
         connection, channel = self._channel()
@@ -124,12 +143,14 @@ def hostile(randomness: random.Random):
     queue = randomness.choice(QUEUES)
     kind = queue.split(".")[1]
     job = "0192f0c1-2345-7abc-8def-%012x" % randomness.getrandbits(48)
-    message_id = randomness.choice(["", "garbage", job, f"{job}/apns/0/0", f"{job}/apns/4294967295/7", "bundle/99999999", "parcel/99999999"])
+    # Of rows that are not there: who names one that is may end its work.
+    number = str(randomness.randrange(10**9, 10**18))
+    message_id = randomness.choice(["", "garbage", job, f"{job}/apns/0/0", number, "99999999", "0", "007", "+7", "-1", "9" * 30])
     garbage = bytes(randomness.getrandbits(8) for _ in range(randomness.randrange(0, 300)))
-    future = b'{"version":99,"app":"default","job":"%s"}' % job.encode()
+    future = b'{"version":99,"app":"default","message":%s}' % number.encode()
     body = randomness.choice([b"", garbage, future, b"\xff" * 4000, b"\x63" + garbage])
     properties = {
-        "type": randomness.choice([kind, "", "deliver", "parcel", "bundle", "unheard-of"]),
+        "type": randomness.choice([kind, "", "register", "send", "deliver", "unheard-of"]),
         "message_id": message_id,
         "delivery_mode": 2,
         "headers": randomness.choice([{}, {"app": "default"}, {"app": "no such app"}, {"app": 7, "devices": "many"}]),

@@ -14,7 +14,7 @@ import threading
 import time
 import urllib.request
 
-from broker import QUEUES, hostile
+from broker import QUEUES, SEND_QUEUE, hostile
 from installation import programs_of_points
 
 
@@ -56,6 +56,37 @@ class Faults:
     def _provoke(self, point, chance):
         if point.startswith("dead."):
             self._hostile(chance)
+        elif point == "outbox.deferred":
+            self._pause_sends()
+        elif point in ("outbox.redelivered", "outbox.split"):
+            self._redeliver_sends()
+
+    def _pause_sends(self):
+        """Sends come to workers that know of the pause, and give them back."""
+        self._tell("/api/queues/send/pause")
+        try:
+            time.sleep(8)
+        finally:
+            self._tell("/api/queues/send/resume")
+
+    def _redeliver_sends(self):
+        """A message of several sends has been handed out twice before it comes to a worker."""
+        workers = self.installation.of("send-worker")
+        for member in workers:
+            self.installation.signal(member, signal.SIGSTOP)
+        try:
+            # The workers take nothing until they go on, and connect again; all others do that at once.
+            self.broker_losses += 1
+            self._expect(self.broker.close_connections())
+            lines = [json.dumps({"to": {"user": owner}, "body": "twice"}) + "\n" for owner in sorted(self.devices.static)]
+            self._tell("/api/sends/batch", "".join(lines).encode())
+            end = time.monotonic() + 30
+            while not self.broker.hand_out(SEND_QUEUE) and time.monotonic() < end:
+                time.sleep(0.5)
+            self.broker.hand_out(SEND_QUEUE)
+        finally:
+            for member in workers:
+                self.installation.signal(member, signal.SIGCONT)
 
     def start(self):
         self.is_running = True

@@ -24,18 +24,23 @@ PROGRAMS = {"api": 2, "register-worker": 2, "send-worker": 2, "delivery-worker":
 
 # Which crash points each program comes by.
 STORE_POINTS = ["store.committing", "store.committed"]
-SWEEP_POINTS = ["sweep.read", "sweep.published", "sweep.housekeeping"]
+SWEEP_POINTS = ["sweep.taken", "sweep.housekeeping"]
+PUBLISH_POINTS = ["outbox.published", "outbox.marked"]
+WORK_POINTS = ["outbox.deferred", "outbox.redelivered", "dead.published"]
 POINTS = {
-    "api": ["api.accepted", "api.published", *STORE_POINTS, *SWEEP_POINTS],
-    "register-worker": ["register.taken", "register.applied", "register.finished", "dead.published", *STORE_POINTS],
+    "api": ["api.accepted", *PUBLISH_POINTS, *STORE_POINTS, *SWEEP_POINTS],
+    # Its messages have one member each: none is split.
+    "register-worker": ["register.taken", "register.applied", "register.finished", *WORK_POINTS, *STORE_POINTS],
     "send-worker": [
-        *["send.taken", "send.claimed", "send.acknowledged", "plan.read", "plan.committed", "plan.published"],
-        *["plan.marked", "bundle.read", "bundle.committed", "bundle.published", "dead.buried", "dead.published"],
+        *["send.taken", "send.claimed", "send.acknowledged", "fanout.read", "fanout.committed", "outbox.split", "dead.stored"],
+        *PUBLISH_POINTS,
+        *WORK_POINTS,
         *STORE_POINTS,
         *SWEEP_POINTS,
     ],
     "delivery-worker": [
-        *["deliver.taken", "deliver.begun", "deliver.sent", "deliver.recorded", "dead.published"],
+        *["deliver.taken", "deliver.begun", "deliver.sent", "deliver.recorded", "outbox.split"],
+        *WORK_POINTS,
         *STORE_POINTS,
     ],
 }

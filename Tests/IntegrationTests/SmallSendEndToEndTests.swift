@@ -4,7 +4,7 @@ import PushModel
 import PushlineSimulator
 import Testing
 
-/// Sends that travel in bundles and their batches in parcels, through all programs and a real broker.
+/// Sends that share messages, and whose batches share delivery messages, through all programs and a real broker.
 @Suite(.serialized, .ownInstallation, .timeLimit(.minutes(10))) struct SmallSendEndToEndTests {
     private var installation: EndToEndInstallation {
         get throws { try #require(EndToEndInstallation.current) }
@@ -104,7 +104,7 @@ import Testing
         let installation = try self.installation
         let users = Users(prefix: program == "send-worker" ? "sent" : "brought", count: 1500)
         try await self.register(users)
-        // Planning is paced, so that the kill is in the middle of it; answers take their time, so that parcels are in work.
+        // Planning is paced, so that the kill is in the middle of it; answers take their time, so that delivery messages are in work.
         var spec = try installation.simulator.appSpec
         spec.apns?.devicesPerSecond = 300
         try await installation.apply(spec)

@@ -64,7 +64,7 @@ import Testing
     @Test func queues() async throws {
         let queue = #"""
             {"name":"deliver.apns","paused":true,"pauses":[{"allApps":false,"by":"key:k","since":"2026-11-21T08:30:00.123Z"}],
-            "waiting":1,"open":2,"parked":3,"broker":[{"queue":"q","ready":4,"consumers":5}]}
+            "waiting":1,"open":2,"deferred":3,"broker":[{"queue":"q","ready":4,"consumers":5}]}
             """#
         let dead = #"{"name":"dead"}"#
         let transport = ScriptedTransport(

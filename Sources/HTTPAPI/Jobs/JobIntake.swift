@@ -1,4 +1,3 @@
-import FaultInjection
 import HTTPTypes
 import PushModel
 import ServiceLifecycle
@@ -6,21 +5,21 @@ import Store
 
 /// Accepts jobs, has them published, and waits for the hub's answer where somebody wants it.
 final class JobIntake: Sendable {
-    let publisher: JobPublisher
-    private let store: any ResultStore
+    private let store: any JobStore
+    private let acceptor: JobAcceptor
     private let groups: SendGroups
     private let waiter: OutcomeWaiter
     private let drainWait: Duration
 
     /// - Parameters:
     ///   - store: Where jobs are accepted.
-    ///   - publisher: Has them published.
+    ///   - publisher: Publishes their messages.
     ///   - waiter: Hears of answers.
     ///   - drainWait: How long a wait may go on once the process drains.
     init(store: any ResultStore, publisher: JobPublisher, waiter: OutcomeWaiter, drainWait: Duration) {
         self.store = store
-        self.publisher = publisher
-        self.groups = SendGroups(store: store, publisher: publisher)
+        self.acceptor = JobAcceptor(store: store, publisher: publisher)
+        self.groups = SendGroups(acceptor: self.acceptor)
         self.waiter = waiter
         self.drainWait = drainWait
     }
@@ -52,9 +51,7 @@ final class JobIntake: Sendable {
     /// - Returns: The job as it is at the hub's answer, or at the end of the wait.
     /// - Throws: ``Problem`` 422 when the idempotency key was used for another request; `StoreError`.
     func take(_ job: NewJob, wait: Duration) async throws -> Answer {
-        guard wait > .zero else {
-            return try await job.isToOneUser ? self.acceptInGroup(job) : self.accept(job)
-        }
+        guard wait > .zero else { return try await self.accept(job) }
         // The place is taken before the commit: an answer that comes right after it is heard.
         let waited = job.waited(by: self.waiter.routingKey)
         let deadline = ContinuousClock.now + wait
@@ -70,22 +67,16 @@ final class JobIntake: Sendable {
         return await self.wait(for: accepted, ticket: ticket, until: deadline)
     }
 
-    private func accept(_ job: NewJob) async throws -> Answer {
-        switch try await self.store.accept(job) {
-        case .accepted(let accepted):
-            CrashPoint.apiAccepted.reach()
-            // A scheduled one is published when its time has come.
-            if accepted.state == .queued { self.publisher.publish(accepted) }
-            return Answer(accepted: accepted, isRepeat: false)
-        case .repeated(let first):
-            return Answer(accepted: first, isRepeat: true)
-        case .keyReused: throw Self.keyReused
-        }
-    }
+    /// Accepts jobs of one app together, for which nobody waits.
+    ///
+    /// - Parameter jobs: At most ``OutboxMessage/maximumMembers``.
+    /// - Returns: What came of each.
+    /// - Throws: `StoreError` when nothing was accepted.
+    func accept(_ jobs: [NewJob]) async throws -> [JobAcceptance] { try await self.acceptor.accept(jobs) }
 
-    /// Accepts a small send that nobody waits for, together with others of its kind.
-    private func acceptInGroup(_ job: NewJob) async throws -> Answer {
-        switch try await self.groups.accept(job) {
+    private func accept(_ job: NewJob) async throws -> Answer {
+        let answer = try await job.isToOneUser ? self.groups.accept(job) : self.acceptor.accept([job])[0]
+        switch answer {
         case .accepted(let accepted): return Answer(accepted: accepted, isRepeat: false)
         case .repeated(let id):
             guard let first = try await self.store.job(id, app: job.app) else {
@@ -93,7 +84,7 @@ final class JobIntake: Sendable {
             }
             return Answer(accepted: first, isRepeat: true)
         case .keyReused: throw Self.keyReused
-        case .backlogFull: throw StoreError(.backlogFull, "so many jobs are accepted and unfinished")
+        case .backlogFull: throw StoreError(.backlogFull, "too many jobs are unfinished")
         }
     }
 
@@ -137,9 +128,9 @@ final class JobIntake: Sendable {
 }
 
 extension NewJob {
-    /// Whether it is a send to one user, who has few devices: it is planned together with others (rule 15).
+    /// Whether it is a send to one user, who has few devices: it is accepted together with others (rule 15).
     fileprivate var isToOneUser: Bool {
-        // What is kept with a job is committed with it alone.
+        // What is kept with a job may exceed a quota, and would take its group apart.
         guard self.notification == nil, case .send(let send) = self.work, let tags = send.audience.alternatives,
             tags.count == 1
         else {

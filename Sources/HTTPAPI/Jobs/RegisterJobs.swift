@@ -21,8 +21,7 @@ struct RegisterJobs: Sendable {
             key: try request.caller.key,
             priority: .high,
             work: .register(work),
-            lifetime: configuration.jobLifetime,
-            traceparent: request.traceparent
+            lifetime: configuration.jobLifetime
         )
         let wait = request.preference.limit(most: configuration.maximumWait) ?? configuration.classicWait
         return try await self.context.intake.take(job, wait: wait)

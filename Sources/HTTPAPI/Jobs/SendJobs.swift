@@ -34,7 +34,6 @@ struct SendJobs: Sendable {
             priority: priority,
             caller: caller,
             app: request.app,
-            traceparent: request.traceparent,
             idempotency: key.map {
                 NewJob.Idempotency(caller: caller.description, route: $0.route, key: $0.key, hash: $0.hash)
             },
@@ -51,7 +50,6 @@ struct SendJobs: Sendable {
         priority: Priority,
         caller: Caller,
         app: AppID,
-        traceparent: String?,
         idempotency: NewJob.Idempotency?,
         startsAt: Timestamp?,
         notification: NewRichNotification? = nil
@@ -64,7 +62,6 @@ struct SendJobs: Sendable {
             priority: priority,
             work: .send(send),
             lifetime: self.lifetime(of: send),
-            traceparent: traceparent,
             idempotency: idempotency,
             startsAt: start,
             notification: notification

@@ -121,31 +121,23 @@ struct DeadLetterText {
 
     /// What can be read of a body.
     static func contents(of letter: DeadLetter, body: [UInt8]) -> JSONValue? {
+        guard letter.type == WorkQueue.deliver(.apns).kind else { return nil }
         do throws(MalformedBatch) {
-            switch letter.type {
-            case MessageProperties.deliverType:
-                let batch = try DeliverBatch(decoding: body)
-                return .members([
-                    "batches": .integer(1),
-                    "devices": .integer(batch.devices.count),
-                    "pns": .string(batch.key.pns.rawValue),
-                    "priority": .string(batch.priority.rawValue),
-                    "page": .integer(batch.key.page),
-                    "attempt": .integer(batch.key.attempt),
-                    "expires": .string(batch.expires.iso8601),
-                    "payloadBytes": .integer(batch.payload.body.count),
-                    "handles": .strings(Self.handles(batch.devices)),
-                ])
-            case MessageProperties.parcelType:
-                let parcel = try DeliverParcel(decoding: body)
-                return .members([
-                    "batches": .integer(parcel.batches.count),
-                    "devices": .integer(parcel.batches.reduce(0) { $0 + $1.devices.count }),
-                    "pns": (parcel.batches.first?.key.pns.rawValue).map(JSONValue.string),
-                    "priority": (parcel.batches.first?.priority.rawValue).map(JSONValue.string),
-                ])
-            default: return nil
-            }
+            let batches = try DeliveryMessage(decoding: body).batches
+            let first = batches.first
+            // What differs between the batches is told of a single one.
+            let only = batches.count == 1 ? first : nil
+            return .members([
+                "batches": .integer(batches.count),
+                "devices": .integer(batches.reduce(0) { $0 + $1.devices.count }),
+                "pns": (first?.key.pns.rawValue).map(JSONValue.string),
+                "priority": (first?.priority.rawValue).map(JSONValue.string),
+                "page": only.map { .integer($0.key.page) },
+                "attempt": only.map { .integer($0.key.attempt) },
+                "expires": only.map { .string($0.expires.iso8601) },
+                "payloadBytes": only.map { .integer($0.payload.body.count) },
+                "handles": only.map { .strings(Self.handles($0.devices)) },
+            ])
         } catch {
             return .members(["unreadable": .string(error.description)])
         }

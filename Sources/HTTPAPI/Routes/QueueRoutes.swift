@@ -106,7 +106,7 @@ struct QueueRoutes: Sendable {
     ) -> JSONValue {
         let load = load ?? QueueLoad()
         let covering = pauses.filter { $0.covers(queue, app: app) }
-        let names = Priority.allCases.map(queue.name)
+        let names = Priority.allCases.map { QueueName.work(queue, $0) }
         let broker = names.compactMap { name in depths[name].map { Self.text($0, name: name) } }
         var isDelivering = false
         if case .deliver = queue { isDelivering = true }
@@ -125,7 +125,7 @@ struct QueueRoutes: Sendable {
             ),
             "waiting": .integer(load.waiting),
             "open": isDelivering ? .integer(load.open) : nil,
-            "parked": isDelivering ? .integer(load.parked) : nil,
+            "deferred": isDelivering ? .integer(load.deferred) : nil,
             "broker": broker.isEmpty ? nil : .array(broker),
         ])
     }
@@ -134,16 +134,5 @@ struct QueueRoutes: Sendable {
         .members([
             "queue": .string(name), "ready": .integer(depth.ready), "consumers": .integer(depth.consumers),
         ])
-    }
-}
-
-extension WorkQueue {
-    /// The broker's name of it at a priority.
-    fileprivate func name(_ priority: Priority) -> String {
-        switch self {
-        case .register: QueueName.jobs(.register, priority)
-        case .send: QueueName.jobs(.send, priority)
-        case .deliver(let pns): QueueName.deliver(pns, priority)
-        }
     }
 }

@@ -1,4 +1,3 @@
-import FaultInjection
 import HTTPTypes
 import Hummingbird
 import NIOConcurrencyHelpers
@@ -62,7 +61,6 @@ private final class SendUpload: Sendable {
     private let jobs: SendJobs
     private let caller: Caller
     private let key: String?
-    private let traceparent: String?
     private let state = NIOLockedValueBox(State())
 
     private struct State {
@@ -86,7 +84,7 @@ private final class SendUpload: Sendable {
         var size = 0
 
         /// Full by number, or by what it takes of memory.
-        var isFull: Bool { self.candidates.count == SendBundle.maximumJobs || self.size > 1 << 20 }
+        var isFull: Bool { self.candidates.count == OutboxMessage.maximumMembers || self.size > 1 << 20 }
     }
 
     init(request: APIRequest, context: RouteContext) throws {
@@ -95,7 +93,6 @@ private final class SendUpload: Sendable {
         self.jobs = SendJobs(context: context)
         self.caller = try request.caller
         self.key = try request.idempotencyKey
-        self.traceparent = request.traceparent
     }
 
     /// What is answered to all lines, in their order.
@@ -229,7 +226,6 @@ private final class SendUpload: Sendable {
                 priority: wish.priority,
                 caller: self.caller,
                 app: self.request.app,
-                traceparent: self.traceparent,
                 idempotency: idempotency,
                 startsAt: wish.startsAt
             )
@@ -247,11 +243,9 @@ private final class SendUpload: Sendable {
     /// Has the lines accepted that are right, together.
     private func accept(_ candidates: [Candidate]) async {
         do {
-            let accepted = try await self.context.store.accept(together: candidates.map(\.job))
-            CrashPoint.apiAccepted.reach()
-            self.context.intake.publisher.publish(accepted.bundles, and: accepted.singles)
+            let answers = try await self.context.intake.accept(candidates.map(\.job))
             self.state.withLockedValue { state in
-                for (candidate, answer) in zip(candidates, accepted.answers) {
+                for (candidate, answer) in zip(candidates, answers) {
                     state.answers.append((candidate.line, Self.answer(candidate.line, answer)))
                 }
             }
@@ -272,7 +266,7 @@ private final class SendUpload: Sendable {
 
     private static let hint = "send all again later, with the same Idempotency-Key and in the same order"
 
-    private static func answer(_ line: Int, _ answer: GroupAcceptance.Answer) -> [UInt8] {
+    private static func answer(_ line: Int, _ answer: JobAcceptance) -> [UInt8] {
         switch answer {
         case .accepted(let job):
             return Array("{\"line\":\(line),\"status\":202,\"id\":\"\(job.id)\"}\n".utf8)

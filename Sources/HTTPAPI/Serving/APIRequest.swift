@@ -60,16 +60,6 @@ final class APIRequest: Sendable {
 
     var preference: Preference { Preference(self.head.headerFields[values: HTTPField.Name.prefer]) }
 
-    /// W3C trace context of the caller, where it makes sense.
-    var traceparent: String? {
-        guard let text = self.head.headerFields.text(of: .traceparent), text.utf8.count == 55 else { return nil }
-        let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-        let isHexadecimal = text.utf8.allSatisfy { byte in
-            (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte) || byte == UInt8(ascii: "-")
-        }
-        return isHexadecimal && parts.map(\.utf8.count) == [2, 32, 16, 2] ? text : nil
-    }
-
     /// The body as JSON, on a route of ours.
     ///
     /// - Throws: ``Problem``: 415 for another media type, 400 for what is no JSON.
@@ -164,7 +154,6 @@ extension HTTPField.Name {
     static let prefer = HTTPField.Name.known("Prefer")
     static let preferenceApplied = HTTPField.Name.known("Preference-Applied")
     static let requestID = HTTPField.Name.known("Request-Id")
-    static let traceparent = HTTPField.Name.known("traceparent")
     static let contentTypeOptions = HTTPField.Name.known("X-Content-Type-Options")
 
     private static func known(_ name: String) -> HTTPField.Name {

@@ -61,9 +61,9 @@ struct BrokerCheckup {
     private func workers() async throws -> [Finding] {
         var findings: [Finding] = []
         for (program, queues) in [
-            ("pushline-register-worker", [QueueName.jobs(.register, .normal)]),
-            ("pushline-send-worker", [QueueName.jobs(.send, .normal)]),
-            ("pushline-delivery-worker", self.services.sorted().map { QueueName.deliver($0, .normal) }),
+            ("pushline-register-worker", [QueueName.work(.register, .normal)]),
+            ("pushline-send-worker", [QueueName.work(.send, .normal)]),
+            ("pushline-delivery-worker", self.services.sorted().map { QueueName.work(.deliver($0), .normal) }),
         ] {
             var idle: [String] = []
             for queue in queues where try await self.broker.depth(of: queue).consumers == 0 { idle.append(queue) }

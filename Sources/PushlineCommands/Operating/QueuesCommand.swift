@@ -17,7 +17,7 @@ struct QueuesCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the queues: the app's undone work, and the broker's messages.",
             discussion: """
-                waiting, open and parked are the app's; ready (messages that nobody was handed) and consumers are the broker's, \
+                waiting, open and deferred are the app's; ready (messages that nobody was handed) and consumers are the broker's, \
                 for all apps, over all priorities.
                 """
         )
@@ -32,7 +32,7 @@ struct QueuesCommand: AsyncParsableCommand {
             }
             try self.server.show(queues) {
                 var table = Table(
-                    ["queue", "state", "waiting", "open", "parked", "ready", "consumers"],
+                    ["queue", "state", "waiting", "open", "deferred", "ready", "consumers"],
                     numeric: [2, 3, 4, 5, 6]
                 )
                 for queue in queues {
@@ -41,7 +41,7 @@ struct QueuesCommand: AsyncParsableCommand {
                     }
                     table.add([
                         queue.name, QueueText.state(queue), queue.waiting.map(String.init), queue.open.map(String.init),
-                        queue.parked.map(String.init), count(\.ready), count(\.consumers),
+                        queue.deferred.map(String.init), count(\.ready), count(\.consumers),
                     ])
                 }
                 return table.lines

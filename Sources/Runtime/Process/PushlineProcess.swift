@@ -89,7 +89,7 @@ struct PushlineProcess {
             [
                 self.admin(parts, port: self.configuration.workers.sendPort, key: "send_port"),
                 self.sweeper(parts),
-                DeadLetterKeeper(store: parts.store, broker: parts.broker, logger: parts.logger),
+                DeadLetterConsumer(store: parts.store, broker: parts.broker, logger: parts.logger),
                 ParkingWatch(broker: parts.broker, logger: parts.logger),
                 SendWorker(
                     hub: parts.hub,

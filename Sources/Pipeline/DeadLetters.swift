@@ -5,13 +5,13 @@ import PushModel
 import ServiceLifecycle
 package import Store
 
-/// How often a message may be begun without an end before it counts as poison (rule 5).
+/// How often a message may be redelivered before it counts as poison (rule 5).
 enum PoisonLimit {
     static let starts = 5
 }
 
 /// Sends messages that nobody can work on to the dead queue.
-struct Undertaker: Sendable {
+struct DeadLetterPublisher: Sendable {
     let broker: any MessageBroker
 
     /// Returns when the dead queue has the message, so that it may be acknowledged.
@@ -21,8 +21,8 @@ struct Undertaker: Sendable {
     ///   - queue: Where it came from.
     ///   - reason: Why it is dead.
     /// - Throws: `CancellationError` when the task is cancelled before the broker took it.
-    func bury(_ delivery: Delivery, from queue: String, reason: String) async throws {
-        let message = OutgoingMessage(burying: delivery, from: queue, reason: reason)
+    func publish(_ delivery: Delivery, from queue: String, reason: String) async throws {
+        let message = OutgoingMessage(deadLetter: delivery, from: queue, reason: reason)
         while await self.broker.publish([message], deadline: .seconds(10)) != [.published] {
             try await Task.sleep(for: .seconds(1))
         }
@@ -30,16 +30,16 @@ struct Undertaker: Sendable {
     }
 }
 
-/// Moves the dead queue into the store's table (rule 6): commits, then acknowledges.
-package struct DeadLetterKeeper: Service {
+/// Moves messages from the dead queue into the store's table (rule 6): commits, then acknowledges.
+package struct DeadLetterConsumer: Service {
     private let store: any DeadLetterStore
     private let broker: any MessageBroker
     private let logger: Logger
 
     /// - Parameters:
-    ///   - store: Keeps the dead.
+    ///   - store: Keeps dead letters.
     ///   - broker: Brings them.
-    ///   - logger: Says that work was lost.
+    ///   - logger: Says which.
     package init(store: any DeadLetterStore, broker: any MessageBroker, logger: Logger) {
         self.store = store
         self.broker = broker
@@ -52,7 +52,7 @@ package struct DeadLetterKeeper: Service {
             queue: QueueName.dead,
             priority: .low,
             prefetch: 8,
-            gate: WeightedGate(places: 4),
+            limiter: FairLimiter(permits: 4),
             logger: self.logger,
             handle: { delivery, subscription in try await self.keep(delivery, subscription) },
             keepsFailures: true
@@ -71,9 +71,9 @@ package struct DeadLetterKeeper: Service {
             body: delivery.body
         )
         try await StorePatience(logger: self.logger).run { try await self.store.deadLetter(message) }
-        CrashPoint.deadBuried.reach()
+        CrashPoint.deadStored.reach()
         self.logger.error(
-            "A message is dead",
+            "A message was dead-lettered",
             metadata: [
                 "queue": "\(message.queue)", "message.id": "\(message.messageID)", "reason": "\(message.reason)",
             ]
