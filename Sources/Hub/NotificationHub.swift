@@ -13,43 +13,57 @@ package protocol NotificationHub: Sendable {
     /// - Throws: ``HubError``; with ``HubError/Code/unavailable`` the job is tried again later.
     func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult
 
-    /// Takes a send further for at most about `budget`, and returns where it can go on (rule 4).
+    /// Takes the sends of a message further for at most about `budget`, and returns where it can go on (rule 4).
     ///
-    /// - Throws: ``HubError``; with ``HubError/Code/refused`` the hub took nothing and the job is abandoned.
-    func advance(_ claim: PlannerClaim, spec: AppSpec, budget: Duration) async throws -> Advance
+    /// - Throws: ``HubError``; with ``HubError/Code/refused`` the hub took nothing: a send that is alone in its message is abandoned,
+    ///   others go on each alone.
+    func advance(_ claim: FanOutClaim, spec: AppSpec, budget: Duration) async throws -> Advance
 
-    /// Takes the sends of a bundle further for at most about `budget`.
-    ///
-    /// - Throws: ``HubError``; with ``HubError/Code/refused`` the bundle is taken apart, and its sends go one by one.
-    func advance(_ claim: BundleClaim, spec: AppSpec, budget: Duration) async throws -> BundleAdvance
+    /// Publishes delivery messages again that the caller has taken from the outbox: retries, and what a crash or a lost broker left
+    /// behind (rule 1).
+    func resume(_ messages: [OutboxMessage], specs: [AppID: AppSpec]) async throws
 
     /// Does what the hub does behind its answers, until the task is cancelled; what is left then is done before this returns.
     func run() async
-
-    /// Publishes batches again that are due: retries, and what a crash or a lost broker left behind (rule 1).
-    func resume(_ batches: [DueBatch], specs: [AppID: AppSpec]) async throws
 }
 
 /// How far ``NotificationHub/advance(_:spec:budget:)`` came.
-package enum Advance: Sendable {
-    /// More is to be done, from this claim on, after a pause.
-    case more(PlannerClaim, after: Duration)
-    /// There is no room for more: the windows of these services are full, or their rates used up (rule 12).
-    case full(PlannerClaim, of: [PNS], after: Duration)
-    /// The hub has the whole send.
-    case done
-    /// Another planner has the job, or it was stopped.
-    case lost
-}
+package struct Advance: Sendable {
+    /// Where a message can go on.
+    package enum Progress: Sendable {
+        /// More is to be done, from this claim on, after a pause.
+        case more(FanOutClaim, after: Duration)
+        /// All that is left waits for credit of these services (rule 12); there is none before the pause is over.
+        case blocked(FanOutClaim, on: Set<PNS>, after: Duration)
+        /// The hub has all of it.
+        case done
+        /// Another planner has the message, or its sends were stopped.
+        case lost
+    }
 
-/// How far ``NotificationHub/advance(_:spec:budget:)`` came with a bundle.
-package enum BundleAdvance: Sendable, Equatable {
-    /// More is to be done, from this claim on, after a pause.
-    case more(BundleClaim, after: Duration)
-    /// All its sends are planned, or go their own way.
-    case done
-    /// Another planner has it, or it was taken apart.
-    case lost
+    /// A job that the hub has answered, and whoever waits for that.
+    package struct Answered: Sendable, Equatable {
+        package let job: JobID
+        /// The routing key of the process that waits.
+        package let waiter: String
+
+        package init(job: JobID, waiter: String) {
+            self.job = job
+            self.waiter = waiter
+        }
+    }
+
+    package var progress: Progress
+    /// Jobs whose answers stand in the store since: who waits for them is to be told.
+    package var answered: [Answered]
+    /// Whether anything was committed: a planner that only waits gives its message back after a while.
+    package var hasCommitted: Bool
+
+    package init(_ progress: Progress, answered: [Answered] = [], hasCommitted: Bool = false) {
+        self.progress = progress
+        self.answered = answered
+        self.hasCommitted = hasCommitted
+    }
 }
 
 /// What went wrong at a hub.

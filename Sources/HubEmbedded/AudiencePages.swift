@@ -1,7 +1,7 @@
 import PushModel
 import Store
 
-/// An audience cut into the pages of a lane: each small enough for one message, each with the rows `(from, to]`.
+/// An audience cut into the pages of a cursor: each small enough for one message, each with the rows `(from, to]`.
 struct AudiencePages {
     struct Page {
         let batch: PlannedBatch
@@ -11,10 +11,10 @@ struct AudiencePages {
     private(set) var pages: [Page] = []
 
     /// - Parameters:
-    ///   - audience: Rows above `lane.after`, ascending. The last page ends where this was read to.
-    ///   - lane: Where the pages begin.
-    init(_ audience: AudiencePage, lane: PlanLane) {
-        var from = lane.after
+    ///   - audience: Rows above `cursor.after`, ascending. The last page ends where this was read to.
+    ///   - cursor: Where the pages begin.
+    init(_ audience: AudiencePage, cursor: AudienceCursor) {
+        var from = cursor.after
         /// Where the page that is being filled begins.
         var start = 0
         var bytes = 0
@@ -22,13 +22,13 @@ struct AudiencePages {
             var devices = DeliverBatch.Devices()
             devices.rows = Array(audience.rows[start..<end])
             devices.handles = audience.handles[start..<end]
-            let number = lane.nextPage + self.pages.count
+            let number = cursor.nextPage + self.pages.count
             let batch = PlannedBatch(page: number, from: from, to: through, size: devices.count)
             self.pages.append(Page(batch: batch, devices: devices))
             (from, start, bytes) = (through, end, 0)
         }
         for index in audience.rows.indices {
-            let size = DeliverBatch.Devices.wireSize(handleLength: audience.handles.length(at: index), pns: lane.pns)
+            let size = DeliverBatch.Devices.wireSize(handleLength: audience.handles.length(at: index), pns: cursor.pns)
             let isFull = index - start == DeliverBatch.maximumDevices || bytes + size > DeliverBatch.maximumBytes
             if isFull, index > start { close(before: index, at: audience.rows[index - 1]) }
             bytes += size

@@ -2,47 +2,38 @@ package import Broker
 import FaultInjection
 package import Hub
 package import Logging
-import NIOConcurrencyHelpers
 import PushModel
 import ServiceLifecycle
 package import Store
 
-/// Takes send jobs, claims them, and plans them slice by slice (rule 4).
+/// Takes send messages, claims them, and has them fanned out slice by slice (rule 4).
 package struct SendWorker: Service {
-    /// The store's part that planning needs.
-    package typealias SendStore = BundleStore & JobStore & PauseStore & PlanStore
+    /// The store's part that fan-out needs.
+    package typealias SendStore = FanOutStore & OutboxStore & PauseStore
 
     let hub: any NotificationHub
     let store: any SendStore
     let apps: AppDirectory
     let broker: any MessageBroker
-    private let concurrency: Int
-    let logger: Logger
-    /// Bounds the jobs that are claimed and not yet planned: they wait in memory between their slices.
-    private let claims: WeightedGate
-    private let inWork = JobsInWork()
-    private let waiting: WaitingPlanners
-    private let largeClaims = LargeClaims()
-    let bundlesInWork = BundlesInWork()
     let pauses: PauseWatch
+    let waiting: WaitingPlanners
+    /// Bounds the slices that are fanned out at once.
+    let slices: FairLimiter
+    /// Bounds the messages that are taken and not fanned out: they wait in memory between their slices.
+    private let claims: FairLimiter
+    private let inWork = MessagesInWork()
+    private let largeClaims = LargeClaims()
+    private let logger: Logger
 
-    /// How long a slice may take.
-    static let slice = Duration.milliseconds(200)
-    /// How long a planner may be silent (rule 1).
-    static let lease = Duration.seconds(60)
-    /// A job whose planning was begun more often than any run of restarts explains, and came nowhere, kills its planners.
+    /// A send whose fan-out was begun more often than any run of restarts explains, and came nowhere, kills its planners.
     private static let claimLimit = 50
-    /// A send that names more is large: 20,000 names take some 2 MB.
-    private static let largeAudience = 1000
-    /// The longest that a job which was given back rests before it is looked at again.
-    private static let longestRest = Duration.seconds(5)
 
     /// - Parameters:
     ///   - hub: Where sends go.
-    ///   - store: Holds jobs and plans.
+    ///   - store: Holds messages and sends.
     ///   - apps: The apps' declarations.
-    ///   - broker: Brings the jobs.
-    ///   - concurrency: How many slices are planned at once.
+    ///   - broker: Brings the messages.
+    ///   - concurrency: How many slices are fanned out at once.
     ///   - logger: For degraded states.
     package init(
         hub: any NotificationHub,
@@ -56,9 +47,9 @@ package struct SendWorker: Service {
         self.store = store
         self.apps = apps
         self.broker = broker
-        self.concurrency = concurrency
         self.logger = logger
-        self.claims = WeightedGate(places: concurrency * 64)
+        self.slices = FairLimiter(permits: concurrency)
+        self.claims = FairLimiter(permits: concurrency * 64)
         self.waiting = WaitingPlanners(places: concurrency * 8)
         self.pauses = PauseWatch(store: store, logger: logger)
     }
@@ -72,191 +63,168 @@ package struct SendWorker: Service {
     }
 
     private func consume() async throws {
-        let slices = WeightedGate(places: self.concurrency)
         try await withThrowingDiscardingTaskGroup { group in
             for priority in Priority.allCases {
+                let queue = QueueName.work(.send, priority)
                 let consumer = QueueConsumer(
                     broker: self.broker,
-                    queue: QueueName.jobs(.send, priority),
+                    queue: queue,
                     priority: priority,
                     prefetch: 64,
-                    gate: self.claims,
+                    limiter: self.claims,
                     logger: self.logger,
-                    handle: { delivery, subscription in
-                        try await self.handle(delivery, subscription, slices: slices, priority: priority)
-                    },
-                    // A place here is held until the job is planned; the first slice is what runs alone.
-                    isolatesRepeats: false
+                    handle: { try await self.handle($0, $1, from: queue) },
+                    // A permit here is held until the message is fanned out; the first slice is what runs alone.
+                    isolatesRedeliveries: false
                 )
                 group.addTask { try await consumer.run() }
             }
         }
     }
 
-    private func handle(
-        _ delivery: Delivery,
-        _ subscription: any Subscription,
-        slices: WeightedGate,
-        priority: Priority
-    ) async throws {
-        if let bundle = BundleID(delivery.properties.messageID) {
-            return try await self.handle(bundle, delivery, subscription, slices: slices, priority: priority)
-        }
-        guard let id = JobID(delivery.properties.messageID) else {
-            try await Undertaker(broker: self.broker)
-                .bury(delivery, from: QueueName.jobs(.send, priority), reason: "its message-id names no job")
+    // MARK: One message
+
+    /// A message as the broker brought it.
+    private struct Incoming {
+        let id: MessageID
+        let delivery: Delivery
+        let queue: String
+        let patience: StorePatience
+    }
+
+    private func handle(_ delivery: Delivery, _ subscription: any Subscription, from queue: String) async throws {
+        guard let id = MessageID(delivery.properties.messageID) else {
+            try await DeadLetterPublisher(broker: self.broker)
+                .publish(delivery, from: queue, reason: "its message-id names no message")
             return await subscription.acknowledge([delivery])
         }
-        // A copy of the message of a job that this process is at joins the work: after long waits there may be very many.
+        // A copy of a message that this process is at joins the work: after long waits there may be very many.
         guard self.inWork.begin(id) else { return await subscription.acknowledge([delivery]) }
         defer { self.inWork.end(id) }
-        try await self.work(on: id, delivery, subscription, slices: slices, priority: priority)
-    }
-
-    private func work(
-        on id: JobID,
-        _ delivery: Delivery,
-        _ subscription: any Subscription,
-        slices: WeightedGate,
-        priority: Priority
-    ) async throws {
         var logger = self.logger
-        logger[metadataKey: "job.id"] = "\(id)"
+        logger[metadataKey: "push.message"] = "\(id)"
         let patience = StorePatience(logger: logger, limit: .seconds(30))
-        if let app = delivery.app, self.pauses.reason(.send, app: app) != nil {
-            try await patience.run { try await self.store.hold(id) }
+        let message = Incoming(id: id, delivery: delivery, queue: queue, patience: patience)
+        guard let (claim, isAlone) = try await self.take(message) else {
             return await subscription.acknowledge([delivery])
         }
-        if delivery.deliveryCount > 0 {
-            let starts = try await patience.run { try await self.store.raiseStarts(job: id) }
-            if starts > PoisonLimit.starts {
-                let reason = "begun \(starts) times without an end"
-                try await Undertaker(broker: self.broker)
-                    .bury(delivery, from: QueueName.jobs(.send, priority), reason: reason)
-                return await subscription.acknowledge([delivery])
-            }
-        }
-        CrashPoint.sendTaken.reach()
-        let claim = try await patience.run { try await self.store.claim(id, lease: Self.lease) }
-        CrashPoint.sendClaimed.reach()
-        // From here on the claim's lease brings the job back if this process dies (rule 1).
-        await subscription.acknowledge([delivery])
-        CrashPoint.sendAcknowledged.reach()
-        guard let claim else { return }
-        if claim.claims > Self.claimLimit {
-            let reason = "its planning was begun \(claim.claims) times without an end"
-            let waiter = try await patience.run { try await self.store.abandon(claim, reason: reason) }
-            return await EventSender(broker: self.broker).notify(waiter, of: id)
-        }
-        // Its names are kept until it is planned: beyond a few such sends the others come again.
-        let isLarge = claim.request.audience.tags.count > Self.largeAudience
+        let isLarge = claim.isLarge
         guard !isLarge || self.largeClaims.enter() else {
-            return try await self.release(claim, waitingFor: [], pause: Self.longestRest, patience: patience)
+            try await self.giveBack(claim, Deferral(pause: Self.longestRest), patience: patience)
+            return await subscription.acknowledge([delivery])
         }
         defer { if isLarge { self.largeClaims.leave() } }
-        let isRepeat = delivery.deliveryCount > 0 || claim.claims > PoisonLimit.starts
-        try await self.plan(claim, isRepeat: isRepeat, slices: slices, patience: patience, logger: logger)
+        // Until its first commit the message is what brings the work back if this process dies, from then on the claim's lease
+        // (rule 1).
+        let held = claim.isHeld ? claim : try await self.claimBySlice(claim, patience: patience)
+        CrashPoint.sendClaimed.reach()
+        await subscription.acknowledge([delivery])
+        CrashPoint.sendAcknowledged.reach()
+        if let held { try await self.fanOut(held, alone: isAlone, patience: patience) }
     }
 
-    /// Advances a claimed job until the hub has it, slice by slice, so that no job holds a place for long; one that cannot go on
-    /// is given back.
-    private func plan(
-        _ claim: PlannerClaim,
-        isRepeat: Bool,
-        slices: WeightedGate,
-        patience: StorePatience,
-        logger: Logger
-    ) async throws {
-        var claim = claim
-        var extended = ContinuousClock.now
-        var stay = self.waiting.stay(app: claim.job.app, priority: claim.job.priority)
-        defer { stay.end() }
-        let events = EventSender(broker: self.broker)
-        var waiter = claim.waiter
-        var isAlone = isRepeat
-        while true {
-            if Task.isShuttingDownGracefully {
-                // Due at once: another planner takes over without waiting for the lease.
-                return try await self.release(claim, waitingFor: [], pause: .zero, patience: patience)
+    /// Takes a message over.
+    ///
+    /// - Returns: The claim, and whether its first slice is to run alone; nil when there is nothing to do, or it was given back.
+    private func take(_ message: Incoming) async throws -> (claim: FanOutClaim, isAlone: Bool)? {
+        let (id, delivery, patience) = (message.id, message.delivery, message.patience)
+        if let app = delivery.app, let reason = self.pauses.reason(.send, app: app) {
+            _ = try await patience.run { try await self.store.defer(id, epoch: nil, Deferral(reason: reason)) }
+            CrashPoint.outboxDeferred.reach()
+            return nil
+        }
+        var isAlone = false
+        if delivery.deliveryCount > 0 {
+            guard let isRepeated = try await self.countRedelivery(of: message) else { return nil }
+            isAlone = isRepeated
+        }
+        CrashPoint.sendTaken.reach()
+        do {
+            let mayPeek = delivery.deliveryCount == 0
+            guard let claim = try await self.claim(id, mayPeek: mayPeek, patience: patience) else { return nil }
+            guard claim.claims <= (claim.only == nil ? PoisonLimit.starts : Self.claimLimit) else {
+                let reason = "its fan-out was begun \(claim.claims) times without an end"
+                try await self.giveUp(claim, reason: reason, patience: patience)
+                return nil
             }
-            if self.pauses.reason(.send, app: claim.job.app) != nil {
-                let id = claim.job.id
-                return try await patience.run { try await self.store.hold(id) }
-            }
-            var pause = Duration.zero
-            /// What the job waits for where it came no further.
-            var obstacles: [PNS]?
-            do {
-                let advance = try await self.slice(of: claim, alone: isAlone, in: slices)
-                isAlone = false
-                // The hub's answer stands in the row now: whoever waits may look.
-                await events.notify(waiter, of: claim.job.id)
-                waiter = nil
-                let next: PlannerClaim
-                switch advance {
-                case .done, .lost: return
-                case .more(let after, let wait): (next, pause) = (after, wait)
-                case .full(let after, let services, let wait): (next, pause, obstacles) = (after, wait, services)
-                }
-                if next.lanes != claim.lanes {
-                    stay.end()
-                } else if pause > .zero, obstacles == nil {
-                    obstacles = []
-                }
-                claim = next
-            } catch let error as HubError where error.code == .refused {
-                logger.warning("The hub took nothing", metadata: ["error": "\(error)"])
-                let current = claim
-                let waiting = try await patience.run { try await self.store.abandon(current, reason: error.message) }
-                return await events.notify(waiting, of: claim.job.id)
-            } catch let error as HubError {
-                logger.warning("The hub cannot answer; planning waits", metadata: ["error": "\(error)"])
-                (pause, obstacles) = (error.retryAfter ?? .seconds(2), [])
-            } catch let error as StoreError where error.code == .unavailable {
-                logger.warning("The store takes nothing; planning waits", metadata: ["error": "\(error)"])
-                // How far this slice came is not known here; whoever claims the job next is told by the store.
-                return try await self.release(claim, waitingFor: [], pause: .seconds(1), patience: patience)
-            }
-            if let obstacles {
-                guard let longer = stay.prolong(pause) else {
-                    return try await self.release(claim, waitingFor: obstacles, pause: pause, patience: patience)
-                }
-                pause = longer
-            }
-            if pause > .zero { try await Task.sleep(for: pause) }
-            if extended.duration(to: .now) > Self.lease / 4 {
-                let current = claim
-                guard try await patience.run({ try await self.store.extend(current, lease: Self.lease) }) else {
-                    return
-                }
-                extended = .now
-            }
+            return (claim, isAlone || claim.claims > PoisonLimit.starts)
+        } catch let error as StoreError where error.code != .unavailable {
+            try await self.splitUnreadable(id, error, patience: patience)
+            return nil
         }
     }
 
-    /// Gives a job back, and forgets it.
-    private func release(
-        _ claim: PlannerClaim,
-        waitingFor services: [PNS],
-        pause: Duration,
-        patience: StorePatience
-    ) async throws {
-        // Room in a window is noticed when it comes; for all else the pause is kept.
-        let pause = services.isEmpty ? min(pause, Self.longestRest) : .zero
-        _ = try await patience.run {
-            try await self.store.release(claim, waitingFor: services, pause: pause)
+    /// Counts a redelivery, and finds out who kills its planners (rule 5).
+    ///
+    /// - Returns: Whether the message is to be worked on alone; nil when it is done with.
+    private func countRedelivery(of message: Incoming) async throws -> Bool? {
+        let (id, delivery, patience) = (message.id, message.delivery, message.patience)
+        let answer = try await patience.run { try await self.store.redelivered(id) }
+        CrashPoint.outboxRedelivered.reach()
+        guard let (count, members) = answer else { return nil }
+        let isRepeated = max(count, delivery.deliveryCount) > 1
+        if members > 1, isRepeated {
+            patience.logger.warning("A message came again and again; its sends go one by one")
+            try await self.split(id, patience: patience)
+            return nil
+        }
+        guard count <= PoisonLimit.starts else {
+            try await DeadLetterPublisher(broker: self.broker)
+                .publish(delivery, from: message.queue, reason: "redelivered \(count) times without an end")
+            return nil
+        }
+        return isRepeated
+    }
+
+    /// Peeks at a message that nobody was at before, where that is asked for, and claims any other.
+    private func claim(_ id: MessageID, mayPeek: Bool, patience: StorePatience) async throws -> FanOutClaim? {
+        if mayPeek {
+            guard let peeked = try await patience.run({ try await self.store.peek(id) }) else { return nil }
+            // Whoever was at it before may have died of it: from then on claims are counted.
+            if peeked.message.epoch == 0 { return peeked }
+        }
+        guard var claim = try await patience.run({ try await self.store.claim(id) }) else { return nil }
+        if claim.work == nil {
+            let read = claim
+            claim.work = try await patience.run { try await self.store.work(of: read) }
+        }
+        return claim
+    }
+
+    /// Fans out the first slice of a message that was only peeked at: most need no more than its commit.
+    ///
+    /// Where it comes to no commit the message is claimed.
+    ///
+    /// - Returns: A claim that the store knows of; nil when nothing is left.
+    private func claimBySlice(_ claim: FanOutClaim, patience: StorePatience) async throws -> FanOutClaim? {
+        do {
+            switch try await self.slice(of: claim, alone: false).progress {
+            case .done, .lost: return nil
+            case .more(let next, _) where next.isHeld: return next
+            case .blocked(let next, _, _) where next.isHeld: return next
+            case .more, .blocked: break
+            }
+        } catch is HubError {
+            patience.logger.debug("The hub takes nothing yet; the message is claimed first")
+        } catch is StoreError {
+            patience.logger.debug("The first slice came to nothing; the message is claimed first")
+        }
+        return try await self.claim(claim.message.id, mayPeek: false, patience: patience)
+    }
+}
+
+extension FanOutClaim {
+    /// The only send of its message; nil where there are several, or it is not read.
+    var only: JobID? {
+        switch self.work {
+        case .campaign(let campaign): campaign.job.id
+        case .group(let sends, _): self.position == 0 && sends.count == 1 ? sends[0].id : nil
+        case nil: nil
         }
     }
 
-    private func slice(of claim: PlannerClaim, alone: Bool, in slices: WeightedGate) async throws -> Advance {
-        guard let spec = try await self.apps.spec(of: claim.job.app) else {
-            throw HubError(.refused, "the app is not declared")
-        }
-        if alone {
-            return try await slices.alone { try await self.hub.advance(claim, spec: spec, budget: Self.slice) }
-        }
-        return try await slices.withPlace(claim.job.priority) {
-            try await self.hub.advance(claim, spec: spec, budget: Self.slice)
-        }
+    fileprivate var isLarge: Bool {
+        guard case .campaign(let campaign) = self.work else { return false }
+        return campaign.request.audience.tags.count > LargeClaims.names
     }
 }

@@ -3,8 +3,8 @@ import PushModel
 
 /// The planners of this process that cannot go on and wait in memory: a few of each app and priority, each for a moment.
 ///
-/// Whoever finds no place here gives the job back to its row, so that an app whose windows stay full keeps no other from being
-/// planned (rule 12).
+/// Whoever finds no place here gives the message back to its row, so that an app whose windows stay full keeps no other from being
+/// fanned out (rule 12).
 final class WaitingPlanners: Sendable {
     /// Whose planners share places.
     struct Group: Hashable {
@@ -61,8 +61,9 @@ final class WaitingPlanners: Sendable {
         /// Asks to wait once more.
         ///
         /// - Parameter pause: How long the next look is known to be of no use.
-        /// - Returns: How long to wait, longer from time to time; nil when the job is to be given back.
+        /// - Returns: How long to wait, longer from time to time; nil when the message is to be given back.
         mutating func prolong(_ pause: Duration) -> Duration? {
+            guard pause <= self.planners.patience else { return nil }
             if let began = self.began {
                 guard began.duration(to: .now) < self.planners.patience else { return nil }
             } else {

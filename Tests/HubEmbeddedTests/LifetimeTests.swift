@@ -42,7 +42,7 @@ import Testing
             .upsert(id, .init(pns: .apns, handle: Handle(stored: "aa"), tags: [])),
         ] {
             let new = NewJob(app: .default, user: user, work: .register(request), lifetime: .seconds(600))
-            guard case .accepted(let job) = try await store.accept(new) else {
+            guard case .accepted(let job) = try await store.accept([new]).answers.first else {
                 Issue.record("not accepted")
                 return
             }
@@ -66,7 +66,7 @@ import Testing
             let upsert = RegisterRequest.Upsert(pns: .fcm, handle: Handle(stored: "h\(device)"), tags: [])
             let request = RegisterRequest.upsert(.random(), upsert)
             let new = NewJob(app: .default, user: user, work: .register(request), lifetime: .seconds(600))
-            guard case .accepted(let job) = try await store.accept(new) else { return -1 }
+            guard case .accepted(let job) = try await store.accept([new]).answers.first else { return -1 }
             #expect(try await hub.register(request, for: job, spec: spec) == .done)
         }
         let query = RegistrationQuery(app: .default, user: user, state: .live, limit: 1000)

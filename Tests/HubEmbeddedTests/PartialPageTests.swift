@@ -10,7 +10,7 @@ import Testing
 
 @testable import HubEmbedded
 
-/// Planning goes on where a page of the audience ended early, and ends where the audience does.
+/// Fan-out goes on where a page of the audience ended early, and ends where the audience does.
 @Suite struct PartialPageTests {
     private static func open(_ folder: URL) async throws -> SQLiteStore {
         var configuration = SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path)
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: [("all && late", 300), ("all && !late", 700), ("late && !all", 0), ("!none", 1000)])
-    func everyTargetIsPlannedOnce(text: String, targets: Int) async throws {
+    func everyTargetIsInABatchOnce(text: String, targets: Int) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -47,22 +47,20 @@ import Testing
             content: .message(.init(title: "t", body: "b"))
         )
         let new = NewJob(app: .default, work: .send(send), lifetime: .seconds(600))
-        guard case .accepted(let job) = try await store.accept(new) else {
-            Issue.record("not accepted")
-            return
-        }
-        var claim = try await store.claim(job.id, lease: .seconds(60))
+        let accepted = try await store.accept([new])
+        let message = try #require(accepted.messages.first)
+        var claim = try await store.claim(message.id)
         var steps = 0
         while let present = claim, steps < 100 {
             // No app has credentials here: the hub itself records each batch as failed, and no worker is needed.
-            switch try await hub.advance(present, spec: AppSpec(), budget: .zero) {
-            case .more(let next, after: _), .full(let next, of: _, after: _): claim = next
+            switch try await hub.advance(present, spec: AppSpec(), budget: .zero).progress {
+            case .more(let next, after: _), .blocked(let next, on: _, after: _): claim = next
             case .done, .lost: claim = nil
             }
             steps += 1
         }
         #expect(steps > 5)
-        let done = try #require(try await store.job(job.id, app: .default))
+        let done = try #require(try await store.job(new.id, app: .default))
         #expect(done.state == .completed)
         #expect(done.hubState == (targets == 0 ? .noTargetFound : .completed))
         #expect((done.tallies[.apns]?.targets ?? 0) == targets)

@@ -12,8 +12,8 @@ extension PlantTests {
     /// Campaigns that are stopped, that start later, and what they ask of the push services.
     @Suite(.serialized, .timeLimit(.minutes(2))) struct CampaignTests {
         @Test func aRunningCampaignThatIsCancelledStops() async throws {
-            // A window of two batches: most of the campaign is not planned when it is stopped.
-            try await Plant.with(window: FeedWindow(devices: 2000, batches: 2)) { plant in
+            // A window of two batches: most of the campaign is in no batch when it is stopped.
+            try await Plant.with(window: InFlightWindow(devices: 2000, messages: 2)) { plant in
                 try await plant.register("ann", devices: 1...4000, tags: ["news"])
                 // Every answer takes its time, so that batches are in work and others wait for them.
                 plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 300))
@@ -37,8 +37,8 @@ extension PlantTests {
             }
         }
 
-        @Test func aJobThatWaitsForRoomIsCancelledAtOnce() async throws {
-            try await Plant.with([.send, .sweeper], window: FeedWindow(devices: 1000, batches: 1)) { plant in
+        @Test func aSendThatWaitsForCreditIsCancelledAtOnce() async throws {
+            try await Plant.with([.send, .sweeper], window: InFlightWindow(devices: 1000, messages: 1)) { plant in
                 try await plant.register("ann", .apns, token(1))
                 var ids: [JobID] = []
                 for _ in 0..<6 { ids.append(try await plant.send(to: "username:ann")) }
@@ -61,11 +61,11 @@ extension PlantTests {
                     lifetime: .seconds(60),
                     startsAt: start
                 )
-                guard case .accepted(let job) = try await plant.store.accept(new) else { throw PlantError("accept") }
-                // A message that comes too early changes nothing.
-                try await plant.publish(job)
-                #expect(job.state == .scheduled)
-                let done = try await plant.wait(for: job.id)
+                let accepted = try await plant.acceptAndPublish([new])
+                // There is nothing to be published before its time.
+                #expect(accepted.messages.isEmpty)
+                #expect(try await plant.job(new.id).state == .scheduled)
+                let done = try await plant.wait(for: new.id)
                 #expect(done.tallies[.apns]?.accepted == 1)
                 let began = try #require(done.started)
                 #expect(began >= start)
@@ -92,8 +92,8 @@ extension PlantTests {
                     lifetime: .seconds(600),
                     startsAt: start
                 )
-                guard case .accepted(let job) = try await plant.store.accept(new) else { throw PlantError("accept") }
-                let done = try await plant.wait(for: job.id)
+                _ = try await plant.acceptAndPublish([new])
+                let done = try await plant.wait(for: new.id)
                 #expect(done.tallies.values.reduce(0) { $0 + $1.accepted } == 3)
                 let apns = try #require(plant.simulator.received(token: token(1)).first)
                 // A time to live counts from the start that was asked for.
@@ -129,9 +129,9 @@ extension PlantTests {
                         content: .message(.init(body: "x"))
                     )
                     for _ in 0..<5 {
-                        let job = try await plant.accept(.send(request), app: other)
-                        try await plant.publish(job)
-                        let done = try await plant.wait(for: job.id, app: other)
+                        let new = NewJob(app: other, work: .send(request), lifetime: .seconds(3600))
+                        _ = try await plant.acceptAndPublish([new])
+                        let done = try await plant.wait(for: new.id, app: other)
                         #expect(done.tallies[.apns]?.accepted == 1)
                     }
                     group.cancelAll()

@@ -79,8 +79,9 @@ extension PlantTests {
                 try await Task.sleep(for: .seconds(2))
                 let send = try await plant.send(to: "username:ann")
                 let request = RegisterRequest.issue(candidate: .random(), handles: [])
-                let change = try await plant.accept(.register(request), user: try UserName("ann"))
-                try await plant.publish(change)
+                let user = try UserName("ann")
+                let change = NewJob(app: .default, user: user, work: .register(request), lifetime: .seconds(3600))
+                _ = try await plant.acceptAndPublish([change])
                 try await plant.wait(for: send) { $0.reason == "paused: send" }
                 try await plant.wait(for: change.id) { $0.reason == "paused: register" }
                 // Longer than the sweeper waits for others: it publishes neither.

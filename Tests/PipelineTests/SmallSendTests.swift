@@ -12,7 +12,7 @@ import Testing
 @testable import Pipeline
 
 extension PlantTests {
-    /// Small sends that go together: each is accounted for as if it went alone, whatever happens on the way.
+    /// Small sends that share messages: each is accounted for as if it went alone, whatever happens on the way.
     @Suite(.timeLimit(.minutes(3))) struct SmallSendTests {
         @Test func twoThousandMessagesReachTwoThousandUsers() async throws {
             try await Plant.with { plant in
@@ -69,57 +69,54 @@ extension PlantTests {
         @Test func copiesOfMessagesSendNothingTwice() async throws {
             try await Plant.with([.delivery, .sweeper]) { plant in
                 try await plant.registerUsers(50)
-                let accepted = try await plant.store.accept(
-                    together: (0..<50).map { try plant.smallSend(to: "user\($0)") }
-                )
-                for _ in 0..<10 { try await plant.publish(accepted.bundles) }
+                let accepted = try await plant.store.accept((0..<50).map { try plant.smallSend(to: "user\($0)") })
+                for _ in 0..<10 { try await plant.publish(accepted.messages) }
                 let other = InMemoryBroker()
                 try await other.declare(.pushline)
                 let planner = EmbeddedHub(store: plant.store, broker: other, logger: plant.logger)
                 // Another planner has claimed it, and lost the race.
-                let bundle = try #require(accepted.bundles.first as SendBundle?)
-                _ = try await plant.store.claim(bundle.id, lease: .seconds(60))
-                let stale = try #require(try await plant.store.claim(bundle.id, lease: .seconds(60)))
+                let message = try #require(accepted.messages.first)
+                _ = try await plant.store.claim(message.id)
+                let stale = try #require(try await plant.store.claim(message.id))
                 try await plant.deliverWithSendWorker(accepted.jobs)
-                let result = try await planner.advance(stale, spec: plant.simulator.appSpec, budget: .seconds(1))
-                #expect(result == .lost)
+                let advance = try await planner.advance(stale, spec: plant.simulator.appSpec, budget: .seconds(1))
+                guard case .lost = advance.progress else { throw PlantError("a stale claim went on") }
                 #expect(plant.simulator.received().count == 50)
             }
         }
 
         /// The planner died between its commit, which was the claim, and the acknowledgement.
-        @Test func aBundleThatComesAgainBehindItsPlanIsOver() async throws {
+        @Test func aMessageThatComesAgainBehindItsFanOutIsOver() async throws {
             try await Plant.with([.delivery, .sweeper]) { plant in
                 try await plant.registerUsers(20)
-                let accepted = try await plant.store.accept(
-                    together: (0..<20).map { try plant.smallSend(to: "user\($0)") }
-                )
-                let bundle = try #require(accepted.bundles.first as SendBundle?)
-                let look = try #require(try await plant.store.look(at: bundle.id, devices: SmallSend.devices))
+                let accepted = try await plant.store.accept((0..<20).map { try plant.smallSend(to: "user\($0)") })
+                let message = try #require(accepted.messages.first)
+                let peeked = try #require(try await plant.store.peek(message.id))
                 let spec = try plant.simulator.appSpec
-                #expect(try await plant.hub.advance(look, spec: spec, budget: .seconds(5)) == .done)
-                try await plant.publish([bundle, bundle])
+                let advance = try await plant.hub.advance(peeked, spec: spec, budget: .seconds(5))
+                guard case .done = advance.progress else { throw PlantError("one step was not enough") }
+                try await plant.publish([message, message])
                 try await plant.deliverWithSendWorker(accepted.jobs)
                 #expect(plant.simulator.received().count == 20)
             }
         }
 
         /// The planner died before its commit: the message comes again, and is claimed first.
-        @Test func aBundleThatComesAgainBeforeItsPlanIsClaimed() async throws {
+        @Test func aMessageThatComesAgainBeforeItsFanOutIsClaimed() async throws {
             try await Plant.with([.delivery, .sweeper]) { plant in
                 try await plant.registerUsers(20)
                 let ids = try await plant.acceptSmall((0..<20).map { "user\($0)" })
-                let queue = QueueName.jobs(.send, .normal)
+                let queue = QueueName.work(.send, .normal)
                 _ = try await plant.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
                 try await plant.deliverWithSendWorker(ids)
                 #expect(plant.simulator.received().count == 20)
             }
         }
 
-        /// What waits for one service keeps nothing from another, also where they come in one bundle (rule 12).
-        @Test(arguments: [true, false]) func aServiceWithoutRoomHoldsUpNoOther(isLimited: Bool) async throws {
+        /// What waits for one service keeps nothing from another, also where they come in one message (rule 12).
+        @Test(arguments: [true, false]) func aServiceWithoutCreditHoldsUpNoOther(isLimited: Bool) async throws {
             // With nobody at FCM its window fills, with a limit of one a second it stays open.
-            let window = FeedWindow(devices: 4000, batches: 4)
+            let window = InFlightWindow(devices: 4000, messages: 4)
             try await Plant.with([.send, .sweeper], window: window) { plant in
                 if isLimited {
                     var spec = try plant.simulator.appSpec
@@ -132,7 +129,7 @@ extension PlantTests {
                 for number in 0..<100 { try await plant.register("droid\(number)", .fcm, "fcm-\(number)") }
                 let (worker, senders) = plant.deliveryWorker()
                 let running = Task { try await worker.run() }
-                // A bundle each ten sends, half of them to the service that takes none.
+                // A message each ten sends, half of them to the service that takes none.
                 var apple: [JobID] = []
                 for first in stride(from: 0, to: 100, by: 5) {
                     let numbers = first..<first + 5
@@ -150,14 +147,11 @@ extension PlantTests {
             }
         }
 
-        @Test func parcelsThatWereNeverPublishedGoOutOneByOne() async throws {
+        @Test func deliveriesThatWereNeverPublishedAreSweptUp() async throws {
             try await Plant.with([.delivery, .sweeper]) { plant in
                 try await plant.registerUsers(30)
-                let accepted = try await plant.store.accept(
-                    together: (0..<30).map { try plant.smallSend(to: "user\($0)") }
-                )
-                let bundle = try #require(accepted.bundles.first as SendBundle?)
-                try await plant.planUnpublished(bundle)
+                let accepted = try await plant.store.accept((0..<30).map { try plant.smallSend(to: "user\($0)") })
+                try await plant.fanOutUnpublished(try #require(accepted.messages.first))
                 for id in accepted.jobs {
                     #expect(try await plant.wait(for: id).tallies[.apns]?.accepted == 1)
                 }
@@ -165,23 +159,23 @@ extension PlantTests {
             }
         }
 
-        @Test func aBundleTravelsInOneParcel() async throws {
+        @Test func aGroupTravelsInOneDeliveryMessage() async throws {
             try await Plant.with([.send]) { plant in
                 try await plant.registerUsers(10)
                 let ids = try await plant.acceptSmall((0..<300).map { "user\($0 % 10)" })
-                let queue = QueueName.deliver(.apns, .normal)
+                let queue = QueueName.work(.deliver(.apns), .normal)
                 let body = try await plant.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
-                let parcel = try DeliverParcel(decoding: try #require(body as [UInt8]?))
-                #expect(parcel.batches.map(\.key.job) == ids)
+                let delivery = try DeliveryMessage(decoding: try #require(body as [UInt8]?))
+                #expect(delivery.batches.map(\.key.job) == ids)
             }
         }
 
-        @Test func aParcelThatComesAgainIsTakenApart() async throws {
+        @Test func aDeliveryMessageThatComesAgainIsDelivered() async throws {
             try await Plant.with([.send, .sweeper]) { plant in
                 try await plant.registerUsers(10)
                 let ids = try await plant.acceptSmall((0..<10).map { "user\($0)" })
-                // A worker takes the parcel and dies with it.
-                let queue = QueueName.deliver(.apns, .normal)
+                // A worker takes the message and dies with it.
+                let queue = QueueName.work(.deliver(.apns), .normal)
                 _ = try await plant.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
                 let (worker, senders) = plant.deliveryWorker()
                 let running = Task { try await worker.run() }
@@ -218,7 +212,7 @@ extension PlantTests {
             }
         }
 
-        @Test func parcelsOfASilentAppHoldUpNoOthers() async throws {
+        @Test func deliveriesOfASilentAppHoldUpNoOthers() async throws {
             try await Plant.with([.send, .sweeper]) { plant in
                 let other = try AppID("other")
                 _ = try await plant.store.apply(try plant.simulator.appSpec, to: other)
@@ -228,7 +222,7 @@ extension PlantTests {
                 let (delivery, senders) = plant.deliveryWorker(.narrow, requestTimeout: .seconds(10))
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await delivery.run() }
-                    // More parcels than the worker takes from the queue at a time.
+                    // More messages than the worker takes from the queue at a time.
                     var silent: [JobID] = []
                     for _ in 0..<12 { silent += try await plant.acceptSmall(["user1", "user1"]) }
                     for id in silent { try await plant.wait(for: id) { $0.state != .queued } }
@@ -257,13 +251,14 @@ extension PlantTests {
             }
         }
 
-        @Test func aMessageThatIsNoParcelIsBuried() async throws {
+        @Test func aMessageWithoutBatchesIsDeadLettered() async throws {
             try await Plant.with { plant in
                 try await plant.registerUsers(2)
-                let id = ParcelID(number: 1)
+                // A number that the store has not given yet.
+                let id = MessageID(number: 1_000_000)
                 let message = OutgoingMessage(
-                    routingKey: QueueName.deliver(.apns, .normal),
-                    properties: MessageProperties(type: "parcel", messageID: id.description, contentType: "x"),
+                    routingKey: QueueName.work(.deliver(.apns), .normal),
+                    properties: MessageProperties(type: "deliver", messageID: id.description, contentType: "x"),
                     body: [1, 2, 3]
                 )
                 #expect(await plant.broker.publish([message], deadline: .seconds(1)) == [.published])
@@ -303,31 +298,22 @@ extension Plant {
         var ids: [JobID] = []
         var rest = users[...]
         while !rest.isEmpty {
-            let group = rest.prefix(SendBundle.maximumJobs)
+            let group = rest.prefix(OutboxMessage.maximumMembers)
             rest = rest.dropFirst(group.count)
-            let accepted = try await self.store.accept(together: group.map { try self.smallSend(to: $0, app: app) })
+            let sends = try group.map { try self.smallSend(to: $0, app: app) }
+            let accepted = isPublished ? try await self.acceptAndPublish(sends) : try await self.store.accept(sends)
             ids += accepted.jobs
-            if isPublished { try await self.publish(accepted.bundles) }
         }
         return ids
     }
 
-    /// Plans a bundle as a process does that dies before it can publish its parcels.
-    fileprivate func planUnpublished(_ bundle: SendBundle) async throws {
-        var pace = EmbeddedHub.Configuration()
-        pace.grace = .milliseconds(100)
-        // No queue takes a message there.
-        let planner = EmbeddedHub(
-            store: self.store,
-            broker: InMemoryBroker(),
-            configuration: pace,
-            logger: self.logger
-        )
-        let claim = try #require(try await self.store.claim(bundle.id, lease: .seconds(60)))
-        let spec = try self.simulator.appSpec
-        while case .more = try await planner.advance(claim, spec: spec, budget: .milliseconds(1)) {
-            // The next of it.
-        }
+    /// Fans a message out as a process does that dies before it can publish the deliveries.
+    fileprivate func fanOutUnpublished(_ message: OutboxMessage) async throws {
+        // No queue takes a message there: all of it is surely not published, and due again at once.
+        let planner = EmbeddedHub(store: self.store, broker: InMemoryBroker(), logger: self.logger)
+        let claim = try #require(try await self.store.claim(message.id))
+        let advance = try await planner.advance(claim, spec: self.simulator.appSpec, budget: .seconds(5))
+        guard case .done = advance.progress else { throw PlantError("one step was not enough") }
     }
 
     /// Runs a send worker until each of these jobs has reached its one device.
@@ -349,15 +335,22 @@ extension Plant {
         _ = await running.result
     }
 
-    fileprivate func publish(_ bundles: [SendBundle]) async throws {
-        let messages = bundles.map { OutgoingMessage(bundle: $0.id, app: $0.app, priority: $0.priority) }
-        let results = await self.broker.publish(messages, deadline: .seconds(1))
+    /// Accepts jobs and publishes their messages, as the API does.
+    func acceptAndPublish(_ jobs: [NewJob]) async throws -> AcceptedJobs {
+        let accepted = try await self.store.accept(jobs)
+        try await self.publish(accepted.messages)
+        return accepted
+    }
+
+    fileprivate func publish(_ messages: [OutboxMessage]) async throws {
+        let hints = messages.map { OutgoingMessage(hint: $0) }
+        let results = await self.broker.publish(hints, deadline: .seconds(1))
         #expect(results.allSatisfy { $0.isPublished })
-        try await self.store.markPublished(bundles: bundles, lease: .seconds(60))
+        try await self.store.markPublished(messages)
     }
 }
 
-extension GroupAcceptance {
+extension AcceptedJobs {
     /// The jobs that are new.
     fileprivate var jobs: [JobID] {
         self.answers.compactMap { if case .accepted(let job) = $0 { job.id } else { nil } }

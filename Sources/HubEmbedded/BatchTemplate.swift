@@ -1,0 +1,119 @@
+import Payloads
+import PushModel
+import Store
+
+/// What the batches of a send have in common; batches are made here alone, whatever they travel in.
+struct BatchTemplate {
+    private let app: AppID
+    private let priority: Priority
+    private let request: SendRequest
+    /// From when on a time to live counts.
+    private let begins: Timestamp
+    private let expires: Timestamp
+    private let spec: AppSpec
+
+    /// For a send that goes alone, or is published again.
+    init(_ job: Job, request: SendRequest, spec: AppSpec) {
+        (self.app, self.priority, self.request) = (job.app, job.priority, request)
+        (self.begins, self.expires, self.spec) = (job.begins, job.expires, spec)
+    }
+
+    /// For a send of a group.
+    init(_ send: SmallSend, of message: OutboxMessage, spec: AppSpec) {
+        (self.app, self.priority, self.request) = (message.app, message.priority, send.request)
+        (self.begins, self.expires, self.spec) = (send.begins, send.expires, spec)
+    }
+
+    /// Makes a batch.
+    func prepare(_ key: BatchKey, devices: DeliverBatch.Devices) -> PreparedBatch {
+        switch self.payload(for: key.pns) {
+        case .failure(let fault): return .undeliverable(fault.outcome(of: key, rows: devices.rows))
+        // Nobody is left to count.
+        case .success where devices.count == 0: return .undeliverable(BatchOutcome(key: key, at: .now))
+        case .success(let payload):
+            let batch = DeliverBatch(
+                app: self.app,
+                key: key,
+                priority: self.priority,
+                expires: self.expires,
+                keepUntil: self.keepUntil,
+                collapse: self.request.collapse,
+                payload: payload,
+                devices: devices
+            )
+            return .deliverable(batch)
+        }
+    }
+
+    /// The payload for one service, or why the app's devices there cannot be reached at all.
+    private func payload(for pns: PNS) -> Result<NativePayload, Undeliverable> {
+        guard pns.isInService else {
+            let reason = "\(pns.rawValue) was switched off by its owner"
+            return .failure(Undeliverable(failure: .retiredService, reason: reason))
+        }
+        guard self.spec.hasCredentials(for: pns) else {
+            let reason = "the app has no \(pns.rawValue) credentials; declare them with pushline apps apply"
+            return .failure(Undeliverable(failure: .misconfigured, reason: reason))
+        }
+        do {
+            return .success(try PayloadFormatter.format(self.request.content, for: pns, options: self.options))
+        } catch {
+            return .failure(Undeliverable(failure: .rejected, reason: error.description))
+        }
+    }
+
+    /// What the payload tells the push service besides the content.
+    private var options: PayloadFormatter.Options {
+        // Counted from acceptance, or the start that was asked for: what is formatted again for a retry has less time left.
+        let left = self.request.timeToLive.map {
+            $0 == .zero ? .zero : max(.seconds(1), Timestamp.now.duration(to: self.begins) + $0)
+        }
+        return PayloadFormatter.Options(
+            priority: self.priority,
+            timeToLive: left,
+            collapse: self.request.collapse
+        )
+    }
+
+    /// Until when push services are to keep it.
+    private var keepUntil: Timestamp? {
+        self.request.timeToLive.map { $0 == .zero ? DeliverBatch.nowOrNever : self.begins.advanced(by: $0) }
+    }
+}
+
+/// A batch as it is when it is made.
+enum PreparedBatch {
+    /// To be published.
+    case deliverable(DeliverBatch)
+    /// Nothing of it can be delivered, or nobody is left in it: this is its outcome.
+    case undeliverable(BatchOutcome)
+
+    var key: BatchKey {
+        switch self {
+        case .deliverable(let batch): batch.key
+        case .undeliverable(let outcome): outcome.key
+        }
+    }
+}
+
+/// Why a whole batch cannot be delivered, and how its devices count.
+private struct Undeliverable: Error {
+    let failure: FailureClass
+    let reason: String
+
+    func outcome(of key: BatchKey, rows: [Int64]) -> BatchOutcome {
+        let failures = rows.map { DeviceFailure(row: $0, failure: self.failure, status: 0, reason: self.reason) }
+        return BatchOutcome(key: key, failures: failures, at: .now)
+    }
+}
+
+extension AppSpec {
+    fileprivate func hasCredentials(for pns: PNS) -> Bool {
+        switch pns {
+        case .apns: self.apns != nil
+        case .fcm: self.fcm != nil
+        case .wns: self.wns != nil
+        case .mpns: false
+        }
+    }
+}

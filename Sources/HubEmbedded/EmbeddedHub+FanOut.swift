@@ -1,0 +1,203 @@
+import Broker
+import FaultInjection
+package import Hub
+package import PushModel
+package import Store
+
+// Fan-out: a step is read, written, and published; groups and campaigns differ in how they are read (rules 2, 4 and 12).
+extension EmbeddedHub {
+    package func advance(_ claim: FanOutClaim, spec: AppSpec, budget: Duration) async throws -> Advance {
+        let configuration = self.configuration
+        guard case .connected = await self.broker.status else {
+            return Advance(.more(claim, after: configuration.brokerPause))
+        }
+        let end = ContinuousClock.now.advanced(by: budget)
+        var claim = claim
+        var advance = Advance(.lost)
+        repeat {
+            switch try await self.read(claim, spec: spec) {
+            case .nothing: return advance.at(.lost)
+            case .blocked(let next, let services, let pause):
+                return advance.at(.blocked(next, on: services, after: pause))
+            case .passedOver(let next): claim = next
+            case .step(let prepared):
+                CrashPoint.fanOutRead.reach()
+                switch try await self.store.commit(prepared.step, of: claim) {
+                case .lost: return advance.at(.lost)
+                case .noCredit: return advance.at(.more(claim.rereadingGroup, after: configuration.windowPause))
+                case .written(let written):
+                    CrashPoint.fanOutCommitted.reach()
+                    claim = prepared.claim.held
+                    advance.hasCommitted = true
+                    advance.answered += prepared.answered(written)
+                    let isPublished = try await self.publish(prepared.deliveries(written), hints: written.alone)
+                    if written.isDone { return advance.at(.done) }
+                    if !isPublished { return advance.at(.more(claim, after: configuration.brokerPause)) }
+                }
+            }
+        } while ContinuousClock.now < end
+        return advance.at(.more(claim, after: .zero))
+    }
+
+    /// What is read of a claim's work.
+    private enum Reading {
+        case step(PreparedStep)
+        /// No send that was looked at may be written now; those behind may.
+        case passedOver(FanOutClaim)
+        case blocked(FanOutClaim, on: Set<PNS>, after: Duration)
+        case nothing
+    }
+
+    private func read(_ claim: FanOutClaim, spec: AppSpec) async throws -> Reading {
+        var work = claim.work
+        if work == nil { work = try await self.store.work(of: claim) }
+        switch work {
+        case .group(let sends, let credit) where !sends.isEmpty:
+            return self.divide(sends, credit: credit, of: claim, spec: spec)
+        case .campaign(let campaign): return try await self.nextPages(of: campaign, of: claim, spec: spec)
+        case .group, nil: return try await self.passEnd(of: claim)
+        }
+    }
+
+    // MARK: Groups
+
+    private func divide(
+        _ sends: [SmallSend],
+        credit: [PNS: Credit],
+        of claim: FanOutClaim,
+        spec: AppSpec
+    ) -> Reading {
+        var next = claim.rereadingGroup
+        var planner = GroupPlanner(claim.message, credit: credit, spec: spec)
+        for send in sends {
+            guard planner.plan(send) else { break }
+            next.position = send.sequence
+        }
+        next.blocked.formUnion(planner.blocked)
+        guard !planner.step.sends.isEmpty else { return .passedOver(next) }
+        let step = PreparedStep(
+            step: .group(planner.step),
+            messages: planner.messages,
+            sends: planner.written.map { .init(sequence: $0.sequence, job: $0.id, waiter: $0.waiter) },
+            claim: next
+        )
+        return .step(step)
+    }
+
+    /// Behind the last send of a group: what was passed over waits for credit.
+    private func passEnd(of claim: FanOutClaim) async throws -> Reading {
+        var pause: Duration?
+        for pns in claim.blocked {
+            let credit = try await self.credit(for: .first, of: claim, at: pns)
+            let wait = max(credit.wait ?? .zero, self.configuration.windowPause)
+            pause = min(pause ?? wait, wait)
+        }
+        guard let pause else { return .nothing }
+        var next = claim.rereadingGroup
+        (next.position, next.blocked) = (0, [])
+        return .blocked(next, on: claim.blocked, after: pause)
+    }
+
+    // MARK: Campaigns
+
+    /// The most devices that are written and published in one step: a few milliseconds' publishing, behind which an urgent send
+    /// waits.
+    private static let stepDevices = 12 * DeliverBatch.maximumDevices
+
+    private func nextPages(of campaign: Campaign, of claim: FanOutClaim, spec: AppSpec) async throws -> Reading {
+        var pause: Duration?
+        for (index, cursor) in campaign.cursors.enumerated() where !cursor.isDone {
+            let credit = try await self.credit(for: cursor.nextPage == 0 ? .first : .page, of: claim, at: cursor.pns)
+            if credit.devices > 0 {
+                return .step(
+                    try await self.pages(of: campaign, at: index, credit: credit.devices, of: claim, spec: spec)
+                )
+            }
+            let wait = max(credit.wait ?? .zero, self.configuration.windowPause)
+            pause = min(pause ?? wait, wait)
+        }
+        guard let pause else { return .nothing }
+        let waiting = campaign.cursors.filter { !$0.isDone }.map(\.pns)
+        return .blocked(claim.at(campaign), on: Set(waiting), after: pause)
+    }
+
+    /// The next pages of a cursor, as many as there is credit for.
+    private func pages(
+        of campaign: Campaign,
+        at index: Int,
+        credit: Int,
+        of claim: FanOutClaim,
+        spec: AppSpec
+    ) async throws -> PreparedStep {
+        var cursors = campaign.cursors
+        var cursor = cursors.remove(at: index)
+        let (job, pns) = (campaign.job, cursor.pns)
+        let audience = try await self.store.audience(
+            of: campaign.request.audience,
+            app: job.app,
+            pns: pns,
+            after: cursor.after,
+            through: cursor.through,
+            limit: min(credit, Self.stepDevices),
+            memory: campaign.memory
+        )
+        let pages = AudiencePages(audience, cursor: cursor).pages
+        cursor.nextPage += pages.count
+        cursor.after = audience.scannedThrough
+        cursor.isDone = cursor.after >= cursor.through
+        // Behind the others: each has its turn.
+        cursors.append(cursor)
+        let template = BatchTemplate(job, request: campaign.request, spec: spec)
+        let step = PageStep(
+            sequence: job.sequence,
+            cursors: cursors,
+            pns: pns,
+            batches: pages.map(\.batch)
+        )
+        return PreparedStep(
+            step: .pages(step),
+            messages: pages.map { page in
+                let key = BatchKey(job: job.id, pns: pns, page: page.batch.page, attempt: 0)
+                return [template.prepare(key, devices: page.devices)]
+            },
+            sends: [.init(sequence: job.sequence, job: job.id, waiter: campaign.waiter)],
+            // Who waits is told once.
+            claim: claim.at(campaign.with(cursors, waiter: pages.isEmpty ? campaign.waiter : nil))
+        )
+    }
+
+    // MARK: Credit
+
+    private func credit(for kind: CreditKind, of claim: FanOutClaim, at pns: PNS) async throws -> Credit {
+        let message = claim.message
+        return try await self.store.credit(for: kind, app: message.app, pns: pns, priority: message.priority)
+    }
+}
+
+extension Advance {
+    fileprivate func at(_ progress: Progress) -> Advance {
+        Advance(progress, answered: self.answered, hasCommitted: self.hasCommitted)
+    }
+}
+
+extension FanOutClaim {
+    /// The claim without the sends of a group that were read: they and their credit are good for one step.
+    fileprivate var rereadingGroup: FanOutClaim {
+        guard case .group = self.work else { return self }
+        var claim = self
+        claim.work = nil
+        return claim
+    }
+
+    fileprivate func at(_ campaign: Campaign) -> FanOutClaim {
+        var claim = self
+        claim.work = .campaign(campaign)
+        return claim
+    }
+}
+
+extension Campaign {
+    fileprivate func with(_ cursors: [AudienceCursor], waiter: String?) -> Campaign {
+        Campaign(job: self.job, request: self.request, waiter: waiter, cursors: cursors, memory: self.memory)
+    }
+}

@@ -1,0 +1,33 @@
+import NIOConcurrencyHelpers
+import PushModel
+
+/// The send messages that this process is at.
+final class MessagesInWork: Sendable {
+    private let messages = NIOLockedValueBox<Set<MessageID>>([])
+
+    /// - Returns: false when the process is at that message already.
+    func begin(_ message: MessageID) -> Bool { self.messages.withLockedValue { $0.insert(message).inserted } }
+
+    func end(_ message: MessageID) { self.messages.withLockedValue { _ = $0.remove(message) } }
+}
+
+/// Bounds the sends with many names that this process is at: each keeps its names until it is fanned out.
+final class LargeClaims: Sendable {
+    /// A send that names more is large: 20,000 names take some 2 MB.
+    static let names = 1000
+    /// So many at a time.
+    static let limit = 64
+
+    private let count = NIOLockedValueBox(0)
+
+    /// - Returns: false when there are enough.
+    func enter() -> Bool {
+        self.count.withLockedValue { count in
+            guard count < Self.limit else { return false }
+            count += 1
+            return true
+        }
+    }
+
+    func leave() { self.count.withLockedValue { $0 -= 1 } }
+}

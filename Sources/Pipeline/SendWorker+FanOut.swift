@@ -1,0 +1,152 @@
+import Broker
+import FaultInjection
+import Hub
+import Logging
+import PushModel
+import ServiceLifecycle
+import Store
+
+// A claimed message, until the hub has all of it (rules 4 and 12).
+extension SendWorker {
+    /// How long a slice may take.
+    private static let slice = Duration.milliseconds(200)
+    /// The longest that a message which was given back rests before it is looked at again.
+    static let longestRest = Duration.seconds(5)
+
+    /// What a planner does after a slice.
+    private enum Next {
+        /// Goes on from a claim; where it must wait, it gives the message back so if it may not wait here.
+        case goOn(FanOutClaim, waiting: Deferral?, hasCommitted: Bool)
+        case giveBack(Deferral)
+        case end
+    }
+
+    /// Takes a claimed message further slice by slice, so that none holds a permit for long; one that cannot go on is given back.
+    func fanOut(_ begun: FanOutClaim, alone: Bool, patience: StorePatience) async throws {
+        var (claim, isAlone) = (begun, alone)
+        var extended = ContinuousClock.now
+        var stay = self.waiting.stay(app: claim.message.app, priority: claim.message.priority)
+        defer { stay.end() }
+        while true {
+            if let deferral = self.interruption(of: claim) {
+                return try await self.giveBack(claim, deferral, patience: patience)
+            }
+            switch try await self.next(of: claim, alone: isAlone, patience: patience) {
+            case .end: return
+            case .giveBack(let deferral): return try await self.giveBack(claim, deferral, patience: patience)
+            case .goOn(let next, let waiting, let hasCommitted):
+                claim = next
+                if hasCommitted { stay.end() }
+                if let waiting {
+                    guard let pause = stay.prolong(waiting.pause) else {
+                        return try await self.giveBack(claim, waiting, patience: patience)
+                    }
+                    try await Task.sleep(for: pause)
+                }
+            }
+            isAlone = false
+            if extended.duration(to: .now) > WorkQueue.send.lease / 4 {
+                let current = claim
+                guard try await patience.run({ try await self.store.extend(current) }) else { return }
+                extended = .now
+            }
+        }
+    }
+
+    /// Why a message is to be given back before its next slice, if it is.
+    private func interruption(of claim: FanOutClaim) -> Deferral? {
+        // Due at once: another planner takes over without waiting for the lease.
+        if Task.isShuttingDownGracefully { return Deferral() }
+        return self.pauses.reason(.send, app: claim.message.app).map { Deferral(reason: $0) }
+    }
+
+    private func next(of claim: FanOutClaim, alone: Bool, patience: StorePatience) async throws -> Next {
+        do {
+            let advance = try await self.slice(of: claim, alone: alone)
+            switch advance.progress {
+            case .done, .lost: return .end
+            case .more(let next, let pause):
+                let waiting = pause > .zero ? Deferral(pause: pause) : nil
+                return .goOn(next, waiting: waiting, hasCommitted: advance.hasCommitted)
+            case .blocked(let next, let services, let pause):
+                let isContinued = next.hasBegun(services)
+                let waiting = Deferral(pause: pause, blockedOn: services, isContinued: isContinued)
+                return .goOn(next, waiting: waiting, hasCommitted: advance.hasCommitted)
+            }
+        } catch let error as HubError where error.code == .refused {
+            patience.logger.warning("The hub took nothing", metadata: ["error": "\(error)"])
+            try await self.giveUp(claim, reason: error.message, patience: patience)
+            return .end
+        } catch let error as HubError {
+            patience.logger.warning("The hub cannot answer; fan-out waits", metadata: ["error": "\(error)"])
+            return .goOn(claim, waiting: Deferral(pause: error.retryAfter ?? .seconds(2)), hasCommitted: false)
+        } catch let error as StoreError where error.code == .unavailable {
+            patience.logger.warning("The store takes nothing; fan-out waits", metadata: ["error": "\(error)"])
+            // How far this slice came is not known here; whoever claims the message next is told by the store.
+            return .giveBack(Deferral(pause: .seconds(1)))
+        } catch let error as StoreError {
+            try await self.splitUnreadable(claim.message.id, error, patience: patience)
+            return .end
+        }
+    }
+
+    /// Takes a message further, and tells whoever waits for what was answered.
+    func slice(of claim: FanOutClaim, alone: Bool) async throws -> Advance {
+        guard let spec = try await self.apps.spec(of: claim.message.app) else {
+            throw HubError(.refused, "the app is not declared")
+        }
+        let priority = claim.message.priority
+        let work = { try await self.hub.advance(claim, spec: spec, budget: Self.slice) }
+        let advance =
+            alone ? try await self.slices.alone(priority, work) : try await self.slices.withPermit(priority, work)
+        let events = advance.answered.map { OutgoingMessage(eventFor: $0.job, waiter: $0.waiter) }
+        // Whoever waits also looks by itself, so a failure here is no fault.
+        if !events.isEmpty { _ = await self.broker.publish(events, deadline: .seconds(1)) }
+        return advance
+    }
+
+    // MARK: Ends
+
+    /// Gives a message back, and forgets it.
+    func giveBack(_ claim: FanOutClaim, _ deferral: Deferral, patience: StorePatience) async throws {
+        var kept = deferral
+        // Credit is noticed when it comes; for all else the pause is kept.
+        kept.pause = deferral.blockedOn.isEmpty ? min(deferral.pause, Self.longestRest) : .zero
+        let (message, final) = (claim.message, kept)
+        _ = try await patience.run { try await self.store.defer(message.id, epoch: message.epoch, final) }
+        CrashPoint.outboxDeferred.reach()
+    }
+
+    /// Ends the only send of a message; several go on each alone, for one of them may be what is wrong (rule 5).
+    func giveUp(_ claim: FanOutClaim, reason: String, patience: StorePatience) async throws {
+        patience.logger.warning("A message cannot be fanned out", metadata: ["reason": "\(reason)"])
+        let waiter = try await patience.run { try await self.store.abandon(claim, reason: reason) }
+        if let only = claim.only { return await EventSender(broker: self.broker).notify(waiter, of: only) }
+        try await self.split(claim.message.id, patience: patience)
+    }
+
+    /// Gives the sends of a message of which one makes no sense each a message of its own.
+    ///
+    /// - Throws: `error` where there is one send alone.
+    func splitUnreadable(_ message: MessageID, _ error: StoreError, patience: StorePatience) async throws {
+        // It counts as redelivered: its way ends here, and begins again.
+        let answer = try await patience.run { try await self.store.redelivered(message) }
+        guard let answer else { return }
+        guard answer.members > 1 else { throw error }
+        patience.logger.warning("A message cannot be read; its sends go one by one", metadata: ["error": "\(error)"])
+        try await self.split(message, patience: patience)
+    }
+
+    func split(_ message: MessageID, patience: StorePatience) async throws {
+        try await patience.run { try await self.store.split(message) }
+        CrashPoint.outboxSplit.reach()
+    }
+}
+
+extension FanOutClaim {
+    /// Whether it is a campaign that has pages at one of these services.
+    fileprivate func hasBegun(_ services: Set<PNS>) -> Bool {
+        guard case .campaign(let campaign) = self.work else { return false }
+        return campaign.cursors.contains { services.contains($0.pns) && $0.nextPage > 0 }
+    }
+}

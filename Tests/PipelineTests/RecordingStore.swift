@@ -1,0 +1,196 @@
+import Hub
+import NIOConcurrencyHelpers
+import PushModel
+import Store
+
+/// A store that writes down what a send worker asks of it, and answers as it was told to.
+final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
+    struct State {
+        var epoch = 0
+        var claims = 0
+        var redeliveries = 0
+        /// How many sends a message has; 0 = it is gone.
+        var members = 1
+        var isPaused = false
+        /// What is read makes no sense.
+        var isCorrupt = false
+        var calls: [String] = []
+    }
+
+    private let state = NIOLockedValueBox(State())
+
+    var calls: [String] { self.state.withLockedValue { $0.calls } }
+
+    func change(_ body: (inout State) -> Void) { self.state.withLockedValue(body) }
+
+    @discardableResult
+    func note(_ call: String) -> State {
+        self.state.withLockedValue { state in
+            state.calls.append(call)
+            return state
+        }
+    }
+
+    // MARK: What a send worker asks
+
+    func peek(_ message: MessageID) async throws -> FanOutClaim? {
+        let state = self.note("peek \(message)")
+        return try self.claim(message, state, isHeld: false)
+    }
+
+    func claim(_ message: MessageID) async throws -> FanOutClaim? {
+        self.change { ($0.epoch, $0.claims) = ($0.epoch + 1, $0.claims + 1) }
+        let state = self.note("claim \(message)")
+        return try self.claim(message, state, isHeld: true)
+    }
+
+    private func claim(_ message: MessageID, _ state: State, isHeld: Bool) throws -> FanOutClaim? {
+        guard !state.isCorrupt else { throw StoreError(.corrupt, "test") }
+        guard state.members > 0 else { return nil }
+        let sends = try (0..<state.members).map { number in
+            SmallSend(
+                sequence: Int64(number + 1),
+                id: .make(),
+                request: SendRequest(audience: .tag(try Tag("news")), content: .message(.init(body: "b"))),
+                accepted: .now,
+                expires: .now.advanced(by: .seconds(600)),
+                startsAt: nil,
+                waiter: nil,
+                audience: .all([]),
+                through: 0
+            )
+        }
+        let row = OutboxMessage(id: message, app: .default, queue: .send, priority: .normal, epoch: state.epoch)
+        return FanOutClaim(message: row, claims: state.claims, isHeld: isHeld, work: .group(sends, credit: [:]))
+    }
+
+    func extend(_ claim: FanOutClaim) async throws -> Bool { true }
+
+    func work(of claim: FanOutClaim) async throws -> FanOutWork? { nil }
+
+    func abandon(_ claim: FanOutClaim, reason: String) async throws -> String? {
+        self.note("abandon \(claim.message.id)").members == 1 ? "waiter" : nil
+    }
+
+    func `defer`(_ message: MessageID, epoch: Int?, _ deferral: Deferral) async throws -> Bool {
+        let fence = epoch.map { "@\($0)" } ?? ""
+        let services = deferral.blockedOn.map(\.rawValue).sorted().joined(separator: " ")
+        let pause = deferral.pause > .zero ? "\(deferral.pause)" : nil
+        self.note("defer \(message)\(fence) " + (deferral.reason ?? pause ?? services))
+        return true
+    }
+
+    func redelivered(_ message: MessageID) async throws -> (count: Int, members: Int)? {
+        self.change { $0.redeliveries += 1 }
+        let state = self.note("redelivered \(message)")
+        return state.members > 0 ? (state.redeliveries, state.members) : nil
+    }
+
+    func split(_ message: MessageID) async throws { self.note("split \(message)") }
+
+    func pauses() async throws -> [Pause] {
+        guard self.state.withLockedValue({ $0.isPaused }) else { return [] }
+        return [Pause(queue: .send, app: nil, by: "test", since: .now)]
+    }
+
+    // MARK: What it does not ask
+
+    private struct NotAsked: Error {}
+
+    func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult { throw NotAsked() }
+
+    func credit(for kind: CreditKind, app: AppID, pns: PNS, priority: Priority) async throws -> Credit {
+        throw NotAsked()
+    }
+
+    func batches(of message: MessageID) async throws -> [DueBatch] { throw NotAsked() }
+
+    func audience(
+        of expression: TagExpression,
+        app: AppID,
+        pns: PNS,
+        after: Int64,
+        through: Int64,
+        limit: Int,
+        memory: AudienceMemory?
+    ) async throws -> AudiencePage { throw NotAsked() }
+
+    func count(
+        of expression: TagExpression,
+        app: AppID,
+        pns: PNS,
+        after: Int64,
+        through: Int64
+    ) async throws -> AudienceCount { throw NotAsked() }
+
+    func handles(
+        of rows: [Int64],
+        in expression: TagExpression,
+        app: AppID,
+        pns: PNS,
+        memory: AudienceMemory?
+    ) async throws -> [Int64: Handle] { throw NotAsked() }
+
+    func accept(_ jobs: [NewJob]) async throws -> AcceptedJobs { throw NotAsked() }
+
+    func markPublished(_ messages: [OutboxMessage]) async throws { throw NotAsked() }
+
+    func takeDue(_ queues: Set<WorkQueue>, overdue: Duration, limit: Int) async throws -> [OutboxMessage] {
+        throw NotAsked()
+    }
+
+    func pause(_ queue: WorkQueue, app: AppID?, by caller: String) async throws { throw NotAsked() }
+
+    func resume(_ queue: WorkQueue, app: AppID?) async throws -> Bool { throw NotAsked() }
+
+    func load(of app: AppID) async throws -> [WorkQueue: QueueLoad] { throw NotAsked() }
+}
+
+/// A hub that gives one answer after the other, the last one for ever.
+struct ScriptedHub: NotificationHub {
+    enum Answer: Sendable {
+        case done
+        /// Nothing was committed, for APNs takes nothing.
+        case blocked
+        case refused
+        case unavailable(Duration)
+    }
+
+    private let store: RecordingStore
+    private let answers: NIOLockedValueBox<[Answer]>
+
+    init(store: RecordingStore, answers: [Answer]) {
+        self.store = store
+        self.answers = NIOLockedValueBox(answers)
+    }
+
+    func advance(_ claim: FanOutClaim, spec: AppSpec, budget: Duration) async throws -> Advance {
+        let call = "advance \(claim.message.id)@\(claim.message.epoch)"
+        // A planner that waits asks again and again.
+        if self.store.calls.last != call { self.store.note(call) }
+        let answer = self.answers.withLockedValue { $0.count > 1 ? $0.removeFirst() : $0.first }
+        switch answer {
+        case .done, nil:
+            let answered = Advance.Answered(job: .make(), waiter: "waiter")
+            return Advance(.done, answered: [answered], hasCommitted: true)
+        case .blocked: return Advance(.blocked(claim, on: [.apns], after: .milliseconds(20)))
+        case .refused: throw HubError(.refused, "test")
+        case .unavailable(let pause): throw HubError(.unavailable, "test", retryAfter: pause)
+        }
+    }
+
+    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult { .done }
+
+    func resume(_ messages: [OutboxMessage], specs: [AppID: AppSpec]) async throws {}
+
+    func run() async {}
+}
+
+/// Every app is declared.
+struct DeclaredApps: AppStore {
+    func apply(_ spec: AppSpec, to app: AppID) async throws -> Bool { false }
+
+    func app(_ app: AppID) async throws -> AppSpec? { AppSpec() }
+
+    func apps() async throws -> [AppID: AppSpec] { [:] }
+}
