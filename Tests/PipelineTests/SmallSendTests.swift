@@ -337,16 +337,9 @@ extension Plant {
 
     /// Accepts jobs and publishes their messages, as the API does.
     func acceptAndPublish(_ jobs: [NewJob]) async throws -> AcceptedJobs {
-        let accepted = try await self.store.accept(jobs)
+        let accepted = try await self.accept(jobs)
         try await self.publish(accepted.messages)
         return accepted
-    }
-
-    fileprivate func publish(_ messages: [OutboxMessage]) async throws {
-        let hints = messages.map { OutgoingMessage(hint: $0) }
-        let results = await self.broker.publish(hints, deadline: .seconds(1))
-        #expect(results.allSatisfy { $0.isPublished })
-        try await self.store.markPublished(messages)
     }
 }
 

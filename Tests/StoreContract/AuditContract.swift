@@ -33,7 +33,7 @@ struct AuditContract {
         #expect(try await self.scenario.record(BatchOutcome(key: key, accepted: 1, at: self.fixture.time.wall)))
     }
 
-    @Test func aCheckGoesPieceByPiece() async throws {
+    @Test func anAuditGoesPieceByPiece() async throws {
         for _ in 0..<5 { _ = try await self.scenario.accept(self.scenario.campaign(to: "t")) }
         var (jobs, pieces, cursor) = (0, 0, Int64?(0))
         while let from = cursor {

@@ -89,7 +89,8 @@ struct DeadLetterContract {
     }
 
     /// The audience's page is as it is now: who left counts as deregistered, who joined is a target too.
-    @Test(arguments: [(0, 0), (1, 0), (4, 0), (0, 2), (1, 2), (2, 1)]) func whoLeftAndWhoJoined(left: Int, joined: Int)
+    @Test(arguments: [(0, 0), (1, 0), (4, 0), (0, 2), (1, 2), (2, 1)])
+    func aReplayedPageGoesToWhoeverIsInTheAudienceNow(left: Int, joined: Int)
         async throws
     {
         var ids = try await self.register(4)
@@ -129,7 +130,7 @@ struct DeadLetterContract {
         try await self.expectSound()
     }
 
-    @Test func whoWasCarriedIsTriedAgainAndNoOther() async throws {
+    @Test func aReplayedRetryHasItsDevicesAndNoOthers() async throws {
         _ = try await self.register(5)
         let job = try await self.send()
         let keys = try await self.scenario.fanOut(job, pages: 3)
@@ -177,7 +178,7 @@ struct DeadLetterContract {
         try await self.expectSound()
     }
 
-    @Test(arguments: [true, false]) func whatIsStoppedStaysSo(isCancelled: Bool) async throws {
+    @Test(arguments: [true, false]) func aStoppedJobIsNotReplayed(isCancelled: Bool) async throws {
         _ = try await self.register(4)
         let job = try await self.send(lifetime: .seconds(100))
         let keys = try await self.scenario.fanOut(job, pages: 2)
@@ -210,7 +211,7 @@ struct DeadLetterContract {
     }
 
     /// What runs again ends again, whoever looks after it: by expiry, and by cancelling.
-    @Test(arguments: [true, false]) func whatRunsAgainEnds(isCancelled: Bool) async throws {
+    @Test(arguments: [true, false]) func aReplayedJobEndsByCancellingOrExpiry(isCancelled: Bool) async throws {
         _ = try await self.register(2)
         let job = try await self.send(lifetime: .seconds(100))
         let letter = try await self.die(try #require(try await self.scenario.fanOut(job).first))
@@ -302,7 +303,7 @@ struct DeadLetterContract {
     }
 
     @Test(arguments: ["nonsense", "", "+7", "007", "4711", "0190f5fe-0000-7000-8000-000000000000"])
-    func whatNobodyUnderstandsIsShownAndDiscarded(name: String) async throws {
+    func unknownDeadMessagesAreListedAndDiscarded(name: String) async throws {
         let letter = try await self.die(name, app: nil)
         #expect(letter.app == nil)
         #expect(letter.size == 2)
@@ -314,7 +315,7 @@ struct DeadLetterContract {
         #expect(try await self.store.deadLetter(letter.id, app: .default) == nil)
     }
 
-    @Test func eachAppHasItsOwn() async throws {
+    @Test func eachAppListsItsOwnDeadLetters() async throws {
         let (shop, unknown) = (try AppID("shop"), try AppID("unknown"))
         _ = try await self.store.apply(AppSpec(), to: shop)
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"), app: shop)
@@ -336,7 +337,7 @@ struct DeadLetterContract {
         #expect(try await self.store.discard(deadLetter: foreign, app: .default) == nil)
     }
 
-    @Test func whatWasDiscardedStaysCounted() async throws {
+    @Test func aDiscardedDeadLetterStaysCounted() async throws {
         _ = try await self.register(3)
         let job = try await self.send()
         let letter = try await self.die(try #require(try await self.scenario.fanOut(job).first))
@@ -347,7 +348,7 @@ struct DeadLetterContract {
     }
 
     /// Retention waits for the dead message; once replayed, the job is not one that is over.
-    @Test func whatRunsAgainIsNotRemoved() async throws {
+    @Test func aReplayedJobIsNotRemoved() async throws {
         _ = try await self.register(2)
         let job = try await self.send(lifetime: .seconds(10 * 86_400))
         let letter = try await self.die(try #require(try await self.scenario.fanOut(job).first))

@@ -47,7 +47,7 @@ struct GroupContract {
 
     // MARK: Accepting
 
-    @Test func eachPriorityHasItsMessageAndWhatIsNoSendToOneTagHasOneOfItsOwn() async throws {
+    @Test func sendsToOneTagShareAMessageForEachPriority() async throws {
         let any = TagExpression.any([.tag(try Tag("a")), .tag(try Tag("b"))])
         let accepted = try await self.store.accept([
             self.new(to: "ann"), self.new(to: "bob", priority: .high), self.new(to: "cid", any), self.new(to: "dan"),
@@ -227,7 +227,7 @@ struct GroupContract {
     }
 
     /// A planner's write checks the job's own state and message, not only the claim.
-    @Test func whatIsStoppedBetweenReadingAndWritingIsLeftOut() async throws {
+    @Test func jobsStoppedBetweenReadAndCommitAreLost() async throws {
         for user in ["ann", "bob", "cid"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
         let accepted = try await self.store.accept([
             self.new(to: "ann"), self.new(to: "bob", lifetime: .seconds(10)), self.new(to: "cid"),

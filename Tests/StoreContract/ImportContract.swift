@@ -74,7 +74,7 @@ struct ImportContract {
         }
     }
 
-    @Test func whatIsImportedIsRegistered() async throws {
+    @Test func importedRowsAreRegistered() async throws {
         let id = try #require(RegistrationID("from-elsewhere-1"))
         let later = self.fixture.time.wall.advanced(by: .seconds(100))
         let rows = [

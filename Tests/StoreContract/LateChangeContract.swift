@@ -99,7 +99,7 @@ struct LateChangeContract {
         #expect(try await self.store.importRegistrations([row], app: .default, sequence: next) == [.created])
     }
 
-    @Test func whatWasClaimedBetweenARegistrationAndItsDeletionIsGood() async throws {
+    @Test func aHandleIsFreeBetweenARegistrationAndItsDeletion() async throws {
         let first = try await self.scenario.register(user: "ann", handle: "aa")
         let second = try await self.scenario.register(user: "bob", handle: "dd")
         let between = try await self.scenario.sequence()
@@ -198,7 +198,7 @@ struct LateChangeContract {
         return live
     }
 
-    @Test func anyOrderEndsAsTheRightOne() async throws {
+    @Test func changesInAnyOrderEndAlike() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for seed in 0..<80 {
                 group.addTask {

@@ -47,7 +47,7 @@ struct OutboxContract {
         for id in jobs { #expect(try await self.scenario.job(id).state == .queued) }
     }
 
-    @Test func whatItsOwnProcessDidNotPublishIsTakenASecondLater() async throws {
+    @Test func anUnpublishedMessageIsTakenASecondLater() async throws {
         let (message, _) = try await self.scenario.acceptGroup(["ann"])
         self.time.advance(.milliseconds(999))
         #expect(try await self.scenario.takeDue(overdue: .seconds(1)).isEmpty)

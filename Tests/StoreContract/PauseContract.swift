@@ -136,7 +136,7 @@ struct PauseContract {
         for job in new { #expect(try await self.scenario.job(job.id).state == .expired) }
     }
 
-    @Test(arguments: [true, false]) func whatIsPausedEnds(isCancelled: Bool) async throws {
+    @Test(arguments: [true, false]) func pausedJobsEndByCancellingOrExpiry(isCancelled: Bool) async throws {
         for number in 0..<3 { try await self.scenario.register(user: "u\(number)", handle: "a\(number)", tags: ["t"]) }
         let job = try await self.send(lifetime: .seconds(100))
         let keys = try await self.scenario.fanOut(job, pages: 1)

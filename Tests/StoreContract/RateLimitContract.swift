@@ -105,7 +105,7 @@ struct RateLimitContract {
         #expect(try await self.credit(.page, .high).devices == 2)
     }
 
-    @Test func whatWasNotUsedBeforeTheLimitWasSetDoesNotCount() async throws {
+    @Test func aNewRateLimitBeginsWithoutCredit() async throws {
         self.time.advance(.seconds(10))
         try await self.limit(1000)
         #expect(try await self.credit().devices == 0)
@@ -137,7 +137,7 @@ struct RateLimitContract {
         #expect(try await self.credit().devices == 150)
     }
 
-    @Test func whatWasGivenBackUnsentDoesNotCountForTheRateAgain() async throws {
+    @Test func aDeferredBatchDoesNotCountForTheRateAgain() async throws {
         try await self.limit(1000)
         self.time.advance(.seconds(1))
         var claim = try await self.begin()

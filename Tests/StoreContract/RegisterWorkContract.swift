@@ -31,7 +31,7 @@ struct RegisterWorkContract {
         return job
     }
 
-    @Test(arguments: requests) func whatIsDoneIsForgotten(request: RegisterRequest) async throws {
+    @Test(arguments: requests) func aFinishedRegisterJobKeepsNoHandle(request: RegisterRequest) async throws {
         let job = try await self.accept(request)
         #expect(try await self.fixture.contains(Self.secret))
         _ = try await self.store.finishRegister(job.id, result: .done)
@@ -44,7 +44,9 @@ struct RegisterWorkContract {
         #expect(try await self.store.registerJobs(of: self.scenario.message(of: job.id).id).isEmpty)
     }
 
-    @Test(arguments: requests) func soIsWhatWasRefusedStoppedOrLate(request: RegisterRequest) async throws {
+    @Test(arguments: requests) func refusedCancelledAndExpiredRegisterJobsKeepNoHandle(request: RegisterRequest)
+        async throws
+    {
         let refused = try await self.accept(request)
         _ = try await self.store.finishRegister(refused.id, result: .refused("no"))
         let cancelled = try await self.accept(request)
@@ -61,7 +63,7 @@ struct RegisterWorkContract {
         return try #require(try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)
     }
 
-    @Test(arguments: requests) func aDeadOneIsReplayedWithItsHandle(request: RegisterRequest) async throws {
+    @Test(arguments: requests) func aDeadRegisterJobIsReplayedWithItsHandle(request: RegisterRequest) async throws {
         let job = try await self.accept(request)
         let letter = try await self.die(job)
         #expect(try await self.fixture.contains(Self.secret))
@@ -74,7 +76,7 @@ struct RegisterWorkContract {
         #expect(try await !self.fixture.contains(Self.secret))
     }
 
-    @Test func aDeadOneThatNobodyReplaysIsForgottenToo() async throws {
+    @Test func aDeadRegisterJobThatNobodyReplaysLosesItsHandle() async throws {
         let letter = try await self.die(try await self.accept(Self.requests[0]))
         self.fixture.time.advance(.seconds(86_400))
         // Its time is over: nobody can bring it back.

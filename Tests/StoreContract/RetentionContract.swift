@@ -65,7 +65,7 @@ struct RetentionContract {
         return job
     }
 
-    @Test func aFinishedJobGoesWithAllOfItAndAYoungerOneStays() async throws {
+    @Test func aFinishedJobIsRemovedAndAYoungerOneStays() async throws {
         let old = try await self.failed(3)
         self.time.advance(Self.day)
         let young = try await self.failed(2, tag: "young")
@@ -92,7 +92,7 @@ struct RetentionContract {
         #expect(try await self.store.deliveries(DeliveryQuery(job: job.id, app: .default)).items.isEmpty)
     }
 
-    @Test func whatAWrongClockRecordedHoldsUpNothing() async throws {
+    @Test func rowsOfAWrongClockHoldUpNoOthers() async throws {
         self.time.jump(.seconds(400 * 86_400))
         _ = try await self.failed(3)
         func die(_ body: UInt8) async throws {
@@ -110,7 +110,7 @@ struct RetentionContract {
         #expect(try await self.clean(.deadMessages, olderThan: Self.day) == 1)
     }
 
-    @Test func whatIsUnfinishedIsNeverTouched() async throws {
+    @Test func unfinishedJobsAreKept() async throws {
         try await self.scenario.register(user: "ann", handle: "a1", tags: ["t"])
         try await self.scenario.register(user: "bob", handle: "b1", tags: ["t"])
         let job = try await self.scenario.accept(
@@ -133,7 +133,7 @@ struct RetentionContract {
 
     /// Else whoever repeats such a send with its key would have it sent twice.
     @Test(arguments: [Duration.seconds(60), .seconds(2 * 86_400)])
-    func whatWasAcceptedWhileTheClockWasBehindIsNotOld(age: Duration) async throws {
+    func jobsAcceptedWhileTheClockWasBehindAreNotOld(age: Duration) async throws {
         self.time.jump(.seconds(-400 * 86_400))
         let job = try await self.failed(1, key: "k")
         self.time.jump(.seconds(400 * 86_400))
@@ -174,7 +174,7 @@ struct RetentionContract {
     }
 
     /// Jobs that may not go do not keep those behind them.
-    @Test func whatMayNotGoHoldsUpNothing() async throws {
+    @Test func jobsThatMustStayHoldUpNoOthers() async throws {
         var kept: [Job] = []
         for number in 0..<5 {
             kept.append(try await self.failed(1, tag: "k\(number)", key: "k\(number)"))
@@ -188,7 +188,7 @@ struct RetentionContract {
     }
 
     /// Whoever dies between two bites leaves a job whose counts are whole; the next goes on.
-    @Test func aLargeJobGoesInBites() async throws {
+    @Test func aLargeJobIsRemovedInChunks() async throws {
         let job = try await self.failed(30, pages: 2)
         let before = try await self.scenario.tally(job.id)
         self.time.advance(Self.day)
@@ -238,7 +238,7 @@ struct RetentionContract {
     }
 
     /// What is removed counts no more, of whoever uploaded it.
-    @Test func contentsThatGoMakeRoomInTheirQuota() async throws {
+    @Test func removedContentsFreeTheirQuota() async throws {
         let quota = AppSpec.Contents(accountBytes: 25_000, appBytes: 50_000)
         func put(_ user: String?, key: String? = nil) async throws -> ContentAcceptance {
             let bytes = [UInt8](repeating: 1, count: 10_000)
@@ -264,7 +264,7 @@ struct RetentionContract {
         }
     }
 
-    @Test func whatEndedIsForgotten() async throws {
+    @Test func endedRegistrationsAreRemoved() async throws {
         let live = try await self.scenario.register(user: "ann", handle: "a1", tags: ["t"])
         let deleted = try await self.scenario.register(user: "bob", handle: "b1", tags: ["t"])
         let later = try await self.scenario.register(user: "cid", handle: "c1", tags: ["t"])

@@ -82,7 +82,7 @@ struct RichNotificationContract {
         #expect(try await list(rest) == [ids[0]])
     }
 
-    @Test func whatIsRefusedLeavesNoNotification() async throws {
+    @Test func aRefusedJobLeavesNoNotification() async throws {
         func accept(_ id: Int32, hash: UInt8) async throws -> JobAcceptance? {
             let key = NewJob.Idempotency(caller: "account:ann", route: "r", key: "k", hash: [hash])
             let job = try self.scenario.job(of: self.rich(id, from: "ann"), idempotency: key)

@@ -143,7 +143,7 @@ struct SmallBatchContract {
     }
 
     @Test(arguments: 0..<80 as Range<UInt64>)
-    func bothGoTheSameWay(seed: UInt64) async throws {
+    func aBatchOfASmallSendBehavesAsAPage(seed: UInt64) async throws {
         let group = try await Twin(isGroup: true)
         let campaigns = try await Twin(isGroup: false)
         let (seen, expected) = (try await group.view(), try await campaigns.view())

@@ -54,7 +54,7 @@ struct UserBoundsContract {
         return try await self.store.registrations(query).items.map(\.id.text)
     }
 
-    @Test func oneMoreEndsTheOneThatWasChangedLongestAgo() async throws {
+    @Test func oneRegistrationMoreEndsTheOldest() async throws {
         for id in ["a", "b", "c"] { #expect(try await self.put(id) == .done) }
         #expect(try await self.put("other", user: "bob") == .done)
         // It registers again, and is the youngest.
@@ -113,7 +113,7 @@ struct UserBoundsContract {
         return count
     }
 
-    @Test func endedOnesOfManyAreForgotten() async throws {
+    @Test func endedRegistrationsOfAUserAreBounded() async throws {
         // One handle after another, as whoever wants to fill the store.
         for number in 0..<20 { #expect(try await self.put("x\(number)", handle: "same") == .done) }
         // As long as an earlier change may come they are all known.
@@ -144,7 +144,7 @@ struct UserBoundsContract {
 
     /// However they come, what was deleted last is not there, and its handle is nobody's.
     @Test(arguments: [[Step.put("h"), .delete], [.put("g"), .put("h"), .delete], [.put("h"), .delete, .delete]])
-    func whatIsDeletedLastIsNotThere(steps: [Step]) async throws {
+    func aRegistrationThatIsDeletedLastIsGoneInAnyOrder(steps: [Step]) async throws {
         for (number, order) in Self.orders(of: steps.count).enumerated() {
             let id = "id-\(number)"
             #expect(try await self.put("holder-\(number)", handle: "h", user: "bob") == .done)
@@ -205,7 +205,7 @@ struct UserBoundsContract {
         #expect(try await self.fixture.faults() == [])
     }
 
-    @Test func anImportThatWasBegunBeforeMakesItNeither() async throws {
+    @Test func anImportBegunBeforeADeletionDoesNotUndoIt() async throws {
         let sequence = try await self.store.beginImport()
         for id in ["x", "y"] {
             let delete = RegisterRequest.delete(try #require(RegistrationID(id)))

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 import StoreContract
 import Testing
 
@@ -59,8 +60,8 @@ import Testing
         _ windows: ClosedRange<Int>,
         _ maximumCost: Int,
         _ windowCost: ClosedRange<Int>
-    ) -> SQLiteStore.AudiencePace {
-        var pace = SQLiteStore.AudiencePace()
+    ) -> AudiencePace {
+        var pace = AudiencePace()
         pace.windows = windows
         pace.maximumCost = maximumCost
         pace.windowCost = windowCost
@@ -68,7 +69,7 @@ import Testing
     }
 
     private static let paces = [
-        SQLiteStore.AudiencePace(), Self.pace(64...64, 1, 0...1), Self.pace(16...256, 300, 50...150),
+        AudiencePace(), Self.pace(64...64, 1, 0...1), Self.pace(16...256, 300, 50...150),
     ]
 
     /// Registrations with and without tags, of two services and apps, some deleted; `t8` is in no registration.
@@ -137,7 +138,7 @@ import Testing
         for _ in 0..<120 {
             let tree = Tree.random(depth: Int.random(in: 0...4, using: &random), &random)
             let expression = try TagExpression(parsing: tree.text)
-            let pace = Self.paces.randomElement(using: &random) ?? SQLiteStore.AudiencePace()
+            let pace = Self.paces.randomElement(using: &random) ?? AudiencePace()
             let limit = Int.random(in: 1...200, using: &random)
             let from = Int64.random(in: 0...last, using: &random) * Int64.random(in: 0...1, using: &random)
             let through = Bool.random(using: &random) ? .max : Int64.random(in: from...(last + 5), using: &random)
@@ -235,7 +236,7 @@ import Testing
                 terms: Self.terms(expression, database),
                 pns: .apns,
                 through: .max,
-                pace: SQLiteStore.AudiencePace()
+                pace: AudiencePace()
             )
             let page = try reader.page(after: 0, through: .max, limit: limit)
             return (reader.cost, page)
@@ -325,28 +326,5 @@ import Testing
             after = slice.scannedThrough
         }
         #expect(found == large.count)
-    }
-}
-
-/// The sets of rows, a bit each.
-@Suite struct RowSetTests {
-    @Test(arguments: [1, 63, 64, 65, 200])
-    func bitsAreFoundAndCut(count: Int) {
-        let all = RowSet(all: count)
-        #expect(all.count == count)
-        #expect(all.next(from: count - 1) == count - 1)
-        #expect(all.next(from: count) == nil)
-        #expect(all.prefix(count / 2).count == count / 2)
-        #expect(all.prefix(count / 2).next(from: 0) == (count / 2 == 0 ? nil : 0))
-        var some = RowSet(capacity: count)
-        #expect(some.isEmpty && some.next(from: 0) == nil)
-        some.insert(count - 1)
-        #expect(some.next(from: 0) == count - 1)
-        #expect(some.contains(count - 1))
-        var left = all
-        left.subtract(some)
-        #expect(left.count == count - 1)
-        left.formUnion(some)
-        #expect(left == all)
     }
 }

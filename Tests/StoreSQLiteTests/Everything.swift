@@ -105,18 +105,20 @@ enum Everything {
             _ = try await store.replay(deadLetter: letter.id, app: .default)
             _ = try await store.discard(deadLetter: letter.id, app: .default)
         }
-        try await store.put(
-            Account(app: .default, name: user, role: .user, isDisabled: false, created: scenario.time.wall),
-            passwordHash: ""
+        try await store.change(
+            .put(
+                Account(app: .default, name: user, role: .user, isDisabled: false, created: scenario.time.wall),
+                passwordHash: ""
+            )
         )
         _ = try await store.account(user, app: .default)
         _ = try await store.accounts(app: .default)
-        _ = try await store.setDisabled(true, account: user, app: .default)
+        _ = try await store.change(.setDisabled(true, account: user, app: .default))
         let apiKey = APIKey(app: .default, name: "k", role: .user, created: scenario.time.wall, revoked: nil)
-        try await store.add(apiKey, hash: [1])
+        try await store.change(.addKey(apiKey, hash: [1]))
         _ = try await store.key(hash: [1])
         _ = try await store.keys(app: .default)
-        _ = try await store.revokeKey(named: "k", app: .default)
+        _ = try await store.change(.revokeKey(named: "k", app: .default))
         _ = try await store.apps()
         let content = try await store.put(StoredContent(owner: nil, mediaType: "", bytes: []), app: .default)
         _ = try await store.content(content, app: .default)

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 import StoreContract
 import Testing
 
@@ -228,17 +229,5 @@ struct HeldHandleTests {
         }
         let faults = try await keep.store.checkFile()
         #expect(faults.contains { $0.contains(damage.word) }, "\(faults)")
-    }
-
-    @Test(arguments: [0, 3, .max] as [UInt64])
-    func entriesAreMadeOfTheRegistrations(digestMask: UInt64) async throws {
-        let keep = try TemporaryStore(digestMask: digestMask)
-        let scenario = keep.scenario
-        for number in 0..<20 { try await scenario.register(user: "u", handle: "h\(number)") }
-        try await keep.store.write { context in
-            try context.database.execute(sql: "DELETE FROM held")
-            try HeldHandle.fill(context.database, context.digest)
-        }
-        #expect(try await keep.store.checkFile() == [])
     }
 }

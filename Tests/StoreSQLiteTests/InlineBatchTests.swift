@@ -1,6 +1,7 @@
 import GRDB
 import PushModel
 import Store
+import StoreKit
 import StoreContract
 import Testing
 
@@ -47,6 +48,6 @@ struct InlineBatchTests {
         keep.time.advance(Scenario.closedAfterStop)
         try await scenario.expireJobs()
         #expect(try await scenario.status(of: keys) == [.closed, .closed])
-        #expect(try await keep.store.undone().jobs == 0)
+        #expect(try await keep.store.backlog().jobs == 0)
     }
 }

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PushModel
 import Store
+import StoreKit
 import StoreContract
 import Testing
 
@@ -18,7 +19,7 @@ import Testing
     }
 
     private static func store(maximumCost: Int? = nil) throws -> TemporaryStore {
-        var pace = SQLiteStore.AudiencePace()
+        var pace = AudiencePace()
         if let maximumCost { pace.maximumCost = maximumCost }
         return try TemporaryStore(pace: pace)
     }

@@ -102,39 +102,20 @@ struct QueryPlanTests {
             plan: ["SEARCH registration USING INTEGER PRIMARY KEY (rowid>?)"]
         ),
         Pinned(
-            sql: """
-                SELECT count(*), sum(size) FROM batch
-                WHERE app = ? AND pns = ? AND priority = ? AND open = 1 AND published IN (-1, 1)
-                """,
+            sql: FlowControl.inFlight,
+            plan: ["SEARCH message USING COVERING INDEX message_window (app=? AND queue=? AND priority=?)"]
+        ),
+        Pinned(
+            sql: DueMessages.nextGroup,
+            plan: ["SEARCH message USING COVERING INDEX message_due (priority=? AND (app,queue,state,blocked_on)>(?,?,?,?))"]
+        ),
+        Pinned(
+            sql: DueMessages.rows,
             plan: [
-                "SEARCH batch USING COVERING INDEX batch_window (app=? AND pns=? AND priority=? AND open=? AND published=?)"
+                "SEARCH app USING INTEGER PRIMARY KEY (rowid=?)",
+                "SEARCH message USING INDEX message_due"
+                    + " (priority=? AND app=? AND queue=? AND state=? AND blocked_on=? AND due<?)",
             ]
-        ),
-        Pinned(
-            sql: """
-                SELECT job, carried FROM batch WHERE priority = ? AND app = ? AND pns = ? AND published = ? AND open = 1
-                    AND due <= ? ORDER BY due LIMIT ?
-                """,
-            plan: ["SEARCH batch USING INDEX batch_due (priority=? AND app=? AND pns=? AND published=? AND due<?)"]
-        ),
-        Pinned(
-            sql: """
-                SELECT app, pns, published FROM batch
-                WHERE priority = ? AND open = 1 AND due IS NOT NULL AND (app, pns, published) > (?, ?, ?)
-                ORDER BY app, pns, published LIMIT 1
-                """,
-            plan: ["SEARCH batch USING INDEX batch_due (priority=? AND (app,pns,published)>(?,?,?))"]
-        ),
-        Pinned(
-            sql: "SELECT id FROM job WHERE priority = ? AND app = ? AND waits = ? AND due <= ? ORDER BY due LIMIT ?",
-            plan: ["SEARCH job USING INDEX job_due (priority=? AND app=? AND waits=? AND due<?)"]
-        ),
-        Pinned(
-            sql: """
-                SELECT app, waits FROM job WHERE priority = ? AND due IS NOT NULL AND (app, waits) > (?, ?)
-                ORDER BY app, waits LIMIT 1
-                """,
-            plan: ["SEARCH job USING COVERING INDEX job_due (priority=? AND (app,waits)>(?,?))"]
         ),
         Pinned(
             sql: """
@@ -142,8 +123,9 @@ struct QueryPlanTests {
                 """,
             plan: ["SEARCH job USING INDEX job_ends (ends<?)"]
         ),
-        Pinned(sql: InlineStandings.query, plan: ["SEARCH job USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]),
-        Pinned(sql: InlineOutcomes.atPlace, plan: ["SEARCH job USING INTEGER PRIMARY KEY (rowid=?)"]),
+        Pinned(sql: BatchStatusReader.inlineBatches, plan: ["SEARCH job USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]),
+        Pinned(sql: SmallSendReader.members, plan: ["SEARCH job USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]),
+        Pinned(sql: JobTransition.acceptAllAtHint.sql, plan: ["SEARCH job USING INTEGER PRIMARY KEY (rowid=?)"]),
         Pinned(
             sql: """
                 SELECT sequence FROM job WHERE job.app = ? AND job.sequence < ? AND job.state = 2 AND job.finished IS NULL

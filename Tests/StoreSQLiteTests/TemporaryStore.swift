@@ -3,6 +3,7 @@ import GRDB
 import PushModel
 import Store
 import StoreContract
+import StoreKit
 
 @testable import StoreSQLite
 
@@ -18,7 +19,7 @@ final class TemporaryStore: Sendable {
         maximumBacklog: Int? = nil,
         patience: Duration = .seconds(5),
         window: InFlightWindow = InFlightWindow(),
-        pace: SQLiteStore.AudiencePace = SQLiteStore.AudiencePace(),
+        pace: AudiencePace = AudiencePace(),
         digestMask: UInt64 = .max,
         time: TestTime = TestTime()
     ) throws {
@@ -34,6 +35,7 @@ final class TemporaryStore: Sendable {
         configuration.audiencePace = pace
         configuration.digestMask = digestMask
         self.store = try SQLiteStore(configuration: configuration, source: time)
+        try self.store.pool.writeWithoutTransaction { try $0.execute(sql: JobTransition.trigger) }
     }
 
     /// What most tests need of it.
@@ -47,6 +49,18 @@ final class TemporaryStore: Sendable {
     deinit {
         // Nothing can be done about a folder that does not go away.
         try? FileManager.default.removeItem(at: self.folder)
+    }
+}
+
+extension JobTransition {
+    /// Fails on any change of a job's state that no transition lists, whatever statement makes it.
+    static var trigger: String {
+        let steps = Set(Self.allCases.flatMap(\.steps).map { "(\($0.from.number), \($0.to.number))" })
+        return """
+            CREATE TRIGGER IF NOT EXISTS job_transition BEFORE UPDATE OF state ON job
+            WHEN old.state <> new.state AND (old.state, new.state) NOT IN (VALUES \(steps.sorted().joined(separator: ", ")))
+            BEGIN SELECT RAISE(ABORT, 'no transition leads from the one state of a job to the other'); END
+            """
     }
 }
 

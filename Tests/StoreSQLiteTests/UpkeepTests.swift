@@ -87,7 +87,7 @@ struct UpkeepTests {
         #expect(try await store.audit(after: 0, limit: 1000).faults == [])
         #expect(try await store.registrations(RegistrationQuery(app: .default, state: .live)).items.count == 6)
         let key = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1)
-        #expect(try await store.record(BatchOutcome(key: key, accepted: 1, at: self.keep.time.wall)))
+        #expect(try await store.record([BatchOutcome(key: key, accepted: 1, at: self.keep.time.wall)]) == [true])
         #expect(try await store.job(job.id, app: .default)?.state == .completed)
         #expect(try await store.audit(after: 0, limit: 1000).faults == [])
         let error = #expect(throws: StoreError.self) { try SQLiteStore.restore(file, to: path) }
@@ -127,7 +127,7 @@ struct UpkeepTests {
         Damage(sql: "UPDATE batch SET open = 1 WHERE page = 1", word: "open though it is final"),
         Damage(sql: "UPDATE outcome SET carried = 2 WHERE attempt = 0 AND page = 0", word: "than were carried"),
         Damage(sql: "UPDATE outcome SET accepted = 0, failed = 1 WHERE attempt = 1", word: "its counts are"),
-        Damage(sql: "UPDATE open_jobs SET unfinished = unfinished + 1", word: "kept as unfinished"),
+        Damage(sql: "UPDATE backlog SET unfinished = unfinished + 1", word: "kept as unfinished"),
     ]
 
     @Test(arguments: damages)
