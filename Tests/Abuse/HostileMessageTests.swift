@@ -50,7 +50,9 @@ enum HostileMessage: String, CaseIterable {
         for queue in Self.queues {
             try await RawAMQP.publish(kind.message, to: [queue], at: try self.node.url)
         }
-        try await eventually("each is dead-lettered") { try await Self.deadLetters(installation) == before + Self.queues.count }
+        try await eventually("each is dead-lettered") {
+            try await Self.deadLetters(installation) == before + Self.queues.count
+        }
         for program in EndToEndInstallation.programs {
             #expect(await installation.isRunning(program), "\(program) has ended")
             let lost = try await installation.log(of: program).matches(of: /connection to the broker is lost.*/)

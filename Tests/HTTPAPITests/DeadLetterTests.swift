@@ -22,10 +22,11 @@ import Testing
             ),
             lifetime: .seconds(3600)
         )
-        guard case .accepted(let job) = try await api.store.accept(new),
-            let claim = try await api.store.claim(job.id, lease: .seconds(60))
-        else { throw Problem.notFound("no job") }
-        _ = try await Self.plan(claim, api: api)
+        let accepted = try await api.store.accept([new])
+        guard case .accepted(let job) = accepted.answers.first, let message = accepted.messages.first else {
+            throw Problem.notFound("no job")
+        }
+        let (_, deliveries) = try await Self.fanOut(message.id, api: api)
         let key = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 0)
         var devices = DeliverBatch.Devices()
         devices.rows = [1]
@@ -40,46 +41,52 @@ import Testing
             payload: NativePayload(kind: .alert, body: Array("secret words".utf8)),
             devices: devices
         )
-        let message = OutgoingMessage(delivering: batch, traceparent: nil)
+        let dead = OutgoingMessage(DeliveryMessage(batches: [batch]), as: try #require(deliveries.first))
         try await api.store.deadLetter(
             DeadMessage(
-                queue: "pushline.deliver.apns.normal",
-                type: message.properties.type,
-                messageID: message.properties.messageID,
+                queue: dead.routingKey,
+                type: dead.properties.type,
+                messageID: dead.properties.messageID,
                 app: .default,
-                reason: "begun 6 times without an end",
-                body: message.body
+                reason: "redelivered 6 times without an end",
+                body: dead.body
             )
         )
         let letter = try #require(try await api.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)
         return (job.id, "\(prefix)dead/\(letter.id)")
     }
 
-    /// Lays a send out in a page for each service.
+    /// Divides the one send of a message into a batch for each service.
     ///
-    /// - Returns: The devices.
-    static func plan(_ claim: PlannerClaim, api: Harness) async throws -> [Int64] {
+    /// - Returns: The devices, and the delivery messages.
+    static func fanOut(_ message: MessageID, api: Harness) async throws -> (rows: [Int64], [OutboxMessage]) {
+        let claim = try #require(try await api.store.claim(message))
         var rows: [Int64] = []
-        for var lane in claim.lanes {
-            let page = try await api.store.audience(
-                of: claim.request.audience,
-                app: .default,
-                pns: lane.pns,
-                after: 0,
-                through: lane.through,
-                limit: 10
-            )
-            rows += page.rows
-            let batch = PlannedBatch(page: 0, from: 0, to: lane.through, size: page.rows.count)
-            (lane.after, lane.isDone) = (lane.through, true)
-            _ = try await api.store.commit(
-                PlanStep(batches: page.rows.isEmpty ? [] : [batch], lane: lane),
-                of: claim,
-                lease: .seconds(60),
-                grace: .seconds(60)
-            )
+        let step: FanOutStep
+        switch try await api.store.work(of: claim) {
+        case nil: throw Problem.notFound("nothing is to be fanned out")
+        case .group(let sends, _):
+            var group = GroupStep()
+            for send in sends {
+                guard case .all(let reaches) = send.audience else { throw Problem.notFound("a large audience") }
+                var batches: [SmallBatch] = []
+                for reach in reaches {
+                    rows += reach.devices.rows
+                    batches.append(
+                        SmallBatch(pns: reach.pns, size: reach.devices.rows.count, message: group.messages)
+                    )
+                    group.messages += 1
+                }
+                group.sends.append(PlannedSend(sequence: send.sequence, fate: .batches(batches)))
+                group.through = max(group.through, send.through)
+            }
+            step = .group(group)
+        case .campaign: throw Problem.notFound("a campaign")
         }
-        return rows
+        guard case .written(let written) = try await api.store.commit(step, of: claim) else {
+            throw Problem.notFound("nothing was written")
+        }
+        return (rows, written.deliveries.compactMap { $0 })
     }
 
     @Test(arguments: ["/api/", "/api/apps/default/"]) func seenReplayedAndGone(prefix: String) async throws {
@@ -129,7 +136,7 @@ import Testing
             #expect(item["canReplay"] == .bool(false))
             let path = try #require(item["href"]?.text)
             let shown = try await api.call(.get, path, as: key)
-            #expect(shown.json["contents"]?["unreadable"]?.text?.hasPrefix("malformed deliver batch") == true)
+            #expect(shown.json["contents"]?["unreadable"]?.text?.hasPrefix("malformed ") == true)
             let refused = try await api.call(.post, "\(path)/replay", as: key)
             #expect(refused.status == 409)
             #expect(

@@ -87,10 +87,10 @@ import Yams
         ]
     }
 
-    /// Lays the send out and sends it: one of its devices is gone.
+    /// Fans the send out and sends it: one of its devices is gone.
     private static func deliver(_ job: JobID, api: Harness) async throws {
-        let claim = try #require(try await api.store.claim(job, lease: .seconds(60)))
-        let rows = try await DeadLetterTests.plan(claim, api: api)
+        let message = try await api.message(in: .send)
+        let (rows, _) = try await DeadLetterTests.fanOut(message, api: api)
         let gone = try #require(rows.first)
         let outcome = BatchOutcome(
             key: BatchKey(job: job, pns: .apns, page: 0, attempt: 0),
@@ -98,7 +98,7 @@ import Yams
             failures: [DeviceFailure(row: gone, failure: .unregistered, status: 410, reason: "Unregistered")],
             at: .now
         )
-        #expect(try await api.store.record(outcome))
+        #expect(try await api.store.record([outcome]) == [true])
     }
 
     // MARK: Reading

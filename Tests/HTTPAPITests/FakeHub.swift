@@ -19,6 +19,12 @@ struct FakeHub: Service {
         case saysNothing
     }
 
+    /// A job that is answered, and who waits for that.
+    private struct Answered {
+        let job: JobID
+        let waiter: String?
+    }
+
     let store: any ResultStore
     let broker: any MessageBroker
     let habit: Habit
@@ -28,61 +34,86 @@ struct FakeHub: Service {
         try await cancelWhenGracefulShutdown {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for priority in Priority.allCases {
-                    for kind in JobKind.allCases {
-                        group.addTask { try await self.work(QueueName.jobs(kind, priority)) }
-                    }
+                    group.addTask { try await self.work(.register, priority) { try await self.register($0) } }
+                    guard self.habit != .onlyRegisters else { continue }
+                    group.addTask { try await self.work(.send, priority) { try await self.send($0) } }
                 }
                 try await group.waitForAll()
             }
         }
     }
 
-    private func work(_ queue: String) async throws {
-        try await self.broker.consume(queue: queue, prefetch: 10) { subscription in
+    private func work(
+        _ queue: WorkQueue,
+        _ priority: Priority,
+        _ answer: (MessageID) async throws -> [Answered]
+    ) async throws {
+        try await self.broker.consume(queue: QueueName.work(queue, priority), prefetch: 10) { subscription in
             while let delivery = try await subscription.next() {
-                if let id = JobID(delivery.properties.messageID) {
-                    let waiter =
-                        delivery.properties.type == JobKind.send.rawValue
-                        ? try await self.send(id) : try await self.register(id)
-                    if let waiter, self.habit != .saysNothing {
-                        _ = await self.broker.publish(
-                            [OutgoingMessage(eventFor: id, waiter: waiter)],
-                            deadline: .seconds(1)
-                        )
-                    }
+                if let id = MessageID(delivery.properties.messageID) {
+                    for answered in try await answer(id) { await self.notify(answered) }
                 }
                 await subscription.acknowledge([delivery])
             }
         }
     }
 
-    private func register(_ id: JobID) async throws -> String? {
-        guard let job = try await self.store.registerJob(id), case .register(let request) = job.work else { return nil }
-        let result = try await self.store.change(
-            request,
-            app: job.app,
-            user: job.user,
-            sequence: job.sequence,
-            expires: nil,
-            most: nil
-        )
-        return try await self.store.finishRegister(id, result: result)
+    private func notify(_ answered: Answered) async {
+        guard let waiter = answered.waiter, self.habit != .saysNothing else { return }
+        let event = OutgoingMessage(eventFor: answered.job, waiter: waiter)
+        _ = await self.broker.publish([event], deadline: .seconds(1))
     }
 
-    private func send(_ id: JobID) async throws -> String? {
-        guard self.habit != .onlyRegisters, let claim = try await self.store.claim(id, lease: .seconds(60)) else {
-            return nil
-        }
-        if self.habit == .abandons { return try await self.store.abandon(claim, reason: "no credentials") }
-        for var lane in claim.lanes {
-            lane.isDone = true
-            _ = try await self.store.commit(
-                PlanStep(batches: [], lane: lane),
-                of: claim,
-                lease: .seconds(60),
-                grace: .seconds(60)
+    private func register(_ message: MessageID) async throws -> [Answered] {
+        var answered: [Answered] = []
+        for job in try await self.store.registerJobs(of: message) {
+            guard case .register(let request) = job.work else { continue }
+            let result = try await self.store.change(
+                request,
+                app: job.app,
+                user: job.user,
+                sequence: job.sequence,
+                expires: nil,
+                most: nil
+            )
+            answered.append(
+                Answered(job: job.id, waiter: try await self.store.finishRegister(job.id, result: result))
             )
         }
-        return claim.waiter
+        return answered
+    }
+
+    private func send(_ message: MessageID) async throws -> [Answered] {
+        guard let claim = try await self.store.claim(message) else { return [] }
+        var answered: [Answered] = []
+        switch try await self.store.work(of: claim) {
+        case nil: break
+        case .group(let sends, _):
+            if self.habit == .abandons { return try await self.abandon(sends.map(\.id), claim) }
+            let planned = sends.map { PlannedSend(sequence: $0.sequence, fate: .batches([])) }
+            _ = try await self.store.commit(.group(GroupStep(sends: planned)), of: claim)
+            answered = sends.map { Answered(job: $0.id, waiter: $0.waiter) }
+        case .campaign(let campaign):
+            if self.habit == .abandons { return try await self.abandon([campaign.job.id], claim) }
+            var cursors = campaign.cursors
+            for index in cursors.indices {
+                cursors[index].isDone = true
+                let step = PageStep(
+                    sequence: campaign.job.sequence,
+                    cursors: cursors,
+                    pns: cursors[index].pns,
+                    batches: []
+                )
+                _ = try await self.store.commit(.pages(step), of: claim)
+            }
+            answered = [Answered(job: campaign.job.id, waiter: campaign.waiter)]
+        }
+        return answered
+    }
+
+    /// Only one send of a message can be abandoned.
+    private func abandon(_ jobs: [JobID], _ claim: FanOutClaim) async throws -> [Answered] {
+        let waiter = try await self.store.abandon(claim, reason: "no credentials")
+        return jobs.prefix(1).map { Answered(job: $0, waiter: waiter) }
     }
 }

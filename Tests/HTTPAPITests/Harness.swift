@@ -180,6 +180,28 @@ struct Harness: Sendable {
         return .bearer(secret.text)
     }
 
+    /// The next message that waits in a queue, where no worker takes any.
+    func message(in queue: WorkQueue, _ priority: Priority = .normal) async throws -> MessageID {
+        try await self.broker.consume(queue: QueueName.work(queue, priority), prefetch: 1) { subscription in
+            let delivery = try #require(try await subscription.next())
+            await subscription.acknowledge([delivery])
+            return try #require(MessageID(delivery.properties.messageID))
+        }
+    }
+
+    /// The whole send of a job, as the store has it for its worker.
+    func request(of job: JobID) async throws -> SendRequest {
+        while true {
+            let claim = try #require(try await self.store.peek(try await self.message(in: .send)))
+            switch claim.work {
+            case .group(let sends, _):
+                if let send = sends.first(where: { $0.id == job }) { return send.request }
+            case .campaign(let campaign) where campaign.job.id == job: return campaign.request
+            case .campaign, nil: break
+            }
+        }
+    }
+
     /// Registers a device as an app does, and returns its id.
     func register(
         as caller: As = .user("alice"),

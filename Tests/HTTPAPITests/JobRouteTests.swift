@@ -117,8 +117,7 @@ import Testing
             finished: nil,
             expires: .now.advanced(by: .seconds(60)),
             due: .now,
-            tallies: [.apns: tally, .fcm: tally],
-            traceparent: nil
+            tallies: [.apns: tally, .fcm: tally]
         )
         let text = try JSONReader.read(JobText(job: job, prefix: "/api/").bytes)
         #expect(text["totals"]?["targets"]?.number == 20)
@@ -155,7 +154,6 @@ import Testing
             expires: .now.advanced(by: .seconds(60)),
             due: nil,
             tallies: [.apns: tally],
-            traceparent: nil,
             plan: plan
         )
     }

@@ -47,8 +47,7 @@ import Testing
             finished: nil,
             expires: .now,
             due: nil,
-            tallies: [:],
-            traceparent: nil
+            tallies: [:]
         )
     }
 

@@ -131,16 +131,16 @@ import Testing
         }
     }
 
-    @Test func theBundlesArePublished() async throws {
+    @Test func whatIsAcceptedTogetherIsPublishedTogether() async throws {
         var options = Harness.Options()
         options.hub = .isSilent
         try await Harness.run(options) { api async throws in
             let body = (0..<1100).map { Self.line("user\($0)") }.joined(separator: "\n")
             _ = try await api.call(.post, "/api/sends/batch", body: body)
-            for _ in 0..<500 where api.broker.ready(in: QueueName.jobs(.send, .normal)) < 3 {
+            for _ in 0..<500 where api.broker.ready(in: QueueName.work(.send, .normal)) < 3 {
                 try await Task.sleep(for: .milliseconds(10))
             }
-            #expect(api.broker.ready(in: QueueName.jobs(.send, .normal)) == 3)
+            #expect(api.broker.ready(in: QueueName.work(.send, .normal)) == 3)
         }
     }
 }

@@ -326,12 +326,14 @@ import Testing
             let ready = try await api.call(.get, "/readyz", as: .nobody)
             #expect(ready.status == 200)
             #expect(ready.json["broker"]?.text == "disconnected")
-            // What was not published is due for the sweeper, in its bundle.
-            let due = try await api.store.dueBundles(overdue: .zero, limit: 10)
-            let bundle = try #require(due.first)
+            // What was not published is due for the sweeper.
+            let due = try await api.store.takeDue([.send], overdue: .zero, limit: 10)
             #expect(due.count == 1)
-            let claim = try #require(try await api.store.claim(bundle.id, lease: .seconds(60)))
-            let sends = try await api.store.smallSends(of: claim, devices: 10)
+            let claim = try #require(try await api.store.claim(try #require(due.first).id))
+            guard case .group(let sends, _) = try await api.store.work(of: claim) else {
+                Issue.record("the send is no small one")
+                return
+            }
             #expect(sends.map(\.id.description) == [answer.json["id"]?.text])
         }
     }
@@ -354,17 +356,6 @@ import Testing
             #expect(try await api.call(.post, "/api/sends", body: Self.valid, headers: form).status == 415)
             let vendor = ["Content-Type": "application/vnd.push+json; charset=utf-8"]
             #expect(try await api.call(.post, "/api/sends", body: Self.valid, headers: vendor).status == 202)
-        }
-    }
-
-    @Test func aTraceTravelsWithTheJob() async throws {
-        try await Harness.run { api async throws in
-            let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-            for (sent, kept) in [(trace, trace), ("00-xyz", nil)] {
-                let answer = try await api.call(.post, "/api/sends", body: Self.valid, headers: ["traceparent": sent])
-                let id = try #require(answer.json["id"]?.text.flatMap(JobID.init))
-                #expect(try await api.store.job(id, app: .default)?.traceparent == kept)
-            }
         }
     }
 }

@@ -19,7 +19,7 @@ import Testing
         #expect(idle.map(\.isRight) == [true, false, false, false])
         let advice = ["register", "send", "delivery"].map { "start pushline-\($0)-worker" }
         #expect(zip(idle.dropFirst(), advice).allSatisfy { $0.words.hasSuffix($1) })
-        try await broker.consume(queue: QueueName.deliver(.apns, .normal), prefetch: 1) { _ in
+        try await broker.consume(queue: QueueName.work(.deliver(.apns), .normal), prefetch: 1) { _ in
             #expect(await self.look(at: broker).map(\.isRight) == [true, false, false, true])
         }
         broker.setUnavailable(true)
@@ -106,10 +106,10 @@ import Testing
         let host = try HostCommandsTests.Host()
         let store = try await self.store(host)
         for cause in [BreakerCause.credentials, .service] {
-            for _ in 1...2 { try await self.park(in: store, reason: cause.reason("403 Forbidden")) }
+            for _ in 1...2 { try await self.deferDelivery(in: store, reason: cause.reason("403 Forbidden")) }
         }
         // It is tried again, and nobody need do anything.
-        try await self.park(in: store, reason: "503 ServiceUnavailable")
+        try await self.deferDelivery(in: store, reason: "503 ServiceUnavailable")
         let found = try await Standing(store: store, apps: [.default]).findings()
         #expect(found.map(\.subject) == ["default sends", "default sends"])
         #expect(found.allSatisfy { $0.words.hasPrefix("2 sends wait, such as ") })
@@ -117,31 +117,31 @@ import Testing
         #expect(found[1].words.contains("the push service fails: 403 Forbidden; "))
     }
 
-    /// A send of one batch that a worker has given back.
-    private func park(in store: any ResultStore, reason: String) async throws {
+    /// A send whose only delivery message a worker has deferred.
+    private func deferDelivery(in store: any ResultStore, reason: String) async throws {
         let request = SendRequest(
             audience: .tag(try PushModel.Tag("t")),
             content: .message(.init(title: nil, body: "x"))
         )
         let new = NewJob(app: .default, work: .send(request), lifetime: .seconds(3600))
-        guard case .accepted(let job) = try await store.accept(new),
-            let claim = try await store.claim(job.id, lease: .seconds(60))
-        else {
+        let message = try #require(try await store.accept([new]).messages.first)
+        let claim = try #require(try await store.claim(message.id))
+        guard case .group(let sends, _) = try await store.work(of: claim), let send = sends.first else {
             Issue.record("the send was not taken")
             return
         }
-        for var lane in claim.lanes {
-            let batch = PlannedBatch(page: 0, from: 0, to: 1, size: 1)
-            (lane.after, lane.isDone) = (lane.through, true)
-            _ = try await store.commit(
-                PlanStep(batches: lane.pns == .apns ? [batch] : [], lane: lane),
-                of: claim,
-                lease: .seconds(60),
-                grace: .seconds(60)
-            )
+        let batch = SmallBatch(pns: .apns, size: 1, message: 0)
+        let step = GroupStep(
+            sends: [PlannedSend(sequence: send.sequence, fate: .batches([batch]))],
+            messages: 1,
+            through: send.through
+        )
+        guard case .written(let written) = try await store.commit(.group(step), of: claim),
+            let delivery = written.deliveries.first ?? nil
+        else {
+            Issue.record("the send was not fanned out")
+            return
         }
-        let key = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 0)
-        try await store.markPublished(batches: [key], lease: .seconds(60), isRepeat: false)
-        #expect(try await store.park(key, for: .seconds(60), reason: reason))
+        #expect(try await store.defer(delivery.id, epoch: nil, Deferral(pause: .seconds(60), reason: reason)))
     }
 }
