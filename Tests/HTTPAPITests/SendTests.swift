@@ -329,7 +329,8 @@ import Testing
             // What was not published is due for the sweeper.
             let due = try await api.store.takeDue([.send], overdue: .zero, limit: 10)
             #expect(due.count == 1)
-            let claim = try #require(try await api.store.claim(try #require(due.first).id))
+            let first = try #require(due.first)
+            let claim = try #require(try await api.store.claim(first.id))
             guard case .group(let sends, _) = try await api.store.work(of: claim) else {
                 Issue.record("the send is no small one")
                 return
