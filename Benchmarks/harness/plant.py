@@ -180,7 +180,7 @@ class Plant:
     # ---- What the store says ----
 
     def unfinished_jobs(self):
-        return self._ask("SELECT unfinished FROM open_jobs")[0]
+        return self._ask("SELECT unfinished FROM backlog")[0]
 
     def accepted_devices(self, after):
         """Devices that a push service took, of the jobs above that sequence."""

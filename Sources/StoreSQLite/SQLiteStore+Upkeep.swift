@@ -81,7 +81,7 @@ extension SQLiteStore {
             var settings = GRDB.Configuration()
             settings.readonly = true
             try DatabaseQueue(path: file, configuration: settings).inDatabase { database in
-                guard try database.tableExists("grdb_migrations"), try database.tableExists("registration") else {
+                guard try Schema.found(in: database) != .none, try database.tableExists("registration") else {
                     throw StoreError(.corrupt, "\(file) is no backup of a store: pushline store backup writes one")
                 }
                 try database.execute(sql: "VACUUM INTO ?", arguments: [copy.partial])

@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import PushModel
 import Store
-import StoreKit
 import StoreContract
+import StoreKit
 import Testing
 
 @testable import StoreSQLite

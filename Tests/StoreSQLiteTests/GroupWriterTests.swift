@@ -35,7 +35,7 @@ import Testing
     private func expect(_ names: [String]) async throws {
         #expect(try await self.apps() == names)
         let unfinished = try await self.keep.store.read {
-            try $0.first("SELECT unfinished FROM open_jobs") { $0[0] as Int }
+            try $0.first("SELECT unfinished FROM backlog") { $0[0] as Int }
         }
         #expect(unfinished == names.count)
     }

@@ -1,8 +1,8 @@
 import GRDB
 import PushModel
 import Store
-import StoreKit
 import StoreContract
+import StoreKit
 import Testing
 
 @testable import StoreSQLite

@@ -2,8 +2,8 @@ import Foundation
 import GRDB
 import PushModel
 import Store
-import StoreKit
 import StoreContract
+import StoreKit
 import Testing
 
 @testable import StoreSQLite
@@ -77,7 +77,7 @@ struct RetentionTests {
         #expect(try await self.clean(.jobs, olderThan: Self.day) == 0)
         self.time.advance(Self.day)
         _ = try await self.clean(.jobs, olderThan: Self.day)
-        for table in ["job", "message", "outcome", "batch", "lane", "tally", "delivery", "idempotency"] {
+        for table in ["job", "message", "outcome", "batch", "cursor", "tally", "delivery", "idempotency"] {
             #expect(try await self.rows(of: table) == 0, "\(table)")
         }
     }

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Logging
 package import PushModel
 package import Store
 import StoreKit
@@ -84,7 +85,8 @@ extension SQLiteStore: FanOutStore {
 
     package func batches(of message: MessageID) async throws -> [DueBatch] {
         let clock = self.clock
-        let batches = try await self.read { try $0.batches(of: message.number, clock: clock) }
+        let logger = self.logger
+        let batches = try await self.read { try $0.batches(of: message.number, clock: clock, logger: logger) }
         var requests: [Int64: SendRequest] = [:]
         var whole: [DueBatch] = []
         for batch in batches {
@@ -208,7 +210,7 @@ extension Database {
     }
 
     /// The open batches of a delivery message, whatever form they have.
-    fileprivate func batches(of message: Int64, clock: StoreClock) throws -> [DueBatch] {
+    fileprivate func batches(of message: Int64, clock: StoreClock, logger: Logger) throws -> [DueBatch] {
         guard let range = try self.jobRange(of: message) else { return [] }
         let rows = try self.all(
             """
@@ -223,11 +225,18 @@ extension Database {
         var jobs: [Int64: (job: Job, request: SendRequest)] = [:]
         var batches: [DueBatch] = []
         for row in rows {
-            if jobs[row.job] == nil, let job = try self.jobRow(sequence: row.job), case .send(let request) = job.work {
-                jobs[row.job] = (try job.job(in: self, clock: clock), request)
+            do {
+                if jobs[row.job] == nil, let job = try self.jobRow(sequence: row.job),
+                    case .send(let request) = job.work
+                {
+                    jobs[row.job] = (try job.job(in: self, clock: clock), request)
+                }
+                guard let (job, request) = jobs[row.job] else { continue }
+                batches.append(try row.batch(job: job, request: request, now: clock.now))
+            } catch let error as StoreError {
+                // Its job ends with its expiry; the others go on.
+                logger.warning("A batch cannot be read", metadata: ["error": "\(error)"])
             }
-            guard let (job, request) = jobs[row.job] else { continue }
-            batches.append(try row.batch(job: job, request: request, now: clock.now))
         }
         return batches
     }

@@ -63,7 +63,8 @@ extension Database {
         return try self.all(
             """
             SELECT batch.pns, batch.page, batch.attempt, batch.size, batch.message
-            FROM batch JOIN message ON message.id = batch.message WHERE batch.job = ? AND batch.open = 1 \(condition)
+            FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message
+            WHERE batch.job = ? AND batch.open = 1 \(condition)
             """,
             [job]
         ) { OpenBatch(pns: $0[0], page: $0[1], attempt: $0[2], size: $0[3], message: $0[4]) }

@@ -76,8 +76,9 @@ struct DueMessages: Sendable {
         switch (queue, state) {
         case (.deliver(let pns), .ready):
             // What is in flight counts already.
-            credit = try self.flow.credit(for: .retry, app: group.app, pns: pns, priority: priority, in: database)
-                .devices
+            let (app, flow) = (group.app, self.flow)
+            credit = try flow.credit(for: .retry, app: app, pns: pns, priority: priority, in: database).devices
+            limit = min(limit, try flow.messages(for: .retry, app: app, pns: pns, priority: priority, in: database))
         case (.register, .ready), (.send, .ready), (.register, .published), (.send, .published):
             // The process that has accepted it publishes it.
             before -= self.overdue

@@ -22,6 +22,29 @@ struct FlowControl: Sendable {
         WHERE app = ? AND queue = ? AND priority = ? AND \(OutboxTable.isInFlight)
         """
 
+    private func inFlight(
+        app: Int64,
+        pns: PNS,
+        priority: Priority,
+        in database: Database
+    ) throws -> (messages: Int, devices: Int) {
+        try database.first(Self.inFlight, [app, WorkQueue.deliver(pns).number, priority.rank]) { ($0[0], $0[1]) } ?? (
+            0, 0
+        )
+    }
+
+    /// How many more messages may be published.
+    func messages(
+        for kind: CreditKind,
+        app: Int64,
+        pns: PNS,
+        priority: Priority,
+        in database: Database
+    ) throws -> Int {
+        let inFlight = try self.inFlight(app: app, pns: pns, priority: priority, in: database)
+        return max(0, kind.share(of: self.window.messages) - inFlight.messages)
+    }
+
     func credit(
         for kind: CreditKind,
         app: Int64,
@@ -30,11 +53,7 @@ struct FlowControl: Sendable {
         in database: Database
     ) throws -> Credit {
         guard try !database.isPaused(.deliver(pns), app: app) else { return Credit(devices: 0, isPaused: true) }
-        let inFlight = try database.first(
-            Self.inFlight,
-            [app, WorkQueue.deliver(pns).number, priority.rank]
-        ) { (messages: $0[0] as Int, devices: $0[1] as Int) }
-        let (messages, devices) = (inFlight?.messages ?? 0, inFlight?.devices ?? 0)
+        let (messages, devices) = try self.inFlight(app: app, pns: pns, priority: priority, in: database)
         guard messages < kind.share(of: self.window.messages) else { return Credit(devices: 0) }
         var left = kind.share(of: self.window.devices) - devices
         // What campaigns may not fill they must not take with their first page either.

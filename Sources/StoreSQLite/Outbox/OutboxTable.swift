@@ -31,8 +31,8 @@ enum OutboxTable {
         ) STRICT;
         -- What is due, in groups that are looked at one after the other: a group that is blocked holds up nobody else (rule 12).
         CREATE INDEX message_due ON message(priority, app, queue, state, blocked_on, due);
-        -- What is in flight; future retries are not in it.
-        CREATE INDEX message_window ON message(app, queue, priority, size) WHERE \(OutboxTable.isInFlight);
+        -- What is in flight; future retries are not in it. state stands in the columns too, else SQLite would fetch each row for it.
+        CREATE INDEX message_window ON message(app, queue, priority, state, size) WHERE \(OutboxTable.isInFlight);
         """
 
     /// A delivery message that is published or deferred.
