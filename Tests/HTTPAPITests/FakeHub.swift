@@ -46,7 +46,7 @@ struct FakeHub: Service {
     private func work(
         _ queue: WorkQueue,
         _ priority: Priority,
-        _ answer: (MessageID) async throws -> [Answered]
+        _ answer: @escaping @Sendable (MessageID) async throws -> [Answered]
     ) async throws {
         try await self.broker.consume(queue: QueueName.work(queue, priority), prefetch: 10) { subscription in
             while let delivery = try await subscription.next() {
