@@ -160,7 +160,7 @@ import Testing
         let message = OutgoingMessage(routingKey: QueueName.dead, properties: properties, body: [1])
         #expect(await broker.publish([message], deadline: .seconds(10)) == [.published])
         for round in 1...2 {
-            try await beside(DeadLetterKeeper(store: store, broker: broker, logger: logger).run) {
+            try await beside(DeadLetterConsumer(store: store, broker: broker, logger: logger).run) {
                 while store.refusals < round { try await Task.sleep(for: .milliseconds(5)) }
             }
             #expect(broker.ready(in: QueueName.dead) == 1)
