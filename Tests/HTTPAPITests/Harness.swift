@@ -192,7 +192,8 @@ struct Harness: Sendable {
     /// The whole send of a job, as the store has it for its worker.
     func request(of job: JobID) async throws -> SendRequest {
         while true {
-            let claim = try #require(try await self.store.peek(try await self.message(in: .send)))
+            let message = try await self.message(in: .send)
+            let claim = try #require(try await self.store.peek(message))
             switch claim.work {
             case .group(let sends, _):
                 if let send = sends.first(where: { $0.id == job }) { return send.request }

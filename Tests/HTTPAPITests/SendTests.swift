@@ -328,9 +328,9 @@ import Testing
             #expect(ready.json["broker"]?.text == "disconnected")
             // What was not published is due for the sweeper.
             let due = try await api.store.takeDue([.send], overdue: .zero, limit: 10)
+            let message = try #require(due.first)
             #expect(due.count == 1)
-            let first = try #require(due.first)
-            let claim = try #require(try await api.store.claim(first.id))
+            let claim = try #require(try await api.store.claim(message.id))
             guard case .group(let sends, _) = try await api.store.work(of: claim) else {
                 Issue.record("the send is no small one")
                 return
