@@ -62,7 +62,7 @@ extension PlantTests {
                 // No worker may be quicker than the pause.
                 try await Task.sleep(for: .seconds(2))
                 let id = try await plant.send(to: "username:ann", expires: .seconds(isCancelled ? 3600 : 3))
-                try await plant.wait(for: id) { $0.state == .running || $0.state.isFinal }
+                try await plant.wait(for: id) { $0.reason == "paused: deliver.apns" || $0.state.isFinal }
                 if isCancelled { _ = try await plant.store.cancel(id, app: .default) }
                 let done = try await plant.wait(for: id)
                 #expect(done.state == (isCancelled ? .cancelled : .expired))

@@ -159,7 +159,9 @@ private struct SendBench {
         )
         let running = Task { try await worker.run() }
         let end = ContinuousClock.now.advanced(by: .seconds(5))
-        while self.store.calls.count < calls.count, ContinuousClock.now < end {
+        while try await self.store.calls.count < calls.count
+            || self.broker.depth(of: QueueName.work(.send, .normal)).ready > 0, ContinuousClock.now < end
+        {
             try await Task.sleep(for: .milliseconds(10))
         }
         // Nothing more comes.

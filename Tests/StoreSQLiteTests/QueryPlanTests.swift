@@ -103,7 +103,9 @@ struct QueryPlanTests {
         ),
         Pinned(
             sql: FlowControl.inFlight,
-            plan: ["SEARCH message USING COVERING INDEX message_window (app=? AND queue=? AND priority=? AND state=?)"]
+            plan: [
+                "SEARCH message USING COVERING INDEX message_window (app=? AND queue=? AND priority=? AND state=? AND size>?)"
+            ]
         ),
         Pinned(
             sql: DueMessages.nextGroup,

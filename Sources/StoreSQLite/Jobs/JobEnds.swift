@@ -36,7 +36,10 @@ extension WriteContext {
 
     /// Counts what a stopped job's workers never answered for.
     func closeOverdue(_ job: Int64) throws {
-        guard let row = try self.database.jobRow(sequence: job), let cause = row.state.stopCause else { return }
+        let state = try self.database.first("SELECT state FROM job WHERE sequence = ?", [job]) {
+            try Job.State(number: $0[0])
+        }
+        guard let cause = state?.stopCause else { return }
         for batch in try self.database.openBatches(of: job) { try self.close(batch, of: job, as: cause.count) }
         try self.completeIfDone(job)
     }

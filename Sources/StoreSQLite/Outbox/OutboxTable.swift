@@ -22,7 +22,7 @@ enum OutboxTable {
             claims INTEGER NOT NULL DEFAULT 0,
             redeliveries INTEGER NOT NULL DEFAULT 0,
             open INTEGER NOT NULL,
-            -- The devices of a delivery message, as they were when it was written; what the window counts.
+            -- The devices of a delivery message, as they were when it was written; what the window counts. 0 = of another queue.
             size INTEGER NOT NULL,
             -- Between which jobs its members are: where to look, not who is one.
             first INTEGER NOT NULL,
@@ -35,9 +35,9 @@ enum OutboxTable {
         CREATE INDEX message_window ON message(app, queue, priority, state, size) WHERE \(OutboxTable.isInFlight);
         """
 
-    /// A delivery message that is published or deferred.
+    /// A delivery message, which alone has a size, that is published or deferred.
     static let isInFlight = """
-        queue > \(WorkQueue.firstDelivery) AND state IN (\(MessageState.published.rawValue), \(MessageState.deferred.rawValue))
+        size > 0 AND state IN (\(MessageState.published.rawValue), \(MessageState.deferred.rawValue))
         """
 }
 
