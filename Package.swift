@@ -246,7 +246,9 @@ let package = Package(
         ),
         .testTarget(
             name: "StoreSQLiteTests",
-            dependencies: ["StoreContract", "StoreSQLite", "StoreKit", "Store", "PushModel", grdb, logging, nioConcurrency]
+            dependencies: [
+                "StoreContract", "StoreSQLite", "StoreKit", "Store", "PushModel", grdb, logging, nioConcurrency,
+            ]
         ),
         .testTarget(
             name: "HubEmbeddedTests",

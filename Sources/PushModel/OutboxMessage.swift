@@ -10,7 +10,9 @@ package struct OutboxMessage: Sendable, Equatable {
     package let app: AppID
     package let queue: WorkQueue
     package let priority: Priority
-    /// The fencing token: raised by every claim, deferral and republication. A write that names an older one changes nothing.
+    /// The fencing token: raised by every claim, deferral and republication.
+    ///
+    /// A write that names an older one changes nothing.
     package let epoch: Int
 
     package init(id: MessageID, app: AppID, queue: WorkQueue, priority: Priority, epoch: Int = 0) {

@@ -185,7 +185,9 @@ package struct Scenario: Sendable {
     ///
     /// - Returns: How many jobs were touched.
     @discardableResult
-    package func expireJobs(limit: Int = 10) async throws -> Int { try await self.store.perform(.expireJobs, limit: limit) }
+    package func expireJobs(limit: Int = 10) async throws -> Int {
+        try await self.store.perform(.expireJobs, limit: limit)
+    }
 
     /// Queues scheduled jobs whose time has come.
     ///
@@ -197,7 +199,9 @@ package struct Scenario: Sendable {
     /// Prunes registrations whose handles push services called dead.
     ///
     /// - Returns: How many marks were taken.
-    package func prune(limit: Int) async throws -> Int { try await self.store.perform(.pruneRegistrations, limit: limit) }
+    package func prune(limit: Int) async throws -> Int {
+        try await self.store.perform(.pruneRegistrations, limit: limit)
+    }
 
     /// Ends registrations whose time is over.
     ///

@@ -3,7 +3,9 @@ import PushModel
 import Store
 import StoreKit
 
-/// Every change of a job's state: from where, to where, and its SQL. Nothing else writes the column `state`.
+/// Every change of a job's state: from where, to where, and its SQL.
+///
+/// Nothing else writes the column `state`.
 ///
 /// A job that is unfinished counts for the backlog, and one that waits for its start for another; both follow from the step.
 enum JobTransition: CaseIterable {
