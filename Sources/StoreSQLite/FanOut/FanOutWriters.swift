@@ -179,11 +179,15 @@ extension WriteContext {
     /// - Returns: nil when the job is no longer its message's.
     func write(_ step: PageStep, of claim: FanOutClaim) throws -> FanOutWritten? {
         let job = step.sequence
+        let isLast = step.cursors.allSatisfy(\.isDone)
+        // NoTargetFound where no step before this one had a batch.
+        let hubState: Job.HubState? = step.batches.isEmpty ? (isLast ? .noTargetFound : nil) : .enqueued
         let page = try PreparedTransition(.page, self)
         try page.statement.bind(job, at: 1)
         try page.statement.bind(claim.message.id.number, at: 2)
         try page.statement.bind(self.wall.milliseconds, at: 3)
-        try page.statement.bind(step.batches.isEmpty ? nil : Job.HubState.enqueued.rawValue, at: 4)
+        try page.statement.bind(hubState?.rawValue, at: 4)
+        try page.statement.bind(isLast ? 1 : 0, at: 5)
         guard try page.make() else { return nil }
         let app = try self.database.ensureNumber(of: claim.message.app)
         let devices = step.batches.reduce(0) { $0 + $1.size }
@@ -198,14 +202,7 @@ extension WriteContext {
             )
         }
         try self.move(step, devices: devices)
-        guard step.cursors.allSatisfy(\.isDone) else { return written }
-        try self.database.run(
-            """
-            UPDATE job SET planned = 1, message = NULL, hub_state = coalesce(hub_state, '\(Job.HubState.noTargetFound.rawValue)')
-            WHERE sequence = ?
-            """,
-            [job]
-        )
+        guard isLast else { return written }
         self.leave(message: claim.message.id.number)
         try self.completeIfDone(job)
         written.isDone = true

@@ -91,8 +91,11 @@ enum JobTransition: CaseIterable {
             // ?2 message, ?3 now, ?4 a wall clock that makes nothing late: what starts late lives less long.
             "state = \(Job.State.queued.number), message = ?2, ends = ?3 + expires - max(starts_at, ?4)"
         case .page:
-            // ?2 message, ?3 wall clock, ?4 the hub's state, if this is the first step with a batch.
-            "state = \(Job.State.running.number), started = coalesce(started, ?3), hub_state = coalesce(hub_state, ?4)"
+            // ?2 message, ?3 wall clock, ?4 the hub's state, where this step tells it; ?5 whether these are the last pages.
+            """
+            state = \(Job.State.running.number), started = coalesce(started, ?3), hub_state = coalesce(hub_state, ?4),
+                planned = ?5, message = iif(?5, NULL, message)
+            """
         case .fanOut:
             // ?2 message, ?3 wall clock, ?4 to ?6 the only batch, ?7 the message of that batch.
             """
