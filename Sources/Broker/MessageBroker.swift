@@ -107,7 +107,7 @@ package struct MessageProperties: Sendable, Equatable {
     /// The job's id, or a batch's key.
     package var messageID: String
     package var contentType: String
-    /// Further headers with text values, such as `app` and `traceparent`.
+    /// Further headers with text values, such as `app`.
     package var headers: [String: String]
 
     package init(type: String, messageID: String, contentType: String, headers: [String: String] = [:]) {

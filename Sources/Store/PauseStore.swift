@@ -2,8 +2,8 @@ package import PushModel
 
 /// What an operator has paused, in all processes and over their restarts, until it is resumed.
 ///
-/// Nothing that is paused is fed: due batches stay rows, planners find no room, and what workers are handed they give back with
-/// ``OutcomeSink/park(_:for:reason:)-(BatchKey,_,_)`` and ``hold(_:)-(JobID)``.
+/// Nothing is taken from the outbox for a queue that is paused, planners have no credit for it, and workers defer the messages that they
+/// are handed.
 package protocol PauseStore: Sendable {
     /// All pauses: a handful.
     func pauses() async throws -> [Pause]
@@ -53,11 +53,11 @@ package struct Pause: Sendable, Equatable {
 
 /// How much is undone in a queue.
 package struct QueueLoad: Sendable, Equatable {
-    /// Jobs that are not worked through; of a deliver queue: batches that wait for their time, or for room.
+    /// Jobs that are not done; of a deliver queue: batches that wait for their time, or for credit.
     package var waiting = 0
     /// Batches that are at the broker or at a worker.
     package var open = 0
-    /// Batches that a worker has given back.
+    /// Batches whose message a worker has deferred.
     package var deferred = 0
 
     package init() {}

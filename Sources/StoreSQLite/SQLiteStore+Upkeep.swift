@@ -81,8 +81,11 @@ extension SQLiteStore {
             var settings = GRDB.Configuration()
             settings.readonly = true
             try DatabaseQueue(path: file, configuration: settings).inDatabase { database in
-                guard try Schema.found(in: database) != .none, try database.tableExists("registration") else {
-                    throw StoreError(.corrupt, "\(file) is no backup of a store: pushline store backup writes one")
+                guard try Schema.found(in: database) == .current else {
+                    throw StoreError(
+                        .corrupt,
+                        "\(file) is no backup of a store of this version: pushline store backup writes one"
+                    )
                 }
                 try database.execute(sql: "VACUUM INTO ?", arguments: [copy.partial])
             }

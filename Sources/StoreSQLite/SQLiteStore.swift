@@ -148,7 +148,7 @@ package final class SQLiteStore: Sendable {
                 let pool = try DatabasePool(path: configuration.path, configuration: Self.settings(configuration))
                 // The pool sets NORMAL for itself; an accepted job must outlive a power cut.
                 try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-                try Self.createTables(in: pool, at: configuration.path)
+                try Self.createTables(in: pool)
                 let clock = try pool.writeWithoutTransaction { database in
                     var clock: StoreClock?
                     try database.inTransaction(.immediate) {
@@ -165,7 +165,7 @@ package final class SQLiteStore: Sendable {
     }
 
     /// Makes the tables of a new file; those of another version are refused.
-    private static func createTables(in pool: DatabasePool, at path: String) throws {
+    private static func createTables(in pool: DatabasePool) throws {
         switch try pool.read({ try Schema.found(in: $0) }) {
         case .current: return
         case .none:
@@ -178,13 +178,13 @@ package final class SQLiteStore: Sendable {
         case .older:
             throw StoreError(
                 .unavailable,
-                "\(path) was made by an older version of Pushline, which this one does not read: move it away with its -wal and "
-                    + "-shm, or set another store.path"
+                "it was made by an older version of Pushline, which this one does not read: move it away with its -wal and -shm, "
+                    + "or set another store.path"
             )
         case .newer:
             throw StoreError(
                 .unavailable,
-                "\(path) was made by a newer version of Pushline: run that version, or put a backup of before back"
+                "it was made by a newer version of Pushline: run that version, or put a backup of before back"
             )
         }
     }
