@@ -15,10 +15,13 @@ package protocol OutboxStore: Sendable {
     /// Sends to one tag share a message for each priority, every other job has one of its own; who starts later has none. The caller
     /// publishes the messages, and says so with ``markPublished(_:)``; what it does not publish the sweeper takes a second later.
     ///
-    /// - Parameter jobs: At most ``OutboxMessage/maximumMembers``.
-    /// - Returns: What came of each, and the messages.
+    /// - Parameters:
+    ///   - jobs: At most ``OutboxMessage/maximumMembers``.
+    ///   - message: One that this process has opened and not published yet: sends to one tag become its members, where its app and
+    ///     priority are theirs, it has capacity for all of them, and nobody has taken it.
+    /// - Returns: What came of each, and the new messages.
     /// - Throws: ``StoreError`` when nothing was accepted.
-    func accept(_ jobs: [NewJob]) async throws -> AcceptedJobs
+    func accept(_ jobs: [NewJob], joining message: MessageID?) async throws -> AcceptedJobs
 
     /// Says that these messages are at the broker: each is due again when its queue's lease lapses (rule 1).
     ///
@@ -60,6 +63,11 @@ package protocol OutboxStore: Sendable {
 
     /// Gives every open member of a message a message of its own, due at once; each inherits the redeliveries.
     func split(_ message: MessageID) async throws
+}
+
+extension OutboxStore {
+    /// Accepts jobs in messages of their own; see ``accept(_:joining:)``.
+    package func accept(_ jobs: [NewJob]) async throws -> AcceptedJobs { try await self.accept(jobs, joining: nil) }
 }
 
 extension WorkQueue {
@@ -105,7 +113,7 @@ package struct Deferral: Sendable, Equatable {
 package struct AcceptedJobs: Sendable {
     /// What came of each, in their order.
     package var answers: [JobAcceptance]
-    /// To be published.
+    /// New ones, to be published.
     package var messages: [OutboxMessage]
 
     package init(answers: [JobAcceptance] = [], messages: [OutboxMessage] = []) {

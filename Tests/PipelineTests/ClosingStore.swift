@@ -12,7 +12,9 @@ struct ClosingStore: OutboxStore, OutcomeSink, PauseStore {
         return try await self.base.redelivered(message)
     }
 
-    func accept(_ jobs: [NewJob]) async throws -> AcceptedJobs { try await self.base.accept(jobs) }
+    func accept(_ jobs: [NewJob], joining message: MessageID?) async throws -> AcceptedJobs {
+        try await self.base.accept(jobs, joining: message)
+    }
 
     func markPublished(_ messages: [OutboxMessage]) async throws { try await self.base.markPublished(messages) }
 

@@ -131,7 +131,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
         memory: AudienceMemory?
     ) async throws -> [Int64: Handle] { throw NotAsked() }
 
-    func accept(_ jobs: [NewJob]) async throws -> AcceptedJobs { throw NotAsked() }
+    func accept(_ jobs: [NewJob], joining _: MessageID?) async throws -> AcceptedJobs { throw NotAsked() }
 
     func markPublished(_ messages: [OutboxMessage]) async throws { throw NotAsked() }
 

@@ -86,7 +86,7 @@ final class ScriptedOutbox: OutboxStore, OutcomeSink, PauseStore, AppStore {
     func app(_ app: AppID) async throws -> AppSpec? { self.with { $0.spec } }
 
     // Nothing that a delivery worker asks for.
-    func accept(_ jobs: [NewJob]) async throws -> AcceptedJobs { AcceptedJobs() }
+    func accept(_ jobs: [NewJob], joining _: MessageID?) async throws -> AcceptedJobs { AcceptedJobs() }
     func markPublished(_ messages: [OutboxMessage]) async throws {}
     func takeDue(_ queues: Set<WorkQueue>, overdue: Duration, limit: Int) async throws -> [OutboxMessage] { [] }
     func pause(_ queue: WorkQueue, app: AppID?, by caller: String) async throws {}

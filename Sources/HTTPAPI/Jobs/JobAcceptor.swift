@@ -7,7 +7,7 @@ struct JobAcceptor: Sendable {
     let store: any OutboxStore
     let publisher: JobPublisher
 
-    /// See ``OutboxStore/accept(_:)``.
+    /// See ``OutboxStore/accept(_:joining:)``.
     ///
     /// - Parameter jobs: Those of one app, at most ``OutboxMessage/maximumMembers``.
     /// - Returns: What came of each.
@@ -17,5 +17,25 @@ struct JobAcceptor: Sendable {
         CrashPoint.apiAccepted.reach()
         self.publisher.publish(accepted.messages)
         return accepted.answers
+    }
+
+    /// Accepts jobs of a burst: their message lingers, so that further ones can join it.
+    ///
+    /// - Parameters:
+    ///   - jobs: As in ``accept(_:)``.
+    ///   - message: The message that lingers already; nil = none.
+    /// - Returns: What came of each, and the message that lingers from now on; nil where that is the same.
+    /// - Throws: `StoreError` when nothing was accepted.
+    func accept(
+        _ jobs: [NewJob],
+        joining message: MessageID?
+    ) async throws -> (answers: [JobAcceptance], lingering: MessageID?) {
+        let accepted = try await self.store.accept(jobs, joining: message)
+        CrashPoint.apiAccepted.reach()
+        // What is urgent waits for nobody.
+        let lingering = accepted.messages.last { $0.priority != .high }
+        self.publisher.publish(accepted.messages.filter { $0 != lingering })
+        if let lingering { self.publisher.publishLater(lingering) }
+        return (accepted.answers, lingering?.id)
     }
 }

@@ -15,6 +15,10 @@ final class JobPublisher: Service {
     /// The most messages that wait to be published.
     static let capacity = 4096
     private static let batch = 256
+    /// How long a message of a burst lingers before it is published.
+    ///
+    /// A message costs the broker and the workers much the same, however many sends share it.
+    static let linger = Duration.milliseconds(100)
     /// How long what is left at the end of the process may take, a batch.
     private static let flushTime = Duration.seconds(1)
 
@@ -23,12 +27,16 @@ final class JobPublisher: Service {
     private let waiting = NIOLockedValueBox<Deque<OutboxMessage>>([])
     private let wake: AsyncStream<Void>
     private let wakeUp: AsyncStream<Void>.Continuation
+    private let lingering = NIOLockedValueBox<[OutboxMessage]>([])
+    private let lingers: AsyncStream<Void>
+    private let lingersFrom: AsyncStream<Void>.Continuation
     private let dropped = Counter(label: "push.api.publish.dropped")
 
     init(store: any OutboxStore, broker: any MessageBroker, deadline: Duration, logger: Logger) {
         self.outbox = OutboxPublisher(store: store, broker: broker, logger: logger)
         self.deadline = deadline
         (self.wake, self.wakeUp) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (self.lingers, self.lingersFrom) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// Takes messages whose rows are durable; returns at once.
@@ -42,12 +50,40 @@ final class JobPublisher: Service {
         if isTaken { self.wakeUp.yield() } else { self.dropped.increment(by: messages.count) }
     }
 
+    /// Takes a message that others may join for a moment; returns at once.
+    func publishLater(_ message: OutboxMessage) {
+        let isFirst = self.lingering.withLockedValue { lingering in
+            lingering.append(message)
+            return lingering.count == 1
+        }
+        if isFirst { self.lingersFrom.yield() }
+    }
+
+    private func publishLingering() {
+        self.publish(
+            self.lingering.withLockedValue { lingering in
+                defer { lingering = [] }
+                return lingering
+            }
+        )
+    }
+
+    private func waitForLingering() async {
+        for await _ in self.lingers {
+            // Cut short when the process ends: then what there is is published at once.
+            try? await Task.sleep(for: Self.linger)
+            self.publishLingering()
+        }
+    }
+
     func run() async throws {
         let (wake, wakeUp) = (self.wake, self.wakeUp)
         await withTaskCancellationOrGracefulShutdownHandler {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask { await self.outbox.run() }
+                group.addTask { await self.waitForLingering() }
                 for await _ in wake { await self.publishWaiting(within: self.deadline) }
+                self.publishLingering()
                 // A process that ends does not wait for a broker that confirms nothing: the sweeper has the rows.
                 await self.publishWaiting(within: min(self.deadline, Self.flushTime))
                 group.cancelAll()

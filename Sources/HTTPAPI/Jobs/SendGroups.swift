@@ -7,9 +7,26 @@ import Store
 /// While one group is written the next gathers: under load one commit and one message serve many sends; a send that comes alone
 /// waits for nobody. Each group is written by the request of its first send; requests under way bound what waits.
 final class SendGroups: Sendable {
+    /// The fewest sends in a group of a burst.
+    private static let burst = 8
+
     private let acceptor: JobAcceptor
-    /// Of each app of which a group is being written: the sends of its next group.
-    private let lines = NIOLockedValueBox<[AppID: [Waiting]]>([:])
+    /// Of each app of which a group is being written, or whose last message lingers.
+    private let lines = NIOLockedValueBox<[AppID: Line]>([:])
+
+    /// The sends of an app.
+    private struct Line {
+        /// Those of the next group.
+        var waiting: [Waiting] = []
+        var isWriting = false
+        /// The message of a burst that further sends may join.
+        var lingering: (message: MessageID, until: ContinuousClock.Instant)?
+
+        /// The message that sends may join now.
+        func toJoin(at now: ContinuousClock.Instant) -> MessageID? {
+            self.lingering.flatMap { now < $0.until ? $0.message : nil }
+        }
+    }
 
     private struct Waiting {
         let job: NewJob
@@ -31,13 +48,13 @@ final class SendGroups: Sendable {
     /// - Throws: `StoreError` when it was not accepted.
     func accept(_ job: NewJob) async throws -> JobAcceptance {
         let turn = await withCheckedContinuation { continuation in
-            let isFirst = self.lines.withLockedValue { lines in
-                guard lines[job.app] != nil else {
-                    lines[job.app] = []
-                    return true
+            let isFirst = self.withLine(of: job.app) { line in
+                if line.isWriting {
+                    line.waiting.append(Waiting(job: job, continuation: continuation))
+                    return false
                 }
-                lines[job.app]?.append(Waiting(job: job, continuation: continuation))
-                return false
+                line.isWriting = true
+                return true
             }
             if isFirst { continuation.resume(returning: .write) }
         }
@@ -46,7 +63,7 @@ final class SendGroups: Sendable {
         case .write:
             defer { self.passOn(job.app) }
             let others = self.take(job.app)
-            let answers = await self.write([job] + others.map(\.job))
+            let answers = await self.write([job] + others.map(\.job), of: job.app)
             for (other, answer) in zip(others, answers.dropFirst()) {
                 other.continuation.resume(returning: .written(answer))
             }
@@ -54,11 +71,16 @@ final class SendGroups: Sendable {
         }
     }
 
+    /// Works on an app's line where it is: a copy of it would copy all who wait.
+    private func withLine<T>(of app: AppID, _ body: (inout Line) -> T) -> T {
+        self.lines.withLockedValue { body(&$0[app, default: Line()]) }
+    }
+
     /// The sends that are written together with a group's first.
     private func take(_ app: AppID) -> [Waiting] {
-        self.lines.withLockedValue { lines in
-            let others = Array((lines[app] ?? []).prefix(OutboxMessage.maximumMembers - 1))
-            lines[app]?.removeFirst(others.count)
+        self.withLine(of: app) { line in
+            let others = Array(line.waiting.prefix(OutboxMessage.maximumMembers - 1))
+            line.waiting.removeFirst(others.count)
             return others
         }
     }
@@ -66,20 +88,29 @@ final class SendGroups: Sendable {
     /// Has the next group written, if somebody waits.
     private func passOn(_ app: AppID) {
         let next = self.lines.withLockedValue { lines -> Waiting? in
-            if lines[app]?.isEmpty == false { return lines[app]?.removeFirst() }
-            lines[app] = nil
+            if lines[app]?.waiting.isEmpty == false { return lines[app]?.waiting.removeFirst() }
+            lines[app]?.isWriting = false
+            if lines[app]?.toJoin(at: .now) == nil { lines[app] = nil }
             return nil
         }
         next?.continuation.resume(returning: .write)
     }
 
-    private func write(_ jobs: [NewJob]) async -> [Result<JobAcceptance, any Error>] {
+    private func write(_ jobs: [NewJob], of app: AppID) async -> [Result<JobAcceptance, any Error>] {
+        let joining = self.withLine(of: app) { $0.toJoin(at: .now) }
         do {
-            return try await self.acceptor.accept(jobs).map { .success($0) }
+            guard joining != nil || jobs.count >= Self.burst else {
+                return try await self.acceptor.accept(jobs).map { .success($0) }
+            }
+            let accepted = try await self.acceptor.accept(jobs, joining: joining)
+            if let lingering = accepted.lingering {
+                self.withLine(of: app) { $0.lingering = (lingering, .now + JobPublisher.linger) }
+            }
+            return accepted.answers.map { .success($0) }
         } catch let error as StoreError where error.code != .unavailable && jobs.count > 1 {
             // One of them may be at fault: the others are not refused for it.
             var answers: [Result<JobAcceptance, any Error>] = []
-            for job in jobs { answers += await self.write([job]) }
+            for job in jobs { answers += await self.write([job], of: app) }
             return answers
         } catch {
             return jobs.map { _ in .failure(error) }

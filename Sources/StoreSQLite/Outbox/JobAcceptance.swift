@@ -6,12 +6,17 @@ import StoreKit
 
 extension WriteContext {
     /// Accepts jobs of one app, those of one priority next to each other.
-    func accept(_ jobs: [NewJob], works: [String], backlog: Int?) throws -> AcceptedJobs {
+    func accept(
+        _ jobs: [NewJob],
+        works: [String],
+        joining message: MessageID?,
+        backlog: Int?
+    ) throws -> AcceptedJobs {
         guard let app = jobs.first?.app else { return AcceptedJobs() }
         guard jobs.count <= OutboxMessage.maximumMembers, jobs.allSatisfy({ $0.app == app }) else {
             throw StoreError(.corrupt, "jobs that cannot be accepted together")
         }
-        var group = try JobGroup(context: self, app: app, backlog: backlog, count: jobs.count)
+        var group = try JobGroup(context: self, app: app, backlog: backlog, count: jobs.count, joining: message)
         for priority in Priority.allCases {
             for (index, job) in jobs.enumerated() where job.priority == priority {
                 try group.take(index, job, work: works[index])
@@ -31,12 +36,18 @@ private struct JobGroup {
     /// How many more may be accepted that start now, and that start later.
     private var capacity = (now: Int.max, later: Int.max)
     private var next: [(index: Int, row: JobInserter.NewRow)] = []
+    /// The most jobs that are accepted.
+    private let count: Int
+    /// A message that small sends may join.
+    private let joining: MessageID?
     /// The message that small sends of the present priority share.
     private var shared: SharedMessage?
     private(set) var result = AcceptedJobs()
 
     private struct SharedMessage {
         let id: Int64
+        /// Whether it was there before.
+        var isJoined = false
         var members = 0
         var jobs: ClosedRange<Int64>?
 
@@ -46,8 +57,9 @@ private struct JobGroup {
         }
     }
 
-    init(context: WriteContext, app: AppID, backlog: Int?, count: Int) throws {
+    init(context: WriteContext, app: AppID, backlog: Int?, count: Int, joining: MessageID?) throws {
         self.context = context
+        (self.count, self.joining) = (count, joining)
         self.app = app
         self.number = try context.database.ensureNumber(of: app)
         self.inserter = JobInserter(context: context, app: self.number)
@@ -82,15 +94,19 @@ private struct JobGroup {
         try self.insert()
         guard let shared = self.shared, let jobs = shared.jobs else { return }
         try self.setMembers(of: shared.id, count: shared.members, jobs: jobs)
+        self.shared = nil
+        guard !shared.isJoined else { return }
         self.result.messages.append(
             OutboxMessage(id: MessageID(number: shared.id), app: self.app, queue: .send, priority: priority)
         )
-        self.shared = nil
     }
 
     /// The message of a job that starts now: one that it shares, where it is a send to one tag.
     private mutating func message(for job: NewJob) throws -> Int64 {
-        if job.work.isSmall, let shared = self.shared { return shared.id }
+        if job.work.isSmall {
+            if self.shared == nil { self.shared = try self.messageToJoin(job.priority) }
+            if let shared = self.shared { return shared.id }
+        }
         let queue: WorkQueue = job.work.kind == .register ? .register : .send
         let id = try self.context.insertMessage(
             queue: queue,
@@ -102,6 +118,22 @@ private struct JobGroup {
         )
         if job.work.isSmall { self.shared = SharedMessage(id: id) }
         return id
+    }
+
+    /// The message that sends of a priority may join, as it is.
+    private func messageToJoin(_ priority: Priority) throws -> SharedMessage? {
+        guard let joining else { return nil }
+        return try self.context.database.first(
+            """
+            SELECT id, open, first, last FROM message
+            WHERE id = ? AND app = ? AND priority = ? AND queue = ? AND state = ? AND epoch = 0 AND open + ? <= ?
+            """,
+            [
+                joining.number, self.number, priority.rank, WorkQueue.send.number, MessageState.ready.rawValue,
+                self.count,
+                OutboxMessage.maximumMembers,
+            ]
+        ) { SharedMessage(id: $0[0], isJoined: true, members: $0[1], jobs: $0[2]...($0[3] as Int64)) }
     }
 
     private mutating func insert() throws {

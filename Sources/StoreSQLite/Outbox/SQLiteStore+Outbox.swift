@@ -4,10 +4,12 @@ package import Store
 import StoreKit
 
 extension SQLiteStore: OutboxStore {
-    package func accept(_ jobs: [NewJob]) async throws -> AcceptedJobs {
+    package func accept(_ jobs: [NewJob], joining message: MessageID?) async throws -> AcceptedJobs {
         let works = try jobs.map { try StoredJSON.text(work: $0.work) }
         let limit = self.configuration.maximumBacklog
-        return try await self.write(.of(rows: jobs.count)) { try $0.accept(jobs, works: works, backlog: limit) }
+        return try await self.write(.of(rows: jobs.count)) {
+            try $0.accept(jobs, works: works, joining: message, backlog: limit)
+        }
     }
 
     package func markPublished(_ messages: [OutboxMessage]) async throws {
