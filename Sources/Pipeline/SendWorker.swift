@@ -55,11 +55,7 @@ package struct SendWorker: Service {
     }
 
     package func run() async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await self.hub.run() }
-            try await self.pauses.around { try await self.consume() }
-            group.cancelAll()
-        }
+        try await self.pauses.around { try await self.consume() }
     }
 
     private func consume() async throws {
