@@ -142,7 +142,8 @@ package struct Sweeper: Service {
         // Each may wait long for a broker that confirms nothing: who is to end begins no other.
         try Task.checkCancellation()
         let isMoreOfDeliveries = try await self.sweep(
-            Set(PNS.allCases.filter(\.isInService).map(WorkQueue.deliver)),
+            // Of retired services too: the hub settles what is left of them.
+            Set(PNS.allCases.map(WorkQueue.deliver)),
             overdue: .zero,
             limit: configuration.deliveryLimit,
             publish: self.resume
