@@ -37,6 +37,18 @@ struct DueShareContract {
         #expect(takes <= 3, "it was taken with the \(takes)th look")
     }
 
+    /// One at a time: no app has a second turn before each has had its first.
+    @Test func appsTakeTurnsWhereOneIsTakenAtATime() async throws {
+        for name in ["a", "b", "c"] { _ = try await self.accept(2, of: AppID(name)) }
+        self.time.advance(.seconds(2))
+        var turns: [AppID] = []
+        for _ in 0..<6 {
+            turns += try await self.store.takeDue([.send], overdue: .zero, limit: 1).map(\.app)
+        }
+        #expect(turns.count == 6)
+        #expect(Set(turns.prefix(3)).count == 3)
+    }
+
     /// What is not due, or in another queue, has no share: who alone has much to do has all of it.
     @Test func messagesThatAreNotDueTakeNobodysShare() async throws {
         let busy = try AppID("busy")
