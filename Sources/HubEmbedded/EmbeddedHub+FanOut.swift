@@ -30,7 +30,7 @@ extension EmbeddedHub {
                     claim = prepared.claim.held
                     advance.hasCommitted = true
                     advance.answered += prepared.answered(written)
-                    let isPublished = try await self.publish(prepared.deliveries(written), hints: written.alone)
+                    let isPublished = await self.publish(prepared.deliveries(written), hints: written.alone)
                     if written.isDone { return advance.at(.done) }
                     if !isPublished { return advance.at(.more(claim, after: configuration.brokerPause)) }
                 }

@@ -26,6 +26,7 @@ package struct EmbeddedHub: NotificationHub {
     let broker: any MessageBroker
     let configuration: Configuration
     let publisher: OutboxPublisher
+    private let logger: Logger
 
     /// - Parameters:
     ///   - store: Where registrations and batches are.
@@ -41,6 +42,7 @@ package struct EmbeddedHub: NotificationHub {
         self.store = store
         self.broker = broker
         self.configuration = configuration
+        self.logger = logger
         self.publisher = OutboxPublisher(store: store, broker: broker, logger: logger)
     }
 
@@ -68,17 +70,35 @@ package struct EmbeddedHub: NotificationHub {
         var memories: [JobID: AudienceMemory] = [:]
         for message in messages {
             let spec = specs[message.app] ?? AppSpec()
-            var prepared: [PreparedBatch] = []
-            for batch in try await self.store.batches(of: message.id) {
-                let memory = memories[batch.key.job] ?? AudienceMemory()
-                memories[batch.key.job] = memory
-                let devices = try await self.devices(of: batch, memory: memory)
-                let template = BatchTemplate(batch.job, request: batch.request, spec: spec)
-                prepared.append(template.prepare(batch.key, devices: devices))
+            do {
+                let batches = try await self.prepare(message, spec: spec, memories: &memories)
+                deliveries.append((message, batches))
+            } catch let error as StoreError {
+                // It comes again when its grace ends; the others go on.
+                self.logger.warning(
+                    "A delivery message cannot be read",
+                    metadata: ["push.message": "\(message.id)", "error": "\(error)"]
+                )
             }
-            deliveries.append((message, prepared))
         }
-        _ = try await self.publish(deliveries)
+        _ = await self.publish(deliveries)
+    }
+
+    /// The open batches of a delivery message that is published again.
+    private func prepare(
+        _ message: OutboxMessage,
+        spec: AppSpec,
+        memories: inout [JobID: AudienceMemory]
+    ) async throws -> [PreparedBatch] {
+        var prepared: [PreparedBatch] = []
+        for batch in try await self.store.batches(of: message.id) {
+            let memory = memories[batch.key.job] ?? AudienceMemory()
+            memories[batch.key.job] = memory
+            let devices = try await self.devices(of: batch, memory: memory)
+            let template = BatchTemplate(batch.job, request: batch.request, spec: spec)
+            prepared.append(template.prepare(batch.key, devices: devices))
+        }
+        return prepared
     }
 
     /// Publishes delivery messages, and records the outcomes of batches that cannot be delivered.
@@ -87,15 +107,15 @@ package struct EmbeddedHub: NotificationHub {
     ///   - deliveries: The messages, and what they stand for; one without a batch that can be delivered is not published.
     ///   - hints: Messages of sends that are published with them.
     /// - Returns: Whether all are at the broker.
-    /// - Throws: `StoreError`.
     func publish(
         _ deliveries: [(row: OutboxMessage, batches: [PreparedBatch])],
         hints: [OutboxMessage] = []
-    ) async throws -> Bool {
+    ) async -> Bool {
         var messages = hints.map { (row: $0, message: OutgoingMessage(hint: $0)) }
-        var outcomes: [BatchOutcome] = []
+        var undeliverable: [(message: MessageID, outcomes: [BatchOutcome])] = []
         for (row, batches) in deliveries {
             var delivery = DeliveryMessage(batches: [])
+            var outcomes: [BatchOutcome] = []
             for batch in batches {
                 switch batch {
                 case .deliverable(let batch): delivery.batches.append(batch)
@@ -103,11 +123,25 @@ package struct EmbeddedHub: NotificationHub {
                 }
             }
             if !delivery.batches.isEmpty { messages.append((row, OutgoingMessage(delivery, as: row))) }
+            if !outcomes.isEmpty { undeliverable.append((row.id, outcomes)) }
         }
         let isPublished = await self.publisher.publish(messages, deadline: self.configuration.publishDeadline)
-        // What is not recorded was by a worker, who was faster: then its outcome counts.
-        if !outcomes.isEmpty { _ = try await self.store.record(outcomes) }
+        for (message, outcomes) in undeliverable { await self.settle(outcomes, of: message) }
         return isPublished
+    }
+
+    /// Records outcomes of batches that cannot be delivered.
+    private func settle(_ outcomes: [BatchOutcome], of message: MessageID) async {
+        do {
+            // What is not recorded was by a worker, who was faster: then its outcome counts.
+            _ = try await self.store.record(outcomes)
+        } catch {
+            // Its grace ends, and the sweeper has it settled.
+            self.logger.warning(
+                "A delivery message cannot be settled",
+                metadata: ["push.message": "\(message)", "error": "\(error)"]
+            )
+        }
     }
 
     /// The devices of a batch that is published again: those of its range, or those that are tried once more.

@@ -21,33 +21,34 @@ extension SendWorker {
         case end
     }
 
-    /// Takes a claimed message further slice by slice, so that none holds a permit for long; one that cannot go on is given back.
-    func fanOut(_ begun: FanOutClaim, alone: Bool, patience: StorePatience) async throws {
+    /// A message that cannot go on here, and how it is deferred.
+    typealias GivenBack = (claim: FanOutClaim, deferral: Deferral)
+
+    /// Takes a claimed message further slice by slice, so that none holds a permit for long.
+    ///
+    /// - Returns: What is to be given back, for it cannot go on here; nil when nothing is left.
+    func fanOut(_ begun: FanOutClaim, alone: Bool, patience: StorePatience) async throws -> GivenBack? {
         var (claim, isAlone) = (begun, alone)
         var extended = ContinuousClock.now
         var stay = self.waiting.stay(app: claim.message.app, priority: claim.message.priority)
         defer { stay.end() }
         while true {
-            if let deferral = self.interruption(of: claim) {
-                return try await self.giveBack(claim, deferral, patience: patience)
-            }
+            if let deferral = self.interruption(of: claim) { return (claim, deferral) }
             switch try await self.next(of: claim, alone: isAlone, patience: patience) {
-            case .end: return
-            case .giveBack(let deferral): return try await self.giveBack(claim, deferral, patience: patience)
+            case .end: return nil
+            case .giveBack(let deferral): return (claim, deferral)
             case .goOn(let next, let waiting, let hasCommitted):
                 claim = next
                 if hasCommitted { stay.end() }
                 if let waiting {
-                    guard let pause = stay.prolong(waiting.pause) else {
-                        return try await self.giveBack(claim, waiting, patience: patience)
-                    }
+                    guard let pause = stay.prolong(waiting.pause) else { return (claim, waiting) }
                     try await Task.sleep(for: pause)
                 }
             }
             isAlone = false
             if extended.duration(to: .now) > WorkQueue.send.lease / 4 {
                 let current = claim
-                guard try await patience.run({ try await self.store.extend(current) }) else { return }
+                guard try await patience.run({ try await self.store.extend(current) }) else { return nil }
                 extended = .now
             }
         }
@@ -107,7 +108,7 @@ extension SendWorker {
 
     // MARK: Ends
 
-    /// Gives a message back, and forgets it.
+    /// Gives a message back.
     func giveBack(_ claim: FanOutClaim, _ deferral: Deferral, patience: StorePatience) async throws {
         var kept = deferral
         // Credit is noticed when it comes; for all else the pause is kept.

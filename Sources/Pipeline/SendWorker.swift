@@ -55,11 +55,7 @@ package struct SendWorker: Service {
     }
 
     package func run() async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await self.hub.run() }
-            try await self.pauses.around { try await self.consume() }
-            group.cancelAll()
-        }
+        try await self.pauses.around { try await self.consume() }
     }
 
     private func consume() async throws {
@@ -100,18 +96,32 @@ package struct SendWorker: Service {
         }
         // A copy of a message that this process is at joins the work: after long waits there may be very many.
         guard self.inWork.begin(id) else { return await subscription.acknowledge([delivery]) }
-        defer { self.inWork.end(id) }
         var logger = self.logger
         logger[metadataKey: "push.message"] = "\(id)"
         let patience = StorePatience(logger: logger, limit: .seconds(30))
         let message = Incoming(id: id, delivery: delivery, queue: queue, patience: patience)
+        // Ended before it is given back: a copy that the sweeper publishes at once is no copy of what this process is at.
+        let rest = try await {
+            defer { self.inWork.end(id) }
+            return try await self.work(on: message, subscription)
+        }()
+        if let rest { try await self.giveBack(rest.claim, rest.deferral, patience: patience) }
+    }
+
+    /// Takes a message, and has it fanned out.
+    ///
+    /// - Returns: What is to be given back, and how; nil when nothing is left.
+    private func work(on message: Incoming, _ subscription: any Subscription) async throws -> GivenBack? {
+        let (delivery, patience) = (message.delivery, message.patience)
         guard let (claim, isAlone) = try await self.take(message) else {
-            return await subscription.acknowledge([delivery])
+            await subscription.acknowledge([delivery])
+            return nil
         }
         let isLarge = claim.isLarge
         guard !isLarge || self.largeClaims.enter() else {
             try await self.giveBack(claim, Deferral(pause: Self.longestRest), patience: patience)
-            return await subscription.acknowledge([delivery])
+            await subscription.acknowledge([delivery])
+            return nil
         }
         defer { if isLarge { self.largeClaims.leave() } }
         // Until its first commit the message is what brings the work back if this process dies, from then on the claim's lease
@@ -120,7 +130,8 @@ package struct SendWorker: Service {
         CrashPoint.sendClaimed.reach()
         await subscription.acknowledge([delivery])
         CrashPoint.sendAcknowledged.reach()
-        if let held { try await self.fanOut(held, alone: isAlone, patience: patience) }
+        guard let held else { return nil }
+        return try await self.fanOut(held, alone: isAlone, patience: patience)
     }
 
     /// Takes a message over.
@@ -129,7 +140,9 @@ package struct SendWorker: Service {
     private func take(_ message: Incoming) async throws -> (claim: FanOutClaim, isAlone: Bool)? {
         let (id, delivery, patience) = (message.id, message.delivery, message.patience)
         if let app = delivery.app, let reason = self.pauses.reason(.send, app: app) {
-            _ = try await patience.run { try await self.store.defer(id, epoch: nil, Deferral(reason: reason)) }
+            // It rests until this process has forgotten it, also where the pause ends just now.
+            let rest = Deferral(pause: .milliseconds(250), reason: reason)
+            _ = try await patience.run { try await self.store.defer(id, epoch: nil, rest) }
             CrashPoint.outboxDeferred.reach()
             return nil
         }

@@ -142,16 +142,27 @@ package struct Sweeper: Service {
         // Each may wait long for a broker that confirms nothing: who is to end begins no other.
         try Task.checkCancellation()
         let isMoreOfDeliveries = try await self.sweep(
-            Set(PNS.allCases.filter(\.isInService).map(WorkQueue.deliver)),
+            // Of retired services too: the hub settles what is left of them.
+            Set(PNS.allCases.map(WorkQueue.deliver)),
             overdue: .zero,
-            limit: configuration.deliveryLimit
-        ) { messages in
-            var specs: [AppID: AppSpec] = [:]
-            for app in Set(messages.map(\.app)) { specs[app] = try await self.apps.spec(of: app) }
-            try await self.hub.resume(messages, specs: specs)
-            return true
-        }
+            limit: configuration.deliveryLimit,
+            publish: self.resume
+        )
         return started == configuration.limit || isMoreOfJobs || isMoreOfDeliveries
+    }
+
+    private func resume(_ messages: [OutboxMessage]) async throws -> Bool {
+        var specs: [AppID: AppSpec] = [:]
+        for app in Set(messages.map(\.app)) {
+            do {
+                specs[app] = try await self.apps.spec(of: app) ?? AppSpec()
+            } catch let error as StoreError {
+                // Its messages come again when their grace ends; those of others go on.
+                self.logger.warning("An app cannot be read", metadata: ["app": "\(app)", "error": "\(error)"])
+            }
+        }
+        try await self.hub.resume(messages.filter { specs[$0.app] != nil }, specs: specs)
+        return true
     }
 
     /// Takes what is due of some queues, and publishes it.

@@ -59,6 +59,7 @@ package final class SQLiteStore: Sendable {
     private let users: FileLock
     let clock: StoreClock
     let logger: Logger
+    let dueTurns = DueTurns()
 
     /// Has SQLite not count its memory.
     ///

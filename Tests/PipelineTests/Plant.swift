@@ -49,7 +49,11 @@ struct Plant: Sendable {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try await withSimulator { simulator in
             let plant = try await Plant(folder: folder, simulator: simulator, window: window)
-            try await plant.run(workers) { try await body(plant) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { await plant.hub.run() }
+                defer { group.cancelAll() }
+                try await plant.run(workers) { try await body(plant) }
+            }
         }
     }
 

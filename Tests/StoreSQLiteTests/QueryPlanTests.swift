@@ -114,6 +114,13 @@ struct QueryPlanTests {
             ]
         ),
         Pinned(
+            sql: DueMessages.hasDue,
+            plan: [
+                "SEARCH message USING COVERING INDEX message_due"
+                    + " (priority=? AND app=? AND queue=? AND state=? AND blocked_on=? AND due<?)"
+            ]
+        ),
+        Pinned(
             sql: DueMessages.rows,
             plan: [
                 "SEARCH app USING INTEGER PRIMARY KEY (rowid=?)",

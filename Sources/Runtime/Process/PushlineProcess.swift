@@ -72,7 +72,7 @@ struct PushlineProcess {
     private func work(_ parts: Parts) async throws -> [any Service] {
         switch self.role {
         case .api:
-            [self.sweeper(parts)]
+            [HubRunner(hub: parts.hub), self.sweeper(parts)]
                 + (try await APIServer(configuration: self.configuration, parts: parts).services())
         case .registerWorker:
             [
@@ -88,6 +88,7 @@ struct PushlineProcess {
         case .sendWorker:
             [
                 self.admin(parts, port: self.configuration.workers.sendPort, key: "send_port"),
+                HubRunner(hub: parts.hub),
                 self.sweeper(parts),
                 DeadLetterConsumer(store: parts.store, broker: parts.broker, logger: parts.logger),
                 ParkingWatch(broker: parts.broker, logger: parts.logger),

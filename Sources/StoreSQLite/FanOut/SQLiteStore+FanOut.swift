@@ -245,32 +245,33 @@ extension Database {
 /// An open batch that is published again.
 private struct BatchRow {
     let job: Int64
-    let pns: PNS
+    let pns: Int
     let page: Int
     let attempt: Int
     let from: Int64
     let to: Int64
     let due: Int64?
-    let retries: [RetryDevice]
+    let carried: Data?
 
-    init(_ row: Row) throws {
+    init(_ row: Row) {
         self.job = row[0]
-        self.pns = try PNS(number: row[1])
+        self.pns = row[1]
         (self.page, self.attempt) = (row[2], row[3])
         (self.from, self.to) = (row[4], row[5])
         self.due = row[6]
-        self.retries = try (row[7] as Data?).map(RetryList.decode) ?? []
+        self.carried = row[7]
     }
 
     func batch(job: Job, request: SendRequest, now: Int64) throws -> DueBatch {
+        let retries = try self.carried.map(RetryList.decode) ?? []
         let overdue = Duration.milliseconds(now - (self.due ?? now))
         return DueBatch(
-            key: BatchKey(job: job.id, pns: self.pns, page: self.page, attempt: self.attempt),
+            key: BatchKey(job: job.id, pns: try PNS(number: self.pns), page: self.page, attempt: self.attempt),
             job: job,
             request: request,
             from: self.from,
             to: self.to,
-            retries: self.retries.map {
+            retries: retries.map {
                 RetryDevice(row: $0.row, tries: $0.tries, wait: max(.zero, $0.wait - overdue))
             }
         )

@@ -14,28 +14,28 @@ struct DueMessage: Sendable {
 
 /// Finds what is due, most urgent first.
 ///
-/// Due rows are read in groups that an index keeps apart, one after the other: however many rows of a group there are, the others are
-/// found behind its first (rule 12).
+/// Due rows are read in groups that an index keeps apart: however many rows of a group there are, the others are found behind its first.
+/// Those that have something due and may be taken share what is taken, in turns (rule 12).
 struct DueMessages: Sendable {
-    private let flow: FlowControl
-    private let queues: Set<WorkQueue>
-    private let overdue: Int64
+    let flow: FlowControl
+    let turns: DueTurns
+    let queues: Set<WorkQueue>
+    let overdue: Duration
 
     /// How many messages of a group are taken at once that wait for credit: each may find it gone.
     private static let wakeLimit = 256
 
-    init(flow: FlowControl, queues: Set<WorkQueue>, overdue: Duration) {
-        self.flow = flow
-        self.queues = queues
-        self.overdue = overdue.milliseconds
-    }
-
-    /// Messages of an app, queue and state that wait for the same.
-    fileprivate struct Group {
-        let app: Int64
-        let queue: Int
-        let state: Int
-        let blockedOn: Int
+    /// What may be taken of a group.
+    private struct Supply {
+        let group: DueGroup
+        let state: MessageState
+        /// Due by then.
+        let before: Int64
+        /// How many messages.
+        var messages = Int.max
+        /// In them, how many devices: the last message may go beyond.
+        var credit = Int.max
+        var taken = 0
     }
 
     func find(limit: Int, in database: Database) throws -> [DueMessage] {
@@ -47,57 +47,81 @@ struct DueMessages: Sendable {
     }
 
     private func find(_ priority: Priority, limit: Int, in database: Database) throws -> [DueMessage] {
-        let groups = try self.groups(of: priority, in: database)
+        let round = DueTurns.Round(queues: self.queues, priority: priority)
+        var supplies: [Supply] = []
+        for group in self.turns.order(try database.groups(of: priority), in: round) where supplies.count < limit {
+            if let supply = try self.supply(of: group, priority: priority, database) { supplies.append(supply) }
+        }
         var found: [DueMessage] = []
-        for (index, group) in groups.enumerated() where found.count < limit {
-            let queue = try WorkQueue(number: group.queue)
-            guard self.queues.contains(queue), try !database.isPaused(queue, app: group.app) else { continue }
-            // What one group leaves of its share is the next ones'.
-            let share = max(1, (limit - found.count) / (groups.count - index))
-            found += try self.messages(of: group, in: queue, priority: priority, limit: share, database)
+        // What some leave of their shares is the others'.
+        while found.count < limit, !supplies.isEmpty {
+            let share = max(1, (limit - found.count) / supplies.count)
+            var rest: [Supply] = []
+            for var supply in supplies where found.count < limit {
+                let count = min(share, limit - found.count, supply.messages)
+                let messages = try self.take(count, of: &supply, priority: priority, database)
+                found += messages
+                self.turns.end(supply.group, in: round)
+                if messages.count == share, supply.messages > 0, supply.credit > 0 { rest.append(supply) }
+            }
+            supplies = rest
         }
         return found
     }
 
-    private func messages(
-        of group: Group,
-        in queue: WorkQueue,
-        priority: Priority,
-        limit: Int,
-        _ database: Database
-    ) throws -> [DueMessage] {
+    /// What may be taken of a group now; nil for nothing.
+    private func supply(of group: DueGroup, priority: Priority, _ database: Database) throws -> Supply? {
+        let queue = try WorkQueue(number: group.queue)
+        guard self.queues.contains(queue) else { return nil }
         guard let state = MessageState(rawValue: group.state) else {
             throw StoreError(.corrupt, "a message has an unknown state")
         }
-        var limit = limit
         var before = self.flow.now
-        /// How many devices may be published.
-        var credit = Int.max
-        switch (queue, state) {
-        case (.deliver(let pns), .ready):
+        // The process that has accepted it publishes it.
+        if state != .deferred, queue.kind != "deliver" { before -= self.overdue.milliseconds }
+        guard try database.hasDue(group, priority, before: before), try !database.isPaused(queue, app: group.app) else {
+            return nil
+        }
+        var supply = Supply(group: group, state: state, before: before)
+        if case .deliver(let pns) = queue, state == .ready {
             // What is in flight counts already.
             let (app, flow) = (group.app, self.flow)
-            credit = try flow.credit(for: .retry, app: app, pns: pns, priority: priority, in: database).devices
-            limit = min(limit, try flow.messages(for: .retry, app: app, pns: pns, priority: priority, in: database))
-        case (.register, .ready), (.send, .ready), (.register, .published), (.send, .published):
-            // The process that has accepted it publishes it.
-            before -= self.overdue
-        case (.deliver, .published), (_, .deferred): break
+            supply.credit = try flow.credit(for: .retry, app: app, pns: pns, priority: priority, in: database).devices
+            supply.messages = try flow.messages(for: .retry, app: app, pns: pns, priority: priority, in: database)
         }
         if group.blockedOn != 0 {
-            limit = min(limit, try self.wakes(of: group, priority: priority, in: database))
+            supply.messages = min(supply.messages, try self.wakes(of: group, priority: priority, in: database))
         }
-        guard limit > 0, credit > 0 else { return [] }
-        let rows = try database.dueRows(priority, group: group, before: before, limit: limit)
-        return rows.filter { row in
-            defer { credit -= credit == .max ? 0 : row.size }
-            return credit > 0
+        return supply.messages > 0 && supply.credit > 0 ? supply : nil
+    }
+
+    private func take(
+        _ count: Int,
+        of supply: inout Supply,
+        priority: Priority,
+        _ database: Database
+    ) throws -> [DueMessage] {
+        let rows = try database.dueRows(
+            supply.group,
+            priority,
+            before: supply.before,
+            limit: count,
+            offset: supply.taken
+        )
+        var messages: [DueMessage] = []
+        for row in rows where supply.credit > 0 {
+            supply.credit -= row.size
+            messages.append(
+                DueMessage(message: row.message, app: supply.group.app, state: supply.state, size: row.size)
+            )
         }
-        .map { DueMessage(message: $0.message, app: group.app, state: state, size: $0.size) }
+        supply.taken += messages.count
+        supply.messages -= messages.count
+        return messages
     }
 
     /// How many messages that wait for credit may find some now.
-    private func wakes(of group: Group, priority: Priority, in database: Database) throws -> Int {
+    private func wakes(of group: DueGroup, priority: Priority, in database: Database) throws -> Int {
         let blocked = BlockedOn(bits: group.blockedOn)
         var wakes = 0
         for pns in blocked.services {
@@ -110,28 +134,6 @@ struct DueMessages: Sendable {
         }
         return min(wakes, Self.wakeLimit)
     }
-
-    private func groups(of priority: Priority, in database: Database) throws -> [Group] {
-        var groups: [Group] = []
-        var last = Group(app: -1, queue: 0, state: 0, blockedOn: 0)
-        while let next = try database.nextGroup(priority, behind: (last.app, last.queue, last.state, last.blockedOn)) {
-            last = Group(app: next.app, queue: next.queue, state: next.state, blockedOn: next.blockedOn)
-            groups.append(last)
-        }
-        return groups
-    }
-}
-
-extension Database {
-    fileprivate func nextGroup(
-        _ priority: Priority,
-        behind last: (Int64, Int, Int, Int)
-    ) throws -> (app: Int64, queue: Int, state: Int, blockedOn: Int)? {
-        try self.first(
-            DueMessages.nextGroup,
-            [priority.rank, last.0, last.1, last.2, last.3]
-        ) { ($0[0], $0[1], $0[2], $0[3]) }
-    }
 }
 
 extension DueMessages {
@@ -142,24 +144,54 @@ extension DueMessages {
         ORDER BY app, queue, state, blocked_on LIMIT 1
         """
 
+    /// Whether a group has something due.
+    static let hasDue = """
+        SELECT 1 FROM message WHERE priority = ? AND app = ? AND queue = ? AND state = ? AND blocked_on = ? AND due <= ?
+        """
+
     /// The due messages of a group.
     static let rows = """
         SELECT \(Database.outboxColumns), message.size FROM message JOIN app ON app.number = message.app
         WHERE message.priority = ? AND message.app = ? AND message.queue = ? AND message.state = ? AND message.blocked_on = ?
-            AND message.due <= ? ORDER BY message.due LIMIT ?
+            AND message.due <= ? ORDER BY message.due LIMIT ? OFFSET ?
         """
 }
 
 extension Database {
+    fileprivate func groups(of priority: Priority) throws -> [DueGroup] {
+        var groups: [DueGroup] = []
+        var last = DueGroup(app: -1, queue: 0, state: 0, blockedOn: 0)
+        while let next = try self.nextGroup(priority, behind: last) {
+            last = next
+            groups.append(last)
+        }
+        return groups
+    }
+
+    private func nextGroup(_ priority: Priority, behind last: DueGroup) throws -> DueGroup? {
+        try self.first(
+            DueMessages.nextGroup,
+            [priority.rank, last.app, last.queue, last.state, last.blockedOn]
+        ) { DueGroup(app: $0[0], queue: $0[1], state: $0[2], blockedOn: $0[3]) }
+    }
+
+    fileprivate func hasDue(_ group: DueGroup, _ priority: Priority, before: Int64) throws -> Bool {
+        try self.exists(
+            DueMessages.hasDue,
+            [priority.rank, group.app, group.queue, group.state, group.blockedOn, before]
+        )
+    }
+
     fileprivate func dueRows(
+        _ group: DueGroup,
         _ priority: Priority,
-        group: DueMessages.Group,
         before: Int64,
-        limit: Int
+        limit: Int,
+        offset: Int
     ) throws -> [(message: OutboxMessage, size: Int)] {
         try self.all(
             DueMessages.rows,
-            [priority.rank, group.app, group.queue, group.state, group.blockedOn, before, limit]
+            [priority.rank, group.app, group.queue, group.state, group.blockedOn, before, limit, offset]
         ) { (try Self.outboxMessage($0), $0[5]) }
     }
 }

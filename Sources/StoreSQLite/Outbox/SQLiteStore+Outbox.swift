@@ -42,7 +42,7 @@ extension SQLiteStore: OutboxStore {
         overdue: Duration,
         limit: Int
     ) async throws -> [OutboxMessage] {
-        let finder = DueMessages(flow: self.flowControl, queues: queues, overdue: overdue)
+        let finder = DueMessages(flow: self.flowControl, turns: self.dueTurns, queues: queues, overdue: overdue)
         // Looks before it writes: an idle store stays idle.
         let due = try await self.read { try finder.find(limit: limit, in: $0) }
         guard !due.isEmpty else { return [] }

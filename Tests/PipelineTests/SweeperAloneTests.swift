@@ -1,0 +1,53 @@
+import Broker
+import PushModel
+import Store
+import StoreSQLite
+import Testing
+
+@testable import Pipeline
+
+extension PlantTests {
+    /// A sweeper in a process that has no send worker, as that of the API.
+    @Suite(.serialized, .timeLimit(.minutes(2))) struct SweeperAloneTests {
+        /// It says that its delivery messages are at the broker: else each is published anew whenever the grace is over.
+        @Test func whatItHasPublishedIsNotPublishedAgain() async throws {
+            try await Plant.with([.sweeper]) { plant in
+                try await plant.register("ann", .apns, token(1))
+                let id = try await plant.send(to: "username:ann", isPublished: false)
+                // To a broker that takes nothing: the sweeper publishes it.
+                try await plant.fanOut(id)
+                let queue = QueueName.work(.deliver(.apns), .normal)
+                while try await plant.broker.depth(of: queue).ready == 0 {
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+                try await Task.sleep(for: OutboxMessage.grace + .seconds(2))
+                let copies = try await plant.broker.depth(of: queue).ready
+                #expect(copies == 1)
+            }
+        }
+
+        /// A planner died, or the store took nothing, between a page of a retired service and its outcome.
+        @Test func aPageOfARetiredServiceComesToItsEnd() async throws {
+            try await Plant.with([.sweeper]) { plant in
+                try await plant.register("old", .mpns, "http://notify.example/abc", tags: ["old"])
+                let request = SendRequest(
+                    audience: .any([.tag(try Tag("old")), .tag(try Tag("none"))]),
+                    platforms: [.mpns],
+                    content: .message(.init(title: nil, body: "hello"))
+                )
+                let job = try await plant.accept(.send(request))
+                let claim = try #require(try await plant.store.claim(try plant.message(of: job.id).id))
+                guard case .campaign(let campaign) = claim.work else { throw PlantError("it is no campaign") }
+                var cursor = try #require(campaign.cursors.first)
+                let batch = PlannedBatch(page: 0, from: 0, to: cursor.through, size: 1)
+                (cursor.after, cursor.nextPage, cursor.isDone) = (cursor.through, 1, true)
+                let step = PageStep(sequence: job.sequence, cursors: [cursor], pns: .mpns, batches: [batch])
+                guard case .written = try await plant.store.commit(.pages(step), of: claim) else {
+                    throw PlantError("nothing was written")
+                }
+                let ended = try await plant.wait(for: job.id, within: OutboxMessage.grace + .seconds(5))
+                #expect(ended.tallies[.mpns]?.failed == [.retiredService: 1])
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import PushModel
+import Store
+import Testing
+
+/// What any store must do so that the due messages of one app keep no other's waiting (rule 12).
+struct DueShareContract {
+    let fixture: any StoreFixture
+    let scenario: Scenario
+    var store: any ResultStore { self.scenario.store }
+    var time: TestTime { self.fixture.time }
+
+    init() throws {
+        self.fixture = try StoreFixtures.make()
+        self.scenario = Scenario(self.fixture)
+    }
+
+    private func accept(_ count: Int, of app: AppID) async throws -> [JobID] {
+        var jobs: [JobID] = []
+        for _ in 0..<count {
+            jobs.append(try await self.scenario.accept(self.scenario.campaign(to: "t"), app: app).id)
+        }
+        return jobs
+    }
+
+    /// There are more apps with something due than are taken at a time: each has its turn all the same.
+    @Test func moreAppsThanAreTakenAtATimeAllHaveTheirTurn() async throws {
+        for name in ["a", "b"] { _ = try await self.accept(20, of: AppID(name)) }
+        let last = try AppID("c")
+        _ = try await self.accept(1, of: last)
+        self.time.advance(.seconds(2))
+        var takes = 0
+        while takes < 21 {
+            takes += 1
+            let taken = try await self.store.takeDue([.send], overdue: .zero, limit: 2)
+            if taken.contains(where: { $0.app == last }) { break }
+        }
+        #expect(takes <= 3, "it was taken with the \(takes)th look")
+    }
+
+    /// One at a time: no app has a second turn before each has had its first.
+    @Test func appsTakeTurnsWhereOneIsTakenAtATime() async throws {
+        for name in ["a", "b", "c"] { _ = try await self.accept(2, of: AppID(name)) }
+        self.time.advance(.seconds(2))
+        var turns: [AppID] = []
+        for _ in 0..<6 {
+            turns += try await self.store.takeDue([.send], overdue: .zero, limit: 1).map(\.app)
+        }
+        #expect(turns.count == 6)
+        #expect(Set(turns.prefix(3)).count == 3)
+    }
+
+    /// What is not due, or in another queue, has no share: who alone has much to do has all of it.
+    @Test func messagesThatAreNotDueTakeNobodysShare() async throws {
+        let busy = try AppID("busy")
+        _ = try await self.accept(20, of: busy)
+        for number in 0..<40 {
+            let jobs = try await self.accept(1, of: AppID("idle\(number)"))
+            try await self.store.markPublished([self.scenario.message(of: jobs[0])])
+        }
+        self.time.advance(.seconds(2))
+        let taken = try await self.store.takeDue([.send], overdue: .zero, limit: 20)
+        #expect(taken.count == 20)
+    }
+}

@@ -1,0 +1,53 @@
+import GRDB
+import PushModel
+import Store
+import StoreContract
+import StoreKit
+import Testing
+
+@testable import StoreSQLite
+
+/// A row that makes no sense keeps nobody else waiting.
+struct UnreadableRowTests {
+    @Test func aStoppedJobThatCannotBeReadKeepsNoOtherFromItsEnd() async throws {
+        let keep = try TemporaryStore()
+        let scenario = keep.scenario
+        for user in ["ann", "bob"] { try await scenario.register(user: user, handle: "aa\(user)", tags: ["t"]) }
+        let broken = try await scenario.accept(scenario.campaign(to: "t"), lifetime: .seconds(10))
+        _ = try await scenario.fanOut(broken)
+        try await keep.store.write { context in
+            try context.database.run("UPDATE job SET work = '{}' WHERE id = ?", [broken.id.blob])
+        }
+        keep.time.advance(.seconds(11))
+        try await scenario.expireJobs()
+        keep.time.advance(Scenario.closedAfterStop)
+        // Another app's job, whose time is over.
+        let other = try await scenario.accept(
+            scenario.campaign(to: "t"),
+            app: AppID("other"),
+            lifetime: .seconds(10)
+        )
+        keep.time.advance(.seconds(11))
+        for _ in 0..<3 { _ = try? await scenario.expireJobs() }
+        #expect(try await scenario.job(other.id, app: AppID("other")).state == .expired)
+        #expect(try await keep.store.backlog().jobs == 0)
+    }
+
+    /// The sweeper asks for the batches of each message that it has taken: one that fails fails all of them.
+    @Test func aRetryWhoseDevicesCannotBeReadFailsNobody() async throws {
+        let keep = try TemporaryStore()
+        let scenario = keep.scenario
+        try await scenario.register(user: "ann", handle: "aa", tags: ["t"])
+        let job = try await scenario.accept(scenario.campaign(to: "t"))
+        let keys = try await scenario.fanOut(job)
+        let carried = [RetryDevice(row: 1, tries: 1, wait: .seconds(1))]
+        #expect(try await scenario.record(BatchOutcome(key: keys[0], carried: carried, at: keep.time.wall)))
+        try await keep.store.write { context in
+            try context.database.run("UPDATE batch SET carried = x'00' WHERE attempt = 1")
+        }
+        keep.time.advance(.seconds(1))
+        let taken = try await keep.store.takeDue([.deliver(.apns)], overdue: .zero, limit: 5)
+        #expect(taken.count == 1)
+        #expect(try await keep.store.batches(of: taken[0].id).isEmpty)
+    }
+}
