@@ -8,8 +8,9 @@ import Testing
     private struct Count: Decodable { let total: Int }
     private struct Accepted: Decodable { let id: String }
 
-    /// A user's tokens in one send: more than open the breaker. The simulator of a debug build answers some 500 a second on one
-    /// connection, and an urgent message must not be late for its sake.
+    /// A user's tokens in one send, more than open the breaker.
+    ///
+    /// The simulator of a debug build answers some 500 a second on a connection, and an urgent message waits there too.
     private static let garbage = 200
 
     private var installation: EndToEndInstallation {
