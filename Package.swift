@@ -24,7 +24,7 @@ let swiftSettings: [SwiftSetting] =
 /// Products of other packages, by the short names used below.
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
-let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
+let deques = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let cryptoExtras = Target.Dependency.product(name: "CryptoExtras", package: "swift-crypto")
@@ -50,8 +50,8 @@ let nioHTTP2 = Target.Dependency.product(name: "NIOHTTP2", package: "swift-nio-h
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let nioTLS = Target.Dependency.product(name: "NIOTLS", package: "swift-nio")
+let orderedCollections = Target.Dependency.product(name: "OrderedCollections", package: "swift-collections")
 let swiftASN1 = Target.Dependency.product(name: "SwiftASN1", package: "swift-asn1")
-let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
 let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let x509 = Target.Dependency.product(name: "X509", package: "swift-certificates")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
@@ -75,7 +75,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: ["YAML"]),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
-        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
@@ -101,33 +100,33 @@ let package = Package(
         .target(name: "FaultInjection"),
 
         // Values and pure functions.
-        .target(name: "PushModel", dependencies: ["FaultInjection", crypto]),
+        .target(name: "PushModel", dependencies: ["FaultInjection"]),
         .target(name: "Payloads", dependencies: ["PushModel"]),
 
         // The wire towards the push services.
         .target(
             name: "HTTP2Engine",
-            dependencies: ["CNghttp2", collections, logging, nioConcurrency, nioCore, nioPosix, nioSSL, nioTLS]
+            dependencies: ["CNghttp2", deques, logging, nioCore, nioPosix, nioSSL, nioTLS]
         ),
         .target(
             name: "PushServices",
             dependencies: [
-                "PushModel", "Payloads", "HTTP2Engine", asyncHTTPClient, crypto, jwtKit, lifecycle, logging, metrics,
+                "PushModel", "HTTP2Engine", asyncHTTPClient, crypto, jwtKit, lifecycle, logging, metrics,
                 nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         .target(
             name: "PushlineSimulator",
             dependencies: [
-                "PushModel", collections, crypto, cryptoExtras, httpTypes, hummingbird, jwtKit, lifecycle, logging,
-                nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioHTTP2, nioPosix, nioSSL, nioTLS, swiftASN1, x509,
+                "PushModel", crypto, cryptoExtras, deques, lifecycle, logging, nioConcurrency, nioCore, nioHTTP1,
+                nioHTTP2, nioPosix, nioSSL, nioTLS, orderedCollections, swiftASN1, x509,
             ]
         ),
 
         // Contracts.
         .target(name: "Hub", dependencies: ["PushModel", "Store"]),
-        .target(name: "Store", dependencies: ["PushModel", collections, nioConcurrency]),
-        .target(name: "Broker", dependencies: ["PushModel", collections, lifecycle, nioConcurrency]),
+        .target(name: "Store", dependencies: ["PushModel", deques, nioConcurrency]),
+        .target(name: "Broker", dependencies: ["PushModel", deques, lifecycle, nioConcurrency]),
 
         // What stands in the outbox is published here, whoever wrote it.
         .target(
@@ -138,24 +137,20 @@ let package = Package(
         // Drivers.
         .target(
             name: "BrokerRabbitMQ",
-            dependencies: ["Broker", "CRabbitMQ", collections, lifecycle, logging, metrics, nioConcurrency]
+            dependencies: ["Broker", "CRabbitMQ", deques, lifecycle, logging, metrics, nioConcurrency]
         ),
         .target(name: "StoreKit", dependencies: ["Store", "PushModel"]),
         .target(
             name: "StoreSQLite",
             dependencies: [
-                "CSQLite", "StoreKit", "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, collections, crypto,
-                lifecycle,
-                logging,
-                metrics,
-                nioConcurrency,
+                "CSQLite", "StoreKit", "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, deques, crypto,
+                lifecycle, logging, metrics, nioConcurrency,
             ]
         ),
         .target(
             name: "HubEmbedded",
             dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", logging, metrics,
-                nioConcurrency,
+                "Hub", "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", logging,
             ]
         ),
 
@@ -163,19 +158,16 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "PushModel", "PushServices", "FaultInjection", collections,
-                lifecycle,
-                logging, metrics,
-                nioConcurrency, tracing,
+                "Hub", "Store", "Broker", "Outbox", "PushModel", "PushServices", "FaultInjection", lifecycle,
+                logging, metrics, nioConcurrency,
             ]
         ),
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", collections, crypto,
-                cryptoExtras,
-                httpTypes, hummingbird,
-                lifecycle, logging, metrics, nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioHTTPTypes, tracing,
+                "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", deques, crypto,
+                cryptoExtras, httpTypes, hummingbird, lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1,
+                nioHTTPTypes,
             ],
             resources: [.embedInCode("openapi.yaml")]
         ),
@@ -191,14 +183,11 @@ let package = Package(
             name: "Runtime",
             dependencies: [
                 "BrokerRabbitMQ", "StoreSQLite", "HubEmbedded", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store",
-                "Broker", "PushModel", "Payloads", .target(name: "CMalloc", condition: .when(platforms: [.linux])),
-                argumentParser, configuration, httpTypes, hummingbird,
-                hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS, lifecycle, logging, metrics, nioConcurrency, nioCore,
-                nioPosix,
-                nioSSL, tracing,
-                unixSignals, yams,
-            ],
-            exclude: []
+                "Broker", "PushModel", .target(name: "CMalloc", condition: .when(platforms: [.linux])),
+                argumentParser, configuration, hummingbird, hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS,
+                lifecycle,
+                logging, metrics, nioConcurrency, nioCore, nioPosix, nioSSL, unixSignals, yams,
+            ]
         ),
 
         // Executables: parse and run.
@@ -224,8 +213,7 @@ let package = Package(
         .testTarget(
             name: "PushServicesTests",
             dependencies: [
-                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", crypto, logging,
-                nioConcurrency, nioCore, nioPosix,
+                "PushServices", "PushlineSimulator", "PushModel", "HTTP2Engine", crypto, logging, nioConcurrency,
             ]
         ),
         .testTarget(
@@ -336,6 +324,11 @@ if Context.environment["PUSHLINE_BENCHMARKS"] == "1" {
             plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
         ),
     ]
+}
+
+// The scripts that only run the programs build them alone, without the tests' helpers.
+if Context.environment["PUSHLINE_PROGRAMS"] == "1" {
+    package.targets.removeAll { $0.isTest || $0.path?.hasPrefix("Tests/") == true }
 }
 
 for target in package.targets where target.type != .system {

@@ -1,7 +1,6 @@
 import Logging
 import Metrics
 import NIOCore
-import Tracing
 
 #if canImport(CMalloc)
 import CMalloc
@@ -9,7 +8,7 @@ import CMalloc
 
 /// What a process sets up once, before anything else.
 enum Bootstrap {
-    /// Sets logs, metrics and trace context up for the whole process.
+    /// Sets up logs and metrics for the whole process.
     ///
     /// - Parameters:
     ///   - role: What the process does.
@@ -28,7 +27,6 @@ enum Bootstrap {
         }
         let registry = PrometheusRegistry()
         MetricsSystem.bootstrap(registry)
-        InstrumentationSystem.bootstrap(TraceContextInstrument())
         return (Logger(label: role.rawValue), registry)
     }
 
