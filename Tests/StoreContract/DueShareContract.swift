@@ -37,6 +37,22 @@ struct DueShareContract {
         #expect(takes <= 3, "it was taken with the \(takes)th look")
     }
 
+    /// However many urgent messages are due, some of the others are taken with them.
+    @Test func urgentMessagesLeaveAPartToOthers() async throws {
+        let urgent = NewJob(
+            app: .default,
+            priority: .high,
+            work: .send(try self.scenario.campaign(to: "t")),
+            lifetime: .seconds(600)
+        )
+        for _ in 0..<8 { _ = try await self.scenario.accept(urgent) }
+        _ = try await self.accept(1, of: AppID("other"))
+        self.time.advance(.seconds(2))
+        let taken = try await self.store.takeDue([.send], overdue: .zero, limit: 4)
+        #expect(taken.map(\.priority) == [.high, .high, .high, .normal])
+        #expect(try await self.store.takeDue([.send], overdue: .zero, limit: 4).count == 4)
+    }
+
     /// One at a time: no app has a second turn before each has had its first.
     @Test func appsTakeTurnsWhereOneIsTakenAtATime() async throws {
         for name in ["a", "b", "c"] { _ = try await self.accept(2, of: AppID(name)) }

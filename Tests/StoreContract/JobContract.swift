@@ -118,6 +118,22 @@ struct JobContract {
         #expect(error?.code == .invalidCursor)
     }
 
+    /// A list of one's own many jobs that has none of them gives readers back after a part, and goes on from there.
+    @Test func aFilteredListOfManyJobsComesInParts() async throws {
+        let user = try UserName("busy")
+        let send = Job.Work.send(try self.scenario.campaign(to: "t"))
+        let kept = try await self.scenario.accept(self.scenario.campaign(to: "t", platforms: [.wns]), user: user).id
+        let jobs = (0..<500).map { _ in NewJob(app: .default, user: user, work: send, lifetime: .seconds(600)) }
+        for _ in 0..<41 { _ = try await self.store.accept(jobs) }
+        let query = JobQuery(app: .default, pns: .wns, user: user)
+        let first = try await self.store.jobs(query)
+        #expect(first.items.isEmpty)
+        let cursor = try #require(first.cursor)
+        let second = try await self.store.jobs(JobQuery(app: .default, pns: .wns, user: user, cursor: cursor))
+        #expect(second.items.map(\.id) == [kept])
+        #expect(second.cursor == nil)
+    }
+
     @Test func appsAreDeclaredOnceUntilTheyChange() async throws {
         var spec = AppSpec()
         #expect(try await self.store.app(.default) == nil)

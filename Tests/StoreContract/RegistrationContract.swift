@@ -182,6 +182,8 @@ struct RegistrationContract {
             DeadHandle(row: 1, handle: Handle(stored: "aa"), before: sent, reason: "Unregistered"),
             DeadHandle(row: 2, handle: Handle(stored: "bb"), before: sent, reason: "Unregistered"),
             DeadHandle(row: 1, handle: Handle(stored: "zz"), before: sent, reason: "another handle"),
+            // Answered once more before it is pruned.
+            DeadHandle(row: 1, handle: Handle(stored: "aa"), before: sent, reason: "Unregistered"),
         ]
         #expect(try await self.scenario.record(BatchOutcome(key: key, accepted: 2, deadHandles: marks, at: sent)))
         #expect(try await self.scenario.prune(limit: 2) == 2)

@@ -50,6 +50,32 @@ struct ScheduleContract {
         #expect(try await self.scenario.startScheduled(limit: 10) == 0)
     }
 
+    /// An app that has scheduled very many for one moment holds up no other's.
+    @Test func appsStartTheirScheduledJobsInTurn() async throws {
+        let fixture = try StoreFixtures.make()
+        let scenario = Scenario(fixture)
+        let start = fixture.time.wall.advanced(by: .seconds(60))
+        func schedule(_ count: Int, of app: AppID) async throws -> [JobID] {
+            let work = Job.Work.send(try scenario.campaign(to: "t"))
+            let job = NewJob(app: app, work: work, lifetime: .seconds(600), startsAt: start)
+            var ids: [JobID] = []
+            for _ in 0..<count { ids.append(try await scenario.accept(job).id) }
+            return ids
+        }
+        let many = try await schedule(20, of: AppID("many"))
+        let one = try await schedule(1, of: AppID("one"))
+        fixture.time.advance(.seconds(61))
+        #expect(try await scenario.startScheduled(limit: 4) == 3)
+        #expect(try await scenario.job(one[0], app: AppID("one")).state == .queued)
+        var started = 3
+        while true {
+            let count = try await scenario.startScheduled(limit: 4)
+            if count == 0 { break }
+            started += count
+        }
+        #expect(started == many.count + one.count)
+    }
+
     @Test(arguments: [Duration.seconds(-7200), .seconds(7200)])
     func theWallClockDecidesHoweverItIsSet(jump: Duration) async throws {
         let job = try await self.accept(in: .seconds(10_000))

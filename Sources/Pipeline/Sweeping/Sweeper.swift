@@ -36,6 +36,9 @@ package struct Sweeper: Service {
         package init() {}
     }
 
+    /// How often dead handles are pruned in one go, while there are more.
+    private static let prunings = 10
+
     private let hub: any NotificationHub
     private let store: any SweptStore
     private let apps: AppDirectory
@@ -148,7 +151,8 @@ package struct Sweeper: Service {
             limit: configuration.deliveryLimit,
             publish: self.resume
         )
-        return started == configuration.limit || isMoreOfJobs || isMoreOfDeliveries
+        // Where several apps have something due, each has its share of the limit.
+        return started > 0 || isMoreOfJobs || isMoreOfDeliveries
     }
 
     private func resume(_ messages: [OutboxMessage]) async throws -> Bool {
@@ -182,7 +186,8 @@ package struct Sweeper: Service {
         for (kind, taken) in Dictionary(grouping: messages, by: \.queue.kind) {
             Counter(label: "pushline.sweeper.published", dimensions: [("what", kind)]).increment(by: taken.count)
         }
-        return messages.count == limit
+        // A part of the limit is kept for each priority.
+        return messages.count * 2 >= limit
     }
 
     /// Ends what is over, in small bites.
@@ -192,7 +197,8 @@ package struct Sweeper: Service {
         _ = try await store.perform(.startScheduled, limit: limit)
         _ = try await store.perform(.expireJobs, limit: limit)
         CrashPoint.sweepHousekeeping.reach()
-        _ = try await store.perform(.pruneRegistrations, limit: limit)
+        // Many: dead handles of one app hold up no other's for long.
+        for _ in 0..<Self.prunings where try await store.perform(.pruneRegistrations, limit: limit) < limit { break }
         _ = try await store.perform(.expireRegistrations, limit: limit)
     }
 }

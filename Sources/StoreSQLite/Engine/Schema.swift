@@ -157,7 +157,9 @@ enum Schema {
             row INTEGER NOT NULL,
             handle TEXT NOT NULL,
             before INTEGER NOT NULL,
-            reason TEXT NOT NULL
+            reason TEXT NOT NULL,
+            -- A device is answered for as often as it is sent to before it is pruned.
+            UNIQUE (row, handle)
         ) STRICT;
 
         -- Ids that were deleted while nobody had them, and the last deletion of each; an operator's user is ''.
@@ -218,7 +220,7 @@ enum Schema {
         CREATE INDEX job_ends ON job(ends) WHERE finished IS NULL AND stopped IS NULL;
         CREATE INDEX job_failed ON job(app, state) WHERE \(JobTransition.failed);
         CREATE INDEX job_stopped ON job(stopped) WHERE stopped IS NOT NULL;
-        CREATE INDEX job_starts ON job(starts_at) WHERE \(JobTransition.scheduled);
+        CREATE INDEX job_starts ON job(app, starts_at) WHERE \(JobTransition.scheduled);
         CREATE INDEX job_finished ON job(finished) WHERE finished IS NOT NULL;
 
         -- How many jobs are unfinished and scheduled, so that the limits on them cost no counting.

@@ -10,6 +10,8 @@ struct JobRow {
         job.sequence, job.id, app.name, job.user, job.key, job.priority, job.work, job.state, job.hub_state, job.result,
         job.reason, job.accepted, job.started, job.finished, job.expires, job.planned, job.waiter, job.starts_at, job.message
         """
+    /// The column of the send's text.
+    static let work = 6
     static let source = "job JOIN app ON app.number = job.app"
 
     let sequence: Int64
@@ -39,7 +41,7 @@ struct JobRow {
         self.user = try (row[3] as String?).map { try UserName(stored: $0) }
         self.key = row[4]
         self.priority = try Priority(number: row[5])
-        self.work = try StoredJSON.work(from: Array((row[6] as String).utf8))
+        self.work = try StoredJSON.work(from: Array((row[Self.work] as String).utf8))
         self.state = try Job.State(number: row[7])
         self.hubState = (row[8] as String?).flatMap(Job.HubState.init(rawValue:))
         self.result = try (row[9] as String?).map { try StoredJSON.value(RegisterResult.self, from: $0) }

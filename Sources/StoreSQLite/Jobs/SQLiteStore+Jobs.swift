@@ -41,21 +41,14 @@ extension SQLiteStore: JobStore {
 
     func startScheduled(limit: Int) async throws -> Int {
         let wall = self.clock.wall.milliseconds
-        let due = "\(JobTransition.scheduled) AND starts_at <= ?"
         // Looks before it writes: an idle store stays idle.
-        let isTime = try await self.read { database in
-            try database.exists("SELECT 1 FROM job WHERE \(due) LIMIT 1", [wall])
-        }
-        guard isTime else { return 0 }
+        let apps = try await self.read { try $0.appsWithScheduledJobs(until: wall, limit: limit) }
+        guard !apps.isEmpty else { return 0 }
         return try await self.write { context in
-            let jobs = try context.database.all(
-                "SELECT sequence, app, kind, priority FROM job WHERE \(due) ORDER BY starts_at LIMIT ?",
-                [context.wall.milliseconds, limit]
-            ) {
-                (
-                    sequence: $0[0] as Int64, app: $0[1] as Int64, kind: try JobKind(number: $0[2]),
-                    priority: $0[3] as Int
-                )
+            // An app that has scheduled very many for one moment holds up no other's.
+            let share = max(1, limit / apps.count)
+            let jobs = try apps.flatMap {
+                try context.database.scheduledJobs(of: $0, until: context.wall.milliseconds, limit: share)
             }
             let start = try PreparedTransition(.start, context)
             for job in jobs {
@@ -136,5 +129,48 @@ extension WriteContext {
             members: 1,
             jobs: job...job
         )
+    }
+}
+
+/// A scheduled job whose moment has come.
+private struct ScheduledJob {
+    let sequence: Int64
+    let app: Int64
+    let kind: JobKind
+    let priority: Int
+}
+
+extension Database {
+    /// The apps with scheduled jobs whose moment has come, found one behind the other in the index.
+    fileprivate func appsWithScheduledJobs(until wall: Int64, limit: Int) throws -> [Int64] {
+        var apps: [Int64] = []
+        var last: Int64 = -1
+        while apps.count < limit,
+            let app = try self.first(
+                "SELECT app FROM job WHERE \(JobTransition.scheduled) AND app > ? ORDER BY app LIMIT 1",
+                [last],
+                read: { $0[0] as Int64 }
+            )
+        {
+            last = app
+            let isTime = try self.exists(
+                "SELECT 1 FROM job WHERE \(JobTransition.scheduled) AND app = ? AND starts_at <= ? LIMIT 1",
+                [app, wall]
+            )
+            if isTime { apps.append(app) }
+        }
+        return apps
+    }
+
+    fileprivate func scheduledJobs(of app: Int64, until wall: Int64, limit: Int) throws -> [ScheduledJob] {
+        try self.all(
+            """
+            SELECT sequence, app, kind, priority FROM job
+            WHERE \(JobTransition.scheduled) AND app = ? AND starts_at <= ? ORDER BY starts_at LIMIT ?
+            """,
+            [app, wall, limit]
+        ) {
+            ScheduledJob(sequence: $0[0], app: $0[1], kind: try JobKind(number: $0[2]), priority: $0[3])
+        }
     }
 }

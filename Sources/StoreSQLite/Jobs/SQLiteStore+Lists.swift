@@ -11,18 +11,34 @@ extension SQLiteStore {
         return try await self.read { database in
             guard let app = try database.number(of: query.app) else { return Page(items: [], cursor: nil) }
             let limit = min(max(1, query.limit), 1000)
-            let (conditions, arguments) = query.conditions(app: app, before: before)
-            let rows = try database.all(
-                """
-                SELECT \(JobRow.columns) FROM \(JobRow.source) WHERE \(conditions)
-                ORDER BY job.sequence DESC LIMIT ?
-                """,
-                arguments + [limit + 1],
-                read: JobRow.init
+            let end = try query.end(in: database, app: app, before: before)
+            let (conditions, arguments) = query.conditions(app: app, before: before, end: end)
+            let cursor = try Row.fetchCursor(
+                database.cachedStatement(
+                    sql: """
+                        SELECT \(JobRow.columns) FROM \(JobRow.source) WHERE \(conditions)
+                        ORDER BY job.sequence DESC LIMIT ?
+                        """
+                ),
+                arguments: arguments + [limit + 1]
             )
-            return try Page(rows, limit: limit, number: \.sequence) { try $0.job(in: database, clock: clock) }
+            var (rows, bytes) = ([JobRow](), 0)
+            while bytes < Self.pageBytes, let row = try cursor.next() {
+                bytes += (row[JobRow.work] as String).utf8.count
+                rows.append(try JobRow(row))
+            }
+            let isCut = rows.count > limit || bytes >= Self.pageBytes
+            let page = rows.prefix(limit)
+            let next = isCut ? page.last?.sequence : end
+            return Page(
+                items: try page.map { try $0.job(in: database, clock: clock) },
+                cursor: next.map { ListCursor.encode($0) }
+            )
         }
     }
+
+    /// The most text of sends that a page of jobs is read from, in bytes: a page of large ones is short.
+    private static let pageBytes = 8 << 20
 
     /// See ``JobStore/deliveries(_:)``.
     package func deliveries(_ query: DeliveryQuery) async throws -> Page<DeliveryRecord> {
@@ -55,14 +71,35 @@ extension SQLiteStore {
 }
 
 extension JobQuery {
+    /// The most of a caller's own jobs that a page looks at, where no index finds those that are asked for.
+    private static let most = 20_000
+
+    /// Where a page ends, whatever it has found by then; nil for the end of the list.
+    ///
+    /// A caller with very many jobs would keep readers busy for long with a list that has none of them.
+    fileprivate func end(in database: Database, app: Int64, before: Int64) throws -> Int64? {
+        let isFiltered = self.kind != nil || self.since != nil || self.pns != nil || self.state != nil
+        guard isFiltered, let (column, owner) = self.user.map({ ("user", $0.name) }) ?? self.key.map({ ("key", $0) })
+        else { return nil }
+        return try database.first(
+            "SELECT sequence FROM job WHERE app = ? AND \(column) = ? AND sequence < ? ORDER BY sequence DESC LIMIT 1 OFFSET ?",
+            [app, owner, before, Self.most]
+        ) { $0[0] as Int64 }
+    }
+
     /// What the rows must fulfil, with its values.
-    fileprivate func conditions(app: Int64, before: Int64) -> (sql: String, arguments: StatementArguments) {
+    fileprivate func conditions(
+        app: Int64,
+        before: Int64,
+        end: Int64?
+    ) -> (sql: String, arguments: StatementArguments) {
         var sql = "job.app = ? AND job.sequence < ?"
         var arguments: StatementArguments = [app, before]
         func require(_ condition: String, _ values: StatementArguments) {
             sql += " AND " + condition
             arguments += values
         }
+        if let end { require("job.sequence >= ?", [end]) }
         if let user = self.user { require("job.user = ?", [user.name]) }
         if let key = self.key { require("job.key = ?", [key]) }
         if let kind = self.kind { require("job.kind = ?", [kind.number]) }

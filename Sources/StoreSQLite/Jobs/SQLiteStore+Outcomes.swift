@@ -69,7 +69,10 @@ extension WriteContext {
         try self.insertDeliveries(of: outcome, job: target.job)
         for dead in outcome.deadHandles {
             try self.database.run(
-                "INSERT INTO dead_handle(row, handle, before, reason) VALUES (?, ?, ?, ?)",
+                """
+                INSERT INTO dead_handle(row, handle, before, reason) VALUES (?, ?, ?, ?)
+                ON CONFLICT (row, handle) DO UPDATE SET before = max(before, excluded.before)
+                """,
                 [dead.row, dead.handle.text, dead.before.milliseconds, String(dead.reason.prefix(200))]
             )
         }

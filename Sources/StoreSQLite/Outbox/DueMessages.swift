@@ -39,19 +39,35 @@ struct DueMessages: Sendable {
     }
 
     func find(limit: Int, in database: Database) throws -> [DueMessage] {
+        let priorities = Priority.allCases.sorted()
+        let supplies = try priorities.map { try self.supplies(of: $0, limit: limit, in: database) }
         var found: [DueMessage] = []
-        for priority in Priority.allCases.sorted() where found.count < limit {
-            found += try self.find(priority, limit: limit - found.count, in: database)
+        for (index, priority) in priorities.enumerated() where found.count < limit {
+            let rest = limit - found.count
+            // A quarter is left for less urgent ones that are due: an endless rush of urgent messages does not end all others.
+            let isShared = supplies[(index + 1)...].contains { !$0.isEmpty }
+            found += try self.take(isShared ? max(1, rest * 3 / 4) : rest, of: supplies[index], priority, in: database)
         }
         return found
     }
 
-    private func find(_ priority: Priority, limit: Int, in database: Database) throws -> [DueMessage] {
+    private func supplies(of priority: Priority, limit: Int, in database: Database) throws -> [Supply] {
         let round = DueTurns.Round(queues: self.queues, priority: priority)
         var supplies: [Supply] = []
         for group in self.turns.order(try database.groups(of: priority), in: round) where supplies.count < limit {
             if let supply = try self.supply(of: group, priority: priority, database) { supplies.append(supply) }
         }
+        return supplies
+    }
+
+    private func take(
+        _ limit: Int,
+        of supplies: [Supply],
+        _ priority: Priority,
+        in database: Database
+    ) throws -> [DueMessage] {
+        let round = DueTurns.Round(queues: self.queues, priority: priority)
+        var supplies = Array(supplies.prefix(limit))
         var found: [DueMessage] = []
         // What some leave of their shares is the others'.
         while found.count < limit, !supplies.isEmpty {
