@@ -39,13 +39,11 @@ struct DueShareContract {
 
     /// However many urgent messages are due, some of the others are taken with them.
     @Test func urgentMessagesLeaveAPartToOthers() async throws {
-        let urgent = NewJob(
-            app: .default,
-            priority: .high,
-            work: .send(try self.scenario.campaign(to: "t")),
-            lifetime: .seconds(600)
-        )
-        for _ in 0..<8 { _ = try await self.scenario.accept(urgent) }
+        let work = Job.Work.send(try self.scenario.campaign(to: "t"))
+        for _ in 0..<8 {
+            let urgent = NewJob(app: .default, priority: .high, work: work, lifetime: .seconds(600))
+            _ = try await self.scenario.accept(urgent)
+        }
         _ = try await self.accept(1, of: AppID("other"))
         self.time.advance(.seconds(2))
         let taken = try await self.store.takeDue([.send], overdue: .zero, limit: 4)

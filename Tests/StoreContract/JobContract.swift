@@ -123,8 +123,10 @@ struct JobContract {
         let user = try UserName("busy")
         let send = Job.Work.send(try self.scenario.campaign(to: "t"))
         let kept = try await self.scenario.accept(self.scenario.campaign(to: "t", platforms: [.wns]), user: user).id
-        let jobs = (0..<500).map { _ in NewJob(app: .default, user: user, work: send, lifetime: .seconds(600)) }
-        for _ in 0..<41 { _ = try await self.store.accept(jobs) }
+        for _ in 0..<41 {
+            let jobs = (0..<500).map { _ in NewJob(app: .default, user: user, work: send, lifetime: .seconds(600)) }
+            _ = try await self.store.accept(jobs)
+        }
         let query = JobQuery(app: .default, pns: .wns, user: user)
         let first = try await self.store.jobs(query)
         #expect(first.items.isEmpty)

@@ -57,9 +57,11 @@ struct ScheduleContract {
         let start = fixture.time.wall.advanced(by: .seconds(60))
         func schedule(_ count: Int, of app: AppID) async throws -> [JobID] {
             let work = Job.Work.send(try scenario.campaign(to: "t"))
-            let job = NewJob(app: app, work: work, lifetime: .seconds(600), startsAt: start)
             var ids: [JobID] = []
-            for _ in 0..<count { ids.append(try await scenario.accept(job).id) }
+            for _ in 0..<count {
+                let job = NewJob(app: app, work: work, lifetime: .seconds(600), startsAt: start)
+                ids.append(try await scenario.accept(job).id)
+            }
             return ids
         }
         let many = try await schedule(20, of: AppID("many"))
