@@ -248,8 +248,8 @@ let package = Package(
         .testTarget(
             name: "PipelineTests",
             dependencies: [
-                "Pipeline", "HubEmbedded", "Hub", "Store", "StoreSQLite", "Broker", "PushServices", "PushlineSimulator",
-                "PushModel", lifecycle, logging, nioConcurrency,
+                "Pipeline", "Outbox", "HubEmbedded", "Hub", "Store", "StoreSQLite", "Broker", "PushServices",
+                "PushlineSimulator", "PushModel", lifecycle, logging, nioConcurrency,
             ]
         ),
         .testTarget(

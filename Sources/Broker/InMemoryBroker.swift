@@ -60,6 +60,8 @@ package final class InMemoryBroker: MessageBroker {
         get async { self.state.withLockedValue { $0.status } }
     }
 
+    func isCurrent(_ delivery: Delivery) -> Bool { self.state.withLockedValue { $0.isCurrent(delivery) } }
+
     /// Runs a change under the lock and resumes afterwards whoever it gave something to.
     func change(_ body: (inout InMemoryBrokerState) -> Void) {
         let wakeups = self.state.withLockedValue { state in
@@ -135,6 +137,8 @@ struct InMemorySubscription: Subscription {
     func acknowledge(_ deliveries: [Delivery]) async {
         self.broker.change { $0.acknowledge(deliveries, consumer: self.id) }
     }
+
+    func isCurrent(_ delivery: Delivery) -> Bool { self.broker.isCurrent(delivery) }
 
     func stop() async {
         self.broker.change { $0.stop(self.id) }

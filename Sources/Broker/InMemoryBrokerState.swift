@@ -190,11 +190,13 @@ extension InMemoryBrokerState {
 
     mutating func acknowledge(_ deliveries: [Delivery], consumer id: Int) {
         guard let queue = self.consumers[id]?.queue else { return }
-        for delivery in deliveries where delivery.generation == self.generation {
+        for delivery in deliveries where self.isCurrent(delivery) {
             self.consumers[id]?.unacknowledged[delivery.tag] = nil
         }
         self.dispatch(queue)
     }
+
+    func isCurrent(_ delivery: Delivery) -> Bool { delivery.generation == self.generation }
 
     /// Gives the queue's messages to those who wait, one each in turn.
     private mutating func dispatch(_ name: String) {

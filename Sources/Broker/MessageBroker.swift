@@ -70,6 +70,9 @@ package protocol Subscription: Sendable {
     /// done: it comes again.
     func acknowledge(_ deliveries: [Delivery]) async
 
+    /// Whether the connection is there still that a delivery came over; else it is void, for the broker hands it out again.
+    func isCurrent(_ delivery: Delivery) -> Bool
+
     /// Takes no more messages: ``next()`` hands out what is already here and not yet handed out is given back to the queue,
     /// then returns nil. Acknowledging goes on working.
     func stop() async

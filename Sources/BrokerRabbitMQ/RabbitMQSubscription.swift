@@ -96,6 +96,10 @@ final class RabbitMQSubscription: Subscription {
         if isFirst { self.mailbox.acknowledged(self) }
     }
 
+    func isCurrent(_ delivery: Delivery) -> Bool {
+        self.shared.withLockedValue { $0.generation == delivery.generation }
+    }
+
     func stop() async {
         self.stopNow()
     }

@@ -25,6 +25,7 @@ extension EmbeddedHub {
                 switch try await self.store.commit(prepared.step, of: claim) {
                 case .lost: return advance.at(.lost)
                 case .noCredit: return advance.at(.more(claim.rereadingGroup, after: configuration.windowPause))
+                case .joined: return advance.at(.more(claim, after: .zero))
                 case .written(let written):
                     CrashPoint.fanOutCommitted.reach()
                     claim = prepared.claim.held

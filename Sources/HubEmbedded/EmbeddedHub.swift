@@ -104,15 +104,15 @@ package struct EmbeddedHub: NotificationHub {
     /// Publishes delivery messages, and records the outcomes of batches that cannot be delivered.
     ///
     /// - Parameters:
-    ///   - deliveries: The messages, and what they stand for; one without a batch that can be delivered is not published.
+    ///   - deliveries: The messages, and what they stand for; one without a batch that can be delivered is not published, nor one
+    ///     whose other batches cannot be settled.
     ///   - hints: Messages of sends that are published with them.
-    /// - Returns: Whether all are at the broker.
+    /// - Returns: Whether all that were published are at the broker.
     func publish(
         _ deliveries: [(row: OutboxMessage, batches: [PreparedBatch])],
         hints: [OutboxMessage] = []
     ) async -> Bool {
         var messages = hints.map { (row: $0, message: OutgoingMessage(hint: $0)) }
-        var undeliverable: [(message: MessageID, outcomes: [BatchOutcome])] = []
         for (row, batches) in deliveries {
             var delivery = DeliveryMessage(batches: [])
             var outcomes: [BatchOutcome] = []
@@ -122,25 +122,29 @@ package struct EmbeddedHub: NotificationHub {
                 case .undeliverable(let outcome): outcomes.append(outcome)
                 }
             }
+            // First: of a message that is published nothing is looked at again before its lease ends.
+            guard await self.settle(outcomes, of: row.id) else { continue }
             if !delivery.batches.isEmpty { messages.append((row, OutgoingMessage(delivery, as: row))) }
-            if !outcomes.isEmpty { undeliverable.append((row.id, outcomes)) }
         }
-        let isPublished = await self.publisher.publish(messages, deadline: self.configuration.publishDeadline)
-        for (message, outcomes) in undeliverable { await self.settle(outcomes, of: message) }
-        return isPublished
+        return await self.publisher.publish(messages, deadline: self.configuration.publishDeadline)
     }
 
     /// Records outcomes of batches that cannot be delivered.
-    private func settle(_ outcomes: [BatchOutcome], of message: MessageID) async {
+    ///
+    /// - Returns: false when the store did not take them.
+    private func settle(_ outcomes: [BatchOutcome], of message: MessageID) async -> Bool {
+        guard !outcomes.isEmpty else { return true }
         do {
             // What is not recorded was by a worker, who was faster: then its outcome counts.
             _ = try await self.store.record(outcomes)
+            return true
         } catch {
             // Its grace ends, and the sweeper has it settled.
             self.logger.warning(
                 "A delivery message cannot be settled",
                 metadata: ["push.message": "\(message)", "error": "\(error)"]
             )
+            return false
         }
     }
 

@@ -15,6 +15,8 @@ package final class OutboxPublisher: Sendable {
     private static let gathering = Duration.milliseconds(250)
     /// The most that are remembered while the store takes no marks.
     private static let capacity = 4096
+    /// How long marks rest that the store did not take.
+    private static let rest = Duration.seconds(1)
 
     private let store: any OutboxStore
     private let broker: any MessageBroker
@@ -86,9 +88,11 @@ package final class OutboxPublisher: Sendable {
         for await _ in wake {
             // Cut short when the process ends: then what there is is marked at once.
             try? await Task.sleep(for: Self.gathering)
-            await self.mark()
+            guard await !self.mark() else { continue }
+            try? await Task.sleep(for: Self.rest)
+            wakeUp.yield()
         }
-        await self.mark()
+        _ = await self.mark()
     }
 
     private func note(_ messages: [OutboxMessage]) {
@@ -101,17 +105,24 @@ package final class OutboxPublisher: Sendable {
         wakeUp?.yield()
     }
 
-    private func mark() async {
+    /// - Returns: false when the store did not take the marks, which are kept.
+    private func mark() async -> Bool {
         let messages = self.state.withLockedValue { state in
             defer { state.published = [] }
             return state.published
         }
-        guard !messages.isEmpty else { return }
+        guard !messages.isEmpty else { return true }
         do {
             try await self.store.markPublished(messages)
             CrashPoint.outboxMarked.reach()
+            return true
         } catch {
             self.logger.debug("Published messages were not marked", metadata: ["error": "\(error)"])
+            self.state.withLockedValue { state in
+                // Those that are left out are published once more.
+                if state.published.count + messages.count <= Self.capacity { state.published += messages }
+            }
+            return false
         }
     }
 }

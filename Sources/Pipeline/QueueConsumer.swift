@@ -99,12 +99,15 @@ struct QueueConsumer: Sendable {
                     redeliveries: self.isolatesRedeliveries ? delivery.deliveryCount : 0
                 )
                 defer { self.limiter.release(permit) }
-                // Whoever waited for the permit until the process drains is not begun: it goes back to the queue.
-                guard !Task.isShuttingDownGracefully else { return }
+                // Whoever waited for the permit until the process drains is not begun: it goes back to the queue. Nor is what
+                // waited while its connection was lost: the broker has given it to another worker (rule 10).
+                guard !Task.isShuttingDownGracefully, subscription.isCurrent(delivery) else { return }
                 // It may have waited long for its permit.
                 if self.isBlocked(delivery) { throw FairLimiter.Rejection() }
                 return try await self.handle(delivery, subscription)
             } catch is FairLimiter.Rejection {
+                // Another worker may be at its copy, and deferring would void that.
+                guard subscription.isCurrent(delivery) else { return }
                 if try await self.deferWork(delivery, subscription) { return }
                 // What is paused may stay so for hours: it goes back to the queue.
                 guard !Task.isShuttingDownGracefully else { return }

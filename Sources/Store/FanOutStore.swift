@@ -312,6 +312,8 @@ package enum FanOutResult: Sendable, Equatable {
     case written(FanOutWritten)
     /// Another planner was faster and has used up a rate limit: nothing was written.
     case noCredit
+    /// Other sends have joined the one of a message that was only peeked at: nothing was written, and it is to be claimed.
+    case joined
     /// Someone else has claimed the message, or its job was stopped: nothing was written.
     case lost
 }

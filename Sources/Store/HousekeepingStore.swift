@@ -9,6 +9,11 @@ package protocol HousekeepingStore: Sendable {
     /// - Throws: ``StoreError`` when nobody can tell.
     func lead(as role: LeaderRole) async throws -> (any Leadership)?
 
+    /// Whether a message that could have been taken has been due that long: whoever leads the sweep takes none, or too few.
+    ///
+    /// Reads alone.
+    func isSweepLate(by lateness: Duration) async throws -> Bool
+
     /// Does a bite of a chore whose time has come.
     ///
     /// - Parameters:

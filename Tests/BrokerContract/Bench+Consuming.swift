@@ -87,6 +87,28 @@ extension Bench {
         try self.expect(try await self.isEmpty(), "Something came again.")
     }
 
+    func deliveriesOfOtherConnectionsAreVoid() async throws {
+        try await self.declare()
+        try await self.publish(ids: [1])
+        try await self.inTime {
+            try await self.broker.consume(queue: self.name, prefetch: 2) { subscription in
+                guard let delivery = try await subscription.next() else { return }
+                try self.expect(subscription.isCurrent(delivery), "What came just now is void.")
+                let earlier = Delivery(
+                    tag: delivery.tag,
+                    generation: delivery.generation - 1,
+                    properties: delivery.properties,
+                    body: delivery.body,
+                    deliveryCount: 0
+                )
+                try self.expect(!subscription.isCurrent(earlier), "What came over an earlier connection is not void.")
+                await subscription.acknowledge([earlier])
+                try self.expect(subscription.isCurrent(delivery), "It is void before it is acknowledged.")
+            }
+        }
+        try self.expect(try await self.take(1).ids == ["1"], "It was acknowledged over another connection.")
+    }
+
     func declaringTwice() async throws {
         try await self.declare()
         try await self.publish(ids: [1])

@@ -17,6 +17,7 @@ package enum BrokerContract: String, CaseIterable, Sendable {
     case stopGivesBack
     case acknowledgingOutOfOrder
     case doubleAcknowledgementIsHarmless
+    case deliveriesOfOtherConnectionsAreVoid
     case declaringTwice
     case otherArgumentsMismatch
     case missingQueueIsRefused
@@ -53,6 +54,7 @@ package enum BrokerContract: String, CaseIterable, Sendable {
         case .stopGivesBack: try await bench.stopGivesBack()
         case .acknowledgingOutOfOrder: try await bench.acknowledgingOutOfOrder()
         case .doubleAcknowledgementIsHarmless: try await bench.doubleAcknowledgementIsHarmless()
+        case .deliveriesOfOtherConnectionsAreVoid: try await bench.deliveriesOfOtherConnectionsAreVoid()
         case .declaringTwice: try await bench.declaringTwice()
         case .otherArgumentsMismatch: try await bench.otherArgumentsMismatch()
         case .missingQueueIsRefused: try await bench.missingQueueIsRefused()

@@ -25,6 +25,7 @@ import Testing
                 Issue.record("The status does not say so.")
                 return
             }
+            #expect(!subscription.isCurrent(first))
             broker.setUnavailable(false)
             // Its connection is gone: this must not take the repeat off the queue.
             await subscription.acknowledge([first])

@@ -138,6 +138,39 @@ import Testing
         }
     }
 
+    /// What is published again has its lease before it, however much of it is not settled.
+    @Test func whatCannotBeSettledIsNotPublished() async throws {
+        let broker = InMemoryBroker()
+        try await self.fanOut(users: ["apple", "both"], broker: broker) { store, _, ids in
+            try await broker.declare(.pushline)
+            let query = RegistrationQuery(app: .default, user: try UserName("apple"))
+            let registration = try #require(try await store.registrations(query).items.first)
+            _ = try await store.change(
+                .delete(registration.id),
+                app: .default,
+                user: nil,
+                sequence: 2,
+                expires: nil,
+                most: nil
+            )
+            let hub = EmbeddedHub(store: store, broker: broker, logger: Logger(label: "test"))
+            let due = try await store.takeDue([.deliver(.apns)], overdue: .seconds(1), limit: 5)
+            #expect(due.count == 1)
+            // Another process does not let go of the store.
+            let path = store.configuration.path + ".writer"
+            let writer = try #require(FileHandle(forUpdatingAtPath: path))
+            #expect(flock(writer.fileDescriptor, LOCK_EX) == 0)
+            try await hub.resume(due, specs: [.default: Self.spec])
+            let none = try await self.batches(at: broker, .apns)
+            #expect(none.isEmpty)
+            try writer.close()
+            try await hub.resume(due, specs: [.default: Self.spec])
+            let published = try await self.batches(at: broker, .apns)
+            #expect(published.map(\.key.job) == [ids[1]])
+            #expect(try await store.job(ids[0], app: .default)?.state == .completed)
+        }
+    }
+
     @Test func aSendThatIsAloneGoesOnServiceByService() async throws {
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)

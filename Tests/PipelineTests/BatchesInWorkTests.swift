@@ -10,6 +10,7 @@ import Testing
     private struct Silent: Subscription {
         func next() async throws -> Delivery? { nil }
         func acknowledge(_ deliveries: [Delivery]) async {}
+        func isCurrent(_ delivery: Delivery) -> Bool { true }
         func stop() async {}
     }
 

@@ -19,6 +19,8 @@ struct CleanerTests {
 
         func lead(as role: LeaderRole) async throws -> (any Leadership)? { nil }
 
+        func isSweepLate(by lateness: Duration) async throws -> Bool { false }
+
         func perform(_ chore: Chore, limit: Int) async throws -> Int { 0 }
 
         func remove(

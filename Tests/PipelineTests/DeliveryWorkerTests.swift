@@ -205,6 +205,26 @@ extension PlantTests {
             }
         }
 
+        /// A stranger's message with the number of a real one: what the row says goes on, unless it cannot be read either.
+        @Test(arguments: [(0, 1, "anew"), (0, 3, "anew"), (1, 3, "split"), (4, 1, "anew"), (5, 1, "dead")])
+        func whatCannotBeReadIsPublishedAnewFromItsRow(before: Int, members: Int, end: String) async throws {
+            try await Self.with { site in
+                let id = MessageID(number: 1)
+                site.store.with { $0.redeliveries[id] = before }
+                site.store.with { $0.open[id] = Self.batches(members).map(\.key) }
+                let message = OutgoingMessage(
+                    routingKey: Self.queue,
+                    properties: MessageProperties(type: "deliver", messageID: "\(id)", contentType: "x"),
+                    body: [1, 2, 3]
+                )
+                #expect(await site.broker.publish([message], deadline: .seconds(1)) == [.published])
+                try await site.work()
+                #expect(site.store.with { $0.deferrals } == (end == "anew" ? [id: Deferral()] : [:]))
+                #expect(site.store.with { $0.splits.count } == (end == "split" ? 1 : 0))
+                #expect(try await site.dead().count == (end == "dead" ? 1 : 0))
+            }
+        }
+
         /// As when the message that it came in was split by another worker meanwhile.
         @Test(arguments: [true, false]) func aBatchInWorkUnderAnotherMessageIsSentOnce(isRecordable: Bool) async throws
         {

@@ -99,6 +99,7 @@ struct Plant: Sendable {
         pace.interval = .milliseconds(20)
         pace.overdue = .milliseconds(100)
         pace.housekeeping = .milliseconds(50)
+        pace.patience = .seconds(1)
         return Sweeper(
             hub: hub,
             store: store,

@@ -12,6 +12,8 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
         /// How many sends a message has; 0 = it is gone.
         var members = 1
         var isPaused = false
+        /// Somebody else has claimed what this worker has.
+        var isTakenOver = false
         /// What is read makes no sense.
         var isCorrupt = false
         var calls: [String] = []
@@ -76,8 +78,8 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
         let fence = epoch.map { "@\($0)" } ?? ""
         let services = deferral.blockedOn.map(\.rawValue).sorted().joined(separator: " ")
         let pause = deferral.pause > .zero ? "\(deferral.pause)" : nil
-        self.note("defer \(message)\(fence) " + (deferral.reason ?? pause ?? services))
-        return true
+        let state = self.note("defer \(message)\(fence) " + (deferral.reason ?? pause ?? services))
+        return epoch == nil || !state.isTakenOver
     }
 
     func redelivered(_ message: MessageID) async throws -> (count: Int, members: Int)? {
@@ -154,6 +156,8 @@ struct ScriptedHub: NotificationHub {
         case blocked
         case refused
         case unavailable(Duration)
+        /// Somebody else has claimed the message, which is found out after a while.
+        case lost
     }
 
     private let store: RecordingStore
@@ -176,6 +180,9 @@ struct ScriptedHub: NotificationHub {
         case .blocked: return Advance(.blocked(claim, on: [.apns], after: .milliseconds(20)))
         case .refused: throw HubError(.refused, "test")
         case .unavailable(let pause): throw HubError(.unavailable, "test", retryAfter: pause)
+        case .lost:
+            try await Task.sleep(for: .milliseconds(100))
+            return Advance(.lost)
         }
     }
 

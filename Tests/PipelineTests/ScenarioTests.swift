@@ -195,7 +195,7 @@ import Testing
         }
     }
 
-    @Test func garbageIsDeadAndItsNeighboursAreNot() async throws {
+    @Test func garbageHarmsNobodyWhoseMessageItPretendsToBe() async throws {
         try await Plant.with([.send, .sweeper, .dead]) { plant in
             try await plant.register("ann", .apns, token(1))
             let ids = [try await plant.send(to: "username:ann"), try await plant.send(to: "username:ann")]
@@ -215,17 +215,14 @@ import Testing
             }
             let (worker, senders) = plant.deliveryWorker()
             let work = Task { try await worker.run() }
-            var tallies: [Tally?] = []
             for id in ids {
                 let job = try await plant.wait(for: id)
                 expectSound(job)
-                tallies.append(job.tallies[.apns])
+                #expect(job.tallies[.apns]?.accepted == 1)
             }
             work.cancel()
             _ = await work.result
             await senders.close()
-            #expect(tallies.count { $0?.accepted == 1 } == 1)
-            #expect(tallies.count { $0?.failed == [.dead: 1] } == 1)
         }
     }
 

@@ -16,10 +16,14 @@ final class ScriptedOutbox: OutboxStore, OutcomeSink, PauseStore, AppStore {
         var pauses: [Pause] = []
         /// Batches of jobs that are being stopped.
         var stopping: [BatchKey: StopCause] = [:]
+        /// How many times marks are not taken.
+        var marksToRefuse = 0
 
         var outcomes: [BatchOutcome] = []
         var splits: [MessageID] = []
         var deferrals: [MessageID: Deferral] = [:]
+        /// What was marked together.
+        var marks: [[MessageID]] = []
     }
 
     private let state = NIOLockedValueBox(State())
@@ -79,6 +83,14 @@ final class ScriptedOutbox: OutboxStore, OutcomeSink, PauseStore, AppStore {
         }
     }
 
+    func markPublished(_ messages: [OutboxMessage]) async throws {
+        try self.with { state in
+            state.marksToRefuse -= 1
+            guard state.marksToRefuse < 0 else { throw StoreError(.unavailable, "test") }
+            state.marks.append(messages.map(\.id))
+        }
+    }
+
     func users(ofLive rows: [Int64]) async throws -> [UserName?] { rows.map { _ in nil } }
 
     func pauses() async throws -> [Pause] { self.with { $0.pauses } }
@@ -87,7 +99,6 @@ final class ScriptedOutbox: OutboxStore, OutcomeSink, PauseStore, AppStore {
 
     // Nothing that a delivery worker asks for.
     func accept(_ jobs: [NewJob], joining _: MessageID?) async throws -> AcceptedJobs { AcceptedJobs() }
-    func markPublished(_ messages: [OutboxMessage]) async throws {}
     func takeDue(_ queues: Set<WorkQueue>, overdue: Duration, limit: Int) async throws -> [OutboxMessage] { [] }
     func pause(_ queue: WorkQueue, app: AppID?, by caller: String) async throws {}
     func resume(_ queue: WorkQueue, app: AppID?) async throws -> Bool { false }

@@ -93,6 +93,20 @@ import Testing
         try await bench.expect(["peek 7", "redelivered 7"] + (members > 1 ? ["split 7"] : []))
     }
 
+    @Test(arguments: [1, 2]) func whatIsLostToACopyThatJoinedIsDueAgain(copies: Int) async throws {
+        let bench = try await SendBench(.lost)
+        for _ in 0..<copies { try await bench.deliver(7) }
+        try await bench.expect(["peek 7", "advance 7@0"] + (copies > 1 ? ["defer 7 "] : []))
+    }
+
+    @Test(arguments: [1, 2]) func whatIsLostBeforeItIsGivenBackIsDueAgain(copies: Int) async throws {
+        let bench = try await SendBench(.blocked)
+        bench.store.change { $0.isTakenOver = true }
+        for _ in 0..<copies { try await bench.deliver(7) }
+        let calls = ["peek 7", "advance 7@0", "claim 7", "advance 7@1", "defer 7@1 apns"]
+        try await bench.expect(calls + (copies > 1 ? ["defer 7 "] : []))
+    }
+
     @Test func whatIsPausedIsGivenBack() async throws {
         let bench = try await SendBench(.done)
         bench.store.change { $0.isPaused = true }

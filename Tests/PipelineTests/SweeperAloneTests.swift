@@ -26,6 +26,23 @@ extension PlantTests {
             }
         }
 
+        /// As when the process that leads is stopped, or its disk hangs.
+        @Test func whatTheLeaderLeavesUndoneOthersDo() async throws {
+            try await Plant.with([]) { plant in
+                let leadership = try #require(try await plant.store.lead(as: .sweeper))
+                let queue = QueueName.work(.send, .normal)
+                try await plant.run([.sweeper]) {
+                    _ = try await plant.send(to: "username:ann", isPublished: false)
+                    let stopped = try await plant.send(to: "username:ann", expires: .seconds(1))
+                    while try await plant.broker.depth(of: queue).ready == 0 {
+                        try await Task.sleep(for: .milliseconds(20))
+                    }
+                    try await plant.wait(for: stopped)
+                }
+                withExtendedLifetime(leadership) {}
+            }
+        }
+
         /// A planner died, or the store took nothing, between a page of a retired service and its outcome.
         @Test func aPageOfARetiredServiceComesToItsEnd() async throws {
             try await Plant.with([.sweeper]) { plant in

@@ -42,6 +42,35 @@ struct JoiningContract {
         #expect(try await self.fixture.faults() == [])
     }
 
+    /// A send to many devices, alone in its message when it was peeked at, and a group when its first page is written.
+    @Test func aCampaignThatAnotherSendHasJoinedIsAGroup() async throws {
+        for number in 0...SmallSend.maximumDevices {
+            try await self.scenario.register(user: "ann", handle: "aa\(number)")
+        }
+        let message = try #require(try await self.accept(1, joining: nil).first)
+        let peeked = try #require(try await self.store.peek(message.id))
+        guard case .campaign(let campaign) = peeked.work else { throw Unexpected("\(peeked)") }
+        #expect(try await self.accept(1, joining: message.id) == [])
+        var pages = CampaignClaim(scenario: self.scenario, claim: peeked, campaign: campaign)
+        let through = try pages.cursor().through
+        let devices = SmallSend.maximumDevices + 1
+        #expect(try await pages.commit(devices: devices, through: through, isDone: true) == .joined)
+        let claim = try #require(try await self.store.claim(message.id))
+        #expect(claim.message.epoch == 1)
+        let (step, _) = try await self.scenario.step(for: claim)
+        #expect(step.sends.count == 2)
+        let written = try await self.scenario.commit(step, of: claim).written
+        #expect(written.isDone && written.alone.count == 2)
+        // Each goes on by itself.
+        for message in written.alone {
+            let alone = try #require(try await self.store.peek(message.id))
+            guard case .campaign(let campaign) = alone.work else { throw Unexpected("\(alone)") }
+            var pages = CampaignClaim(scenario: self.scenario, claim: alone, campaign: campaign)
+            #expect(try await pages.commit(devices: devices, through: through, isDone: true).isMore)
+        }
+        #expect(try await self.fixture.faults() == [])
+    }
+
     @Test func nobodyJoinsAMessageThatIsMarkedClaimedFullOrOfAnotherPriority() async throws {
         let marked = try #require(try await self.accept(1, joining: nil).first)
         try await self.store.markPublished([marked])

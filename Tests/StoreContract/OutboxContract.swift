@@ -55,6 +55,25 @@ struct OutboxContract {
         #expect(try await self.scenario.takeDue(overdue: .seconds(1)).map(\.id) == [message.id])
     }
 
+    @Test func aSweepIsLateWhereAMessageIsLeftDue() async throws {
+        let lateness = Duration.seconds(10)
+        #expect(try await !self.store.isSweepLate(by: lateness))
+        _ = try await self.scenario.acceptGroup(["ann"])
+        self.time.advance(.milliseconds(9999))
+        #expect(try await !self.store.isSweepLate(by: lateness))
+        self.time.advance(.milliseconds(1))
+        #expect(try await self.store.isSweepLate(by: lateness))
+        let writes = try await self.fixture.writes()
+        #expect(try await self.fixture.another().isSweepLate(by: lateness))
+        #expect(try await self.fixture.writes() == writes)
+        // Nobody may take it.
+        try await self.store.pause(.send, app: .default, by: "test")
+        #expect(try await !self.store.isSweepLate(by: lateness))
+        _ = try await self.store.resume(.send, app: .default)
+        #expect(try await self.scenario.takeDue().count == 1)
+        #expect(try await !self.store.isSweepLate(by: lateness))
+    }
+
     @Test func whoeverTakesAMessageAndDiesDelaysItByTheGraceAlone() async throws {
         let (message, _) = try await self.scenario.acceptGroup(["ann"])
         self.time.advance(.seconds(1))

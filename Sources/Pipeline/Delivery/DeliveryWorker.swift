@@ -177,6 +177,8 @@ extension DeliveryWorker {
         case settled
         /// It stands for several batches, and one of them cannot be worked on, or ends its workers: it is found when each goes alone.
         case split
+        /// It is not what its row says, and goes on from there.
+        case publishAnew
         case dead(reason: String)
     }
 
@@ -198,6 +200,9 @@ extension DeliveryWorker {
             switch verdict {
             case .settled: break
             case .split: try await self.split(id, delivery, queue: queue, patience)
+            case .publishAnew:
+                _ = try await patience.run { try await self.store.defer(id, epoch: nil, Deferral()) }
+                CrashPoint.outboxDeferred.reach()
             case .dead(let reason): try await deadLetters.publish(delivery, from: queue, reason: reason)
             }
         } catch {
@@ -213,7 +218,7 @@ extension DeliveryWorker {
     private func work(on id: MessageID, _ delivery: Delivery, _ patience: StorePatience) async throws -> Verdict {
         let batches: [DeliverBatch]
         do { batches = try DeliveryMessage(decoding: delivery.body).batches } catch {
-            return .dead(reason: error.description)
+            return try await self.verdict(onUnreadable: id, reason: error.description, patience)
         }
         CrashPoint.deliverTaken.reach()
         do {
@@ -248,6 +253,22 @@ extension DeliveryWorker {
         CrashPoint.outboxRedelivered.reach()
         if members > 1, count >= FairLimiter.exclusiveRedeliveries { return .split }
         return count > PoisonLimit.starts ? .dead(reason: "begun \(count) times without an end") : nil
+    }
+
+    /// Counts a body that cannot be read like a redelivery: the row is the truth, and a stranger may have written the message (rule 1).
+    ///
+    /// The sweeper publishes the row's own body; where that cannot be read either it dies.
+    private func verdict(
+        onUnreadable id: MessageID,
+        reason: String,
+        _ patience: StorePatience
+    ) async throws -> Verdict {
+        switch try await self.verdict(onRedelivered: id, patience) {
+        case nil: .publishAnew
+        case .split: .split
+        // There is no such row, or it was like that each time.
+        case .settled, .dead, .publishAnew: .dead(reason: reason)
+        }
     }
 
     /// Records outcomes together; where the store can make no sense of that, one by one.

@@ -3,12 +3,23 @@ import PushModel
 
 /// The send messages that this process is at.
 final class MessagesInWork: Sendable {
-    private let messages = NIOLockedValueBox<Set<MessageID>>([])
+    /// Whether a copy has joined each.
+    private let messages = NIOLockedValueBox<[MessageID: Bool]>([:])
 
-    /// - Returns: false when the process is at that message already.
-    func begin(_ message: MessageID) -> Bool { self.messages.withLockedValue { $0.insert(message).inserted } }
+    /// - Returns: false when the process is at that message already: then a copy joins it.
+    func begin(_ message: MessageID) -> Bool {
+        self.messages.withLockedValue { messages in
+            let isCopy = messages[message] != nil
+            messages[message] = isCopy
+            return !isCopy
+        }
+    }
 
-    func end(_ message: MessageID) { self.messages.withLockedValue { _ = $0.remove(message) } }
+    /// - Returns: Whether a copy has joined.
+    @discardableResult
+    func end(_ message: MessageID) -> Bool {
+        self.messages.withLockedValue { $0.removeValue(forKey: message) ?? false }
+    }
 }
 
 /// Bounds the sends with many names that this process is at: each keeps its names until it is fanned out.

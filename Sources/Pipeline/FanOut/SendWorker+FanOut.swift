@@ -17,38 +17,40 @@ extension SendWorker {
     private enum Next {
         /// Goes on from a claim; where it must wait, it gives the message back so if it may not wait here.
         case goOn(FanOutClaim, waiting: Deferral?, hasCommitted: Bool)
-        case giveBack(Deferral)
-        case end
+        case end(Rest)
     }
 
-    /// A message that cannot go on here, and how it is deferred.
-    typealias GivenBack = (claim: FanOutClaim, deferral: Deferral)
+    /// What is left of a message whose work ends here.
+    enum Rest {
+        case nothing
+        /// It is to be given back, for it cannot go on here.
+        case givenBack(FanOutClaim, Deferral)
+        /// The claim is void: somebody has taken the message over, or its send was stopped.
+        case lost
+    }
 
     /// Takes a claimed message further slice by slice, so that none holds a permit for long.
-    ///
-    /// - Returns: What is to be given back, for it cannot go on here; nil when nothing is left.
-    func fanOut(_ begun: FanOutClaim, alone: Bool, patience: StorePatience) async throws -> GivenBack? {
+    func fanOut(_ begun: FanOutClaim, alone: Bool, patience: StorePatience) async throws -> Rest {
         var (claim, isAlone) = (begun, alone)
         var extended = ContinuousClock.now
         var stay = self.waiting.stay(app: claim.message.app, priority: claim.message.priority)
         defer { stay.end() }
         while true {
-            if let deferral = self.interruption(of: claim) { return (claim, deferral) }
+            if let deferral = self.interruption(of: claim) { return .givenBack(claim, deferral) }
             switch try await self.next(of: claim, alone: isAlone, patience: patience) {
-            case .end: return nil
-            case .giveBack(let deferral): return (claim, deferral)
+            case .end(let rest): return rest
             case .goOn(let next, let waiting, let hasCommitted):
                 claim = next
                 if hasCommitted { stay.end() }
                 if let waiting {
-                    guard let pause = stay.prolong(waiting.pause) else { return (claim, waiting) }
+                    guard let pause = stay.prolong(waiting.pause) else { return .givenBack(claim, waiting) }
                     try await Task.sleep(for: pause)
                 }
             }
             isAlone = false
             if extended.duration(to: .now) > WorkQueue.send.lease / 4 {
                 let current = claim
-                guard try await patience.run({ try await self.store.extend(current) }) else { return nil }
+                guard try await patience.run({ try await self.store.extend(current) }) else { return .lost }
                 extended = .now
             }
         }
@@ -65,7 +67,8 @@ extension SendWorker {
         do {
             let advance = try await self.slice(of: claim, alone: alone)
             switch advance.progress {
-            case .done, .lost: return .end
+            case .done: return .end(.nothing)
+            case .lost: return .end(.lost)
             case .more(let next, let pause):
                 let waiting = pause > .zero ? Deferral(pause: pause) : nil
                 return .goOn(next, waiting: waiting, hasCommitted: advance.hasCommitted)
@@ -77,17 +80,17 @@ extension SendWorker {
         } catch let error as HubError where error.code == .refused {
             patience.logger.warning("The hub took nothing", metadata: ["error": "\(error)"])
             try await self.giveUp(claim, reason: error.message, patience: patience)
-            return .end
+            return .end(.nothing)
         } catch let error as HubError {
             patience.logger.warning("The hub cannot answer; fan-out waits", metadata: ["error": "\(error)"])
             return .goOn(claim, waiting: Deferral(pause: error.retryAfter ?? .seconds(2)), hasCommitted: false)
         } catch let error as StoreError where error.code == .unavailable {
             patience.logger.warning("The store takes nothing; fan-out waits", metadata: ["error": "\(error)"])
             // How far this slice came is not known here; whoever claims the message next is told by the store.
-            return .giveBack(Deferral(pause: .seconds(1)))
+            return .end(.givenBack(claim, Deferral(pause: .seconds(1))))
         } catch let error as StoreError {
             try await self.splitUnreadable(claim.message.id, error, patience: patience)
-            return .end
+            return .end(.nothing)
         }
     }
 
@@ -109,13 +112,18 @@ extension SendWorker {
     // MARK: Ends
 
     /// Gives a message back.
-    func giveBack(_ claim: FanOutClaim, _ deferral: Deferral, patience: StorePatience) async throws {
+    ///
+    /// - Returns: false when the claim is void.
+    func giveBack(_ claim: FanOutClaim, _ deferral: Deferral, patience: StorePatience) async throws -> Bool {
         var kept = deferral
         // Credit is noticed when it comes; for all else the pause is kept.
         kept.pause = deferral.blockedOn.isEmpty ? min(deferral.pause, Self.longestRest) : .zero
         let (message, final) = (claim.message, kept)
-        _ = try await patience.run { try await self.store.defer(message.id, epoch: message.epoch, final) }
+        let isDeferred = try await patience.run {
+            try await self.store.defer(message.id, epoch: message.epoch, final)
+        }
         CrashPoint.outboxDeferred.reach()
+        return isDeferred
     }
 
     /// Ends the only send of a message; several go on each alone, for one of them may be what is wrong (rule 5).

@@ -100,38 +100,49 @@ package struct SendWorker: Service {
         logger[metadataKey: "push.message"] = "\(id)"
         let patience = StorePatience(logger: logger, limit: .seconds(30))
         let message = Incoming(id: id, delivery: delivery, queue: queue, patience: patience)
+        let rest: Rest
+        do { rest = try await self.work(on: message, subscription) } catch {
+            self.inWork.end(id)
+            throw error
+        }
         // Ended before it is given back: a copy that the sweeper publishes at once is no copy of what this process is at.
-        let rest = try await {
-            defer { self.inWork.end(id) }
-            return try await self.work(on: message, subscription)
-        }()
-        if let rest { try await self.giveBack(rest.claim, rest.deferral, patience: patience) }
+        let hadCopy = self.inWork.end(id)
+        let isLost =
+            switch rest {
+            case .nothing: false
+            case .givenBack(let claim, let deferral): try await !self.giveBack(claim, deferral, patience: patience)
+            case .lost: true
+            }
+        guard isLost, hadCopy else { return }
+        // Whoever took the message over may have published just the copy that joined here, and then nobody is at it (rule 4).
+        _ = try await patience.run { try await self.store.defer(id, epoch: nil, Deferral()) }
+        CrashPoint.outboxDeferred.reach()
     }
 
     /// Takes a message, and has it fanned out.
-    ///
-    /// - Returns: What is to be given back, and how; nil when nothing is left.
-    private func work(on message: Incoming, _ subscription: any Subscription) async throws -> GivenBack? {
+    private func work(on message: Incoming, _ subscription: any Subscription) async throws -> Rest {
         let (delivery, patience) = (message.delivery, message.patience)
         guard let (claim, isAlone) = try await self.take(message) else {
             await subscription.acknowledge([delivery])
-            return nil
+            return .nothing
         }
         let isLarge = claim.isLarge
         guard !isLarge || self.largeClaims.enter() else {
-            try await self.giveBack(claim, Deferral(pause: Self.longestRest), patience: patience)
+            let isGivenBack = try await self.giveBack(claim, Deferral(pause: Self.longestRest), patience: patience)
             await subscription.acknowledge([delivery])
-            return nil
+            return isGivenBack ? .nothing : .lost
         }
         defer { if isLarge { self.largeClaims.leave() } }
         // Until its first commit the message is what brings the work back if this process dies, from then on the claim's lease
         // (rule 1).
-        let held = claim.isHeld ? claim : try await self.claimBySlice(claim, patience: patience)
+        let first: FirstSlice = claim.isHeld ? .held(claim) : try await self.claimBySlice(claim, patience: patience)
         CrashPoint.sendClaimed.reach()
         await subscription.acknowledge([delivery])
         CrashPoint.sendAcknowledged.reach()
-        guard let held else { return nil }
-        return try await self.fanOut(held, alone: isAlone, patience: patience)
+        switch first {
+        case .held(let held): return try await self.fanOut(held, alone: isAlone, patience: patience)
+        case .ended(let rest): return rest
+        }
     }
 
     /// Takes a message over.
@@ -204,17 +215,23 @@ package struct SendWorker: Service {
         return claim
     }
 
+    /// What came of the first slice of a message.
+    private enum FirstSlice {
+        /// A claim that the store knows of.
+        case held(FanOutClaim)
+        case ended(Rest)
+    }
+
     /// Fans out the first slice of a message that was only peeked at: most need no more than its commit.
     ///
     /// Where it comes to no commit the message is claimed.
-    ///
-    /// - Returns: A claim that the store knows of; nil when nothing is left.
-    private func claimBySlice(_ claim: FanOutClaim, patience: StorePatience) async throws -> FanOutClaim? {
+    private func claimBySlice(_ claim: FanOutClaim, patience: StorePatience) async throws -> FirstSlice {
         do {
             switch try await self.slice(of: claim, alone: false).progress {
-            case .done, .lost: return nil
-            case .more(let next, _) where next.isHeld: return next
-            case .blocked(let next, _, _) where next.isHeld: return next
+            case .done: return .ended(.nothing)
+            case .lost: return .ended(.lost)
+            case .more(let next, _) where next.isHeld: return .held(next)
+            case .blocked(let next, _, _) where next.isHeld: return .held(next)
             case .more, .blocked: break
             }
         } catch is HubError {
@@ -222,7 +239,8 @@ package struct SendWorker: Service {
         } catch is StoreError {
             patience.logger.debug("The first slice came to nothing; the message is claimed first")
         }
-        return try await self.claim(claim.message.id, mayPeek: false, patience: patience)
+        let held = try await self.claim(claim.message.id, mayPeek: false, patience: patience)
+        return held.map(FirstSlice.held) ?? .ended(.nothing)
     }
 }
 

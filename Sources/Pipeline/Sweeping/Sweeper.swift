@@ -13,7 +13,8 @@ package import Store
 /// That is: retries, lapsed leases, and messages whose process died before it could publish them. It also ends jobs whose
 /// time is over, prunes dead handles (rules 9 and 13), and removes what is kept no longer.
 ///
-/// One process at a time leads: an economy, for nothing breaks when two do the same.
+/// One process at a time leads: an economy, for nothing breaks when two do the same. Where it leaves undone what is due, for it is
+/// stopped or hangs, the others do that.
 package struct Sweeper: Service {
     /// The store's part that sweeping needs.
     package typealias SweptStore = HousekeepingStore & OutboxStore
@@ -26,6 +27,8 @@ package struct Sweeper: Service {
         package var overdue: Duration = .seconds(1)
         /// How often expired jobs, dead handles and expired registrations are looked for.
         package var housekeeping: Duration = .seconds(1)
+        /// How often a process that does not lead looks whether the sweep is late, and by how much it must be.
+        package var patience: Duration = .seconds(10)
         /// How long each is kept that is over; what is not named is kept for good.
         package var retention: [Retained: Duration] = [:]
         /// The most rows of a kind in one step.
@@ -83,6 +86,7 @@ package struct Sweeper: Service {
 
     private func sweepUntilCancelled() async {
         var nextHousekeeping = ContinuousClock.now
+        var nextStandIn = ContinuousClock.now + self.configuration.patience
         var cleaner = Cleaner(store: self.store, ages: self.configuration.retention)
         var leadership: (any Leadership)?
         while !Task.isCancelled {
@@ -90,9 +94,14 @@ package struct Sweeper: Service {
                 leadership = await self.attempt { try await self.store.lead(as: .sweeper) } ?? nil
             }
             guard leadership != nil else {
+                if nextStandIn <= .now {
+                    _ = await self.attempt(self.standIn)
+                    nextStandIn = .now + self.configuration.patience
+                }
                 try? await Task.sleep(for: .seconds(1))
                 continue
             }
+            nextStandIn = .now + self.configuration.patience
             // On its own: neither a broker that is away nor a row that cannot be published keeps jobs from ending.
             if nextHousekeeping <= .now {
                 _ = await self.attempt(self.keepHouse)
@@ -114,6 +123,16 @@ package struct Sweeper: Service {
                 try? await Task.sleep(until: next, clock: .continuous)
             }
         }
+    }
+
+    /// Does what is due for whoever leads, but publishes nothing while that is in time.
+    private func standIn() async throws {
+        try await self.keepHouse()
+        guard case .connected = await self.broker.status,
+            try await self.store.isSweepLate(by: self.configuration.patience)
+        else { return }
+        self.logger.warning("The process that leads the sweep is late; this one does its work")
+        while try await self.sweep() { try Task.checkCancellation() }
     }
 
     /// Does a step of the sweep; after a failure it pauses.

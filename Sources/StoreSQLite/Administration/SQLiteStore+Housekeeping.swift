@@ -1,9 +1,18 @@
+import PushModel
 package import Store
 
 extension SQLiteStore: HousekeepingStore {
     package func lead(as role: LeaderRole) async throws -> (any Leadership)? {
         let lock = try FileLock(path: "\(self.configuration.path).\(role.rawValue)")
         return lock.tryLock() ? lock : nil
+    }
+
+    package func isSweepLate(by lateness: Duration) async throws -> Bool {
+        // As a sweep would have found it then: of what a rate limit lets go only now nothing is late.
+        let flow = FlowControl(clock: self.clock, window: self.configuration.window, ago: lateness)
+        let queues = Set(PNS.allCases.map(WorkQueue.deliver)).union([.register, .send])
+        let finder = DueMessages(flow: flow, turns: DueTurns(), queues: queues, overdue: .zero)
+        return try await self.read { try !finder.find(limit: 1, in: $0).isEmpty }
     }
 
     package func perform(_ chore: Chore, limit: Int) async throws -> Int {

@@ -6,13 +6,17 @@ import StoreKit
 /// What may be published to a push service now: the in-flight window of an app and priority, and its rate limit (rule 12).
 struct FlowControl: Sendable {
     let clock: StoreClock
-    /// The store's clock at this look, in milliseconds.
+    /// The time at which is looked by the store's clock, in milliseconds.
     let now: Int64
     private let window: InFlightWindow
 
-    init(clock: StoreClock, window: InFlightWindow) {
+    /// - Parameters:
+    ///   - clock: The store's.
+    ///   - window: The most that may be in flight.
+    ///   - duration: How long ago the time is that counts.
+    init(clock: StoreClock, window: InFlightWindow, ago duration: Duration = .zero) {
         self.clock = clock
-        self.now = clock.now
+        self.now = clock.now - duration.milliseconds
         self.window = window
     }
 

@@ -66,11 +66,17 @@ extension SQLiteStore: FanOutStore {
             case .pages(let pages):
                 return try await self.write { context in
                     guard try context.hold(claim) else { return .lost }
+                    // While nothing said that somebody is at it, others may have joined (rule 15): now it is a group.
+                    if !claim.isHeld, try context.database.onlyJob(of: claim.message.id) != pages.sequence {
+                        throw Joined()
+                    }
                     return try context.write(pages, of: claim).map(FanOutResult.written) ?? .lost
                 }
             }
         } catch is NoCredit {
             return .noCredit
+        } catch is Joined {
+            return .joined
         }
     }
 
@@ -109,6 +115,9 @@ extension SQLiteStore: FanOutStore {
 
 /// A rate limit is used up: what was counted for other services, and the claim, are taken back with all else.
 struct NoCredit: Error {}
+
+/// The message of a campaign has other members: the claim is taken back with all else.
+private struct Joined: Error {}
 
 extension WriteContext {
     /// Extends the lease of a claim, if it is the latest; one that only peeked takes the message over.

@@ -70,17 +70,17 @@ extension SQLiteStore: OutboxStore {
 }
 
 extension WriteContext {
-    /// Takes a message that is due, unless somebody else has since.
-    fileprivate func take(_ due: DueMessage) throws -> OutboxMessage? {
+    /// Takes a message that was due, unless somebody else has since, or it was marked or held, which leaves its epoch as it is.
+    func take(_ due: DueMessage) throws -> OutboxMessage? {
         let message = due.message
         let taken = try self.database.change(
             """
             UPDATE message SET state = ?, due = ?, epoch = epoch + 1, blocked_on = 0, reason = NULL
-            WHERE id = ? AND epoch = ?
+            WHERE id = ? AND epoch = ? AND due <= ?
             """,
             [
                 MessageState.published.rawValue, self.now + OutboxMessage.grace.milliseconds, message.id.number,
-                message.epoch,
+                message.epoch, self.now,
             ]
         )
         guard taken > 0 else { return nil }
