@@ -103,6 +103,8 @@ let package = Package(
         // Values and pure functions.
         .target(name: "PushModel", dependencies: ["FaultInjection", crypto]),
         .target(name: "Payloads", dependencies: ["PushModel"]),
+        // Hashes of passwords and the secrets of keys, for the API and the command line alike.
+        .target(name: "Authentication", dependencies: ["PushModel", crypto, cryptoExtras]),
 
         // The wire towards the push services.
         .target(
@@ -172,41 +174,45 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", collections, crypto,
-                cryptoExtras,
-                httpTypes, hummingbird,
+                "Authentication", "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", collections,
+                crypto, httpTypes, hummingbird,
                 lifecycle, logging, metrics, nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioHTTPTypes, tracing,
             ],
             resources: [.embedInCode("openapi.yaml")]
         ),
         .target(name: "PushlineClient"),
+
+        // What a host's configuration names: the store, the broker, ports and limits.
+        .target(
+            name: "Installation",
+            dependencies: [
+                "BrokerRabbitMQ", "StoreSQLite", "Store", "Broker", "PushModel", configuration, lifecycle, logging,
+                nioConcurrency, nioCore, yams,
+            ]
+        ),
         .target(
             name: "PushlineCommands",
             dependencies: [
-                "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Runtime", "HTTPAPI", argumentParser,
-                lifecycle, logging, yams,
+                "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Installation", "Authentication",
+                argumentParser, lifecycle, logging, yams,
             ]
         ),
         .target(
             name: "Runtime",
             dependencies: [
-                "BrokerRabbitMQ", "StoreSQLite", "HubEmbedded", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store",
-                "Broker", "PushModel", "Payloads", .target(name: "CMalloc", condition: .when(platforms: [.linux])),
-                argumentParser, configuration, httpTypes, hummingbird,
-                hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS, lifecycle, logging, metrics, nioConcurrency, nioCore,
-                nioPosix,
-                nioSSL, tracing,
-                unixSignals, yams,
-            ],
-            exclude: []
+                "Installation", "HubEmbedded", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store", "Broker",
+                "PushModel", "Payloads", .target(name: "CMalloc", condition: .when(platforms: [.linux])),
+                argumentParser, httpTypes, hummingbird, hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS, lifecycle,
+                logging, metrics, nioConcurrency, nioCore, nioPosix, nioSSL, tracing, unixSignals,
+            ]
         ),
 
         // Executables: parse and run.
         .executableTarget(name: "pushline", dependencies: ["PushlineCommands", argumentParser]),
-        .executableTarget(name: "pushline-api", dependencies: ["Runtime", argumentParser]),
-        .executableTarget(name: "pushline-register-worker", dependencies: ["Runtime", argumentParser]),
-        .executableTarget(name: "pushline-send-worker", dependencies: ["Runtime", argumentParser]),
-        .executableTarget(name: "pushline-delivery-worker", dependencies: ["Runtime", argumentParser]),
+        .executableTarget(name: "pushline-api", dependencies: ["Runtime", "Installation", argumentParser]),
+        .executableTarget(name: "pushline-register-worker", dependencies: ["Runtime", "Installation", argumentParser]),
+        .executableTarget(name: "pushline-send-worker", dependencies: ["Runtime", "Installation", argumentParser]),
+        .executableTarget(name: "pushline-delivery-worker", dependencies: ["Runtime", "Installation", argumentParser]),
         .executableTarget(
             name: "pushline-simulator",
             dependencies: ["PushlineSimulator", argumentParser, lifecycle, logging, unixSignals, yams]
@@ -215,6 +221,7 @@ let package = Package(
         // Tests: one target a library; what needs a server is in IntegrationTests.
         .testTarget(name: "PushModelTests", dependencies: ["PushModel"]),
         .testTarget(name: "PayloadsTests", dependencies: ["Payloads", "PushModel"]),
+        .testTarget(name: "AuthenticationTests", dependencies: ["Authentication", "PushModel"]),
         .testTarget(
             name: "HTTP2EngineTests",
             dependencies: [
@@ -267,7 +274,8 @@ let package = Package(
         .testTarget(
             name: "HTTPAPITests",
             dependencies: [
-                "HTTPAPI", "Store", "StoreSQLite", "Broker", "PushModel", httpTypes, hummingbird, hummingbirdCore,
+                "HTTPAPI", "Authentication", "Store", "StoreSQLite", "Broker", "PushModel", httpTypes, hummingbird,
+                hummingbirdCore,
                 hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,
             ]
         ),
@@ -275,20 +283,24 @@ let package = Package(
         .testTarget(
             name: "PushlineCommandsTests",
             dependencies: [
-                "PushlineCommands", "PushlineClient", "PushModel", "Broker", "Runtime", "Store", argumentParser,
+                "PushlineCommands", "PushlineClient", "PushModel", "Broker", "Installation", "Store", argumentParser,
             ]
         ),
+        .testTarget(name: "InstallationTests", dependencies: ["Installation", "PushModel", yams]),
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
-                "Runtime", "HTTPAPI", "PushModel", "PushlineSimulator", "RawHTTP", crypto, hummingbird, hummingbirdCore,
-                hummingbirdHTTP2, lifecycle, logging, metrics, nioConcurrency, nioCore, nioPosix, nioSSL, nioTLS, yams,
+                "Runtime", "Installation", "HTTPAPI", "PushModel", "PushlineSimulator", "RawHTTP", crypto, hummingbird,
+                hummingbirdCore, hummingbirdHTTP2, lifecycle, logging, metrics, nioConcurrency, nioCore, nioPosix,
+                nioSSL,
+                nioTLS,
             ]
         ),
         .target(
             name: "InstallationSupport",
             dependencies: [
-                "BrokerRabbitMQ", "HTTPAPI", "Runtime", "PushlineSimulator", "Store", "PushModel", logging, nioCore,
+                "BrokerRabbitMQ", "Authentication", "Installation", "PushlineSimulator", "Store", "PushModel", logging,
+                nioCore,
                 nioPosix,
             ],
             path: "Tests/InstallationSupport"
@@ -306,7 +318,7 @@ let package = Package(
             name: "AbuseTests",
             dependencies: [
                 "Broker", "BrokerRabbitMQ", "InstallationSupport", "PushModel", "PushlineSimulator", "RawHTTP",
-                "Runtime",
+                "Installation",
                 nioCore, nioPosix,
             ],
             path: "Tests/Abuse"

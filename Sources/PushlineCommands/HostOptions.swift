@@ -1,8 +1,8 @@
 import ArgumentParser
 import Foundation
+import Installation
 import Logging
 import PushModel
-import Runtime
 import Store
 
 /// Which store of this host to work on.

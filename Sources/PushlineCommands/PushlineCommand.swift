@@ -1,7 +1,7 @@
 package import ArgumentParser
 import Foundation
+import Installation
 import PushlineClient
-import Runtime
 
 /// `pushline`: declares apps, accounts and keys on the server's host, and works with a server through its API.
 package struct PushlineCommand: AsyncParsableCommand {

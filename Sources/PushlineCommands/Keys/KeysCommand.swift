@@ -1,5 +1,5 @@
 import ArgumentParser
-import HTTPAPI
+import Authentication
 import PushModel
 import Store
 

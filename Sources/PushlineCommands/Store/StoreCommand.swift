@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import Runtime
+import Installation
 import Store
 
 /// `pushline store`.

@@ -40,7 +40,7 @@ package struct APIKeySecret: Sendable {
     /// Reads what a caller sent.
     ///
     /// - Returns: nil when it has not the form of a secret of ours.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         guard text.hasPrefix(Self.prefix), text.utf8.count <= 128 else { return nil }
         self.text = text
     }
