@@ -47,8 +47,8 @@ struct HostOptions: ParsableArguments {
     }
 
     /// Writes JSON where that is wanted, else lines.
-    func show(_ value: JSONOutput, lines: () -> [String]) {
-        if self.json { return Console.print(value.text()) }
+    func show(_ value: JSONValue, lines: () -> [String]) {
+        if self.json { return Console.print(value.indentedText) }
         for line in lines() { Console.print(line) }
     }
 }

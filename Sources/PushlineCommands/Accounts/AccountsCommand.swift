@@ -59,9 +59,9 @@ struct AccountsCommand: AsyncParsableCommand {
                 try await store.change(.put(account, passwordHash: hash))
                 return (app, isNew)
             }
-            let output = JSONOutput.members([
-                "app": .text(app.name), "name": .text(name.name), "role": .text(role.rawValue),
-                "result": .text(isNew ? "added" : "changed"),
+            let output = JSONValue.members([
+                "app": .string(app.name), "name": .string(name.name), "role": .string(role.rawValue),
+                "result": .string(isNew ? "added" : "changed"),
             ])
             self.host.show(output) {
                 ["\(name): \(isNew ? "added to" : "password and role set in") \(app) as \(role.rawValue)"]

@@ -54,9 +54,9 @@ struct KeysCommand: AsyncParsableCommand {
             Console.note(
                 "\(self.name): created in \(app) as \(role.rawValue); this is its secret, which is not shown again:"
             )
-            let output = JSONOutput.members([
-                "app": .text(app.name), "name": .text(self.name), "role": .text(role.rawValue),
-                "secret": .text(secret.text),
+            let output = JSONValue.members([
+                "app": .string(app.name), "name": .string(self.name), "role": .string(role.rawValue),
+                "secret": .string(secret.text),
             ])
             self.host.show(output) { [secret.text] }
         }

@@ -120,8 +120,8 @@ struct QueueTarget: ParsableArguments {
         let own = pauses.compactMap(\.app).sorted().map(\.name)
         host.show(
             .members([
-                "name": .text(self.queue), "allApps": .bool(pauses.contains { $0.app == nil }),
-                "apps": .array(own.map { .text($0) }), "paused": .bool(!pauses.isEmpty),
+                "name": .string(self.queue), "allApps": .bool(pauses.contains { $0.app == nil }),
+                "apps": .array(own.map { .string($0) }), "paused": .bool(!pauses.isEmpty),
             ])
         ) {
             let whose = own.joined(separator: ", ")
