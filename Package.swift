@@ -97,6 +97,9 @@ let package = Package(
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
+        // Files that are part of the programs, by `#embed` of C23: a change of one compiles it anew.
+        .target(name: "CResources", exclude: ["openapi.yaml"]),
+
         // Crashes and jumping clocks for tests, in debug builds alone.
         .target(name: "FaultInjection"),
 
@@ -174,11 +177,11 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "Authentication", "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", collections,
+                "CResources", "Authentication", "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection",
+                collections,
                 crypto, httpTypes, hummingbird,
                 lifecycle, logging, metrics, nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioHTTPTypes, tracing,
-            ],
-            resources: [.embedInCode("openapi.yaml")]
+            ]
         ),
         .target(name: "PushlineClient"),
 
@@ -194,7 +197,7 @@ let package = Package(
             name: "PushlineCommands",
             dependencies: [
                 "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Installation", "Authentication",
-                argumentParser, lifecycle, logging, yams,
+                argumentParser, asyncHTTPClient, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL, yams,
             ]
         ),
         .target(
@@ -283,7 +286,9 @@ let package = Package(
         .testTarget(
             name: "PushlineCommandsTests",
             dependencies: [
-                "PushlineCommands", "PushlineClient", "PushModel", "Broker", "Installation", "Store", argumentParser,
+                "PushlineCommands", "PushlineClient", "PushModel", "PushlineSimulator", "Broker", "Installation",
+                "Store",
+                argumentParser, nioSSL,
             ]
         ),
         .testTarget(name: "InstallationTests", dependencies: ["Installation", "PushModel", yams]),
@@ -323,7 +328,8 @@ let package = Package(
             ],
             path: "Tests/Abuse"
         ),
-    ]
+    ],
+    cLanguageStandard: .c2x
 )
 
 // The micro-benchmarks of `deploy/bench --micro`: ordinary builds do not pay for their packages.
