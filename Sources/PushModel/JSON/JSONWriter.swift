@@ -5,8 +5,10 @@
 package struct JSONWriter {
     package private(set) var bytes: [UInt8] = []
     private var isFirst = true
-    /// How deep the next line is, where each value has a line of its own; nil = all is one line.
-    private var depth: Int?
+    /// How deep the next line is.
+    private var depth = 0
+    /// Whether each value has a line of its own.
+    private var isIndented = false
 
     /// Writes an object.
     ///
@@ -23,19 +25,19 @@ package struct JSONWriter {
     /// Writes a value.
     ///
     /// - Parameters:
-    ///   - value: The value; the names of its members may be anybody's.
+    ///   - value: The value.
     ///   - isIndented: Whether each value has a line of its own, two spaces a level; no effect on what was written already.
     /// - Returns: The JSON text in UTF-8.
     package static func bytes(of value: JSONValue, isIndented: Bool = false) -> [UInt8] {
         var writer = JSONWriter()
         // As much as most payloads have: what grows is copied again and again.
         writer.bytes.reserveCapacity(256)
-        if isIndented { writer.depth = 0 }
+        writer.isIndented = isIndented
         writer.put(value)
         return writer.bytes
     }
 
-    // MARK: Members. Names are ours and need no escape; a member that is nil is left out.
+    // MARK: Members; one that is nil is left out
 
     package mutating func add(_ name: String, _ text: String?) {
         guard let text else { return }
@@ -109,9 +111,7 @@ package struct JSONWriter {
         case .object(let members):
             self.enclose("{", "}") { writer in
                 for member in members {
-                    writer.separate()
-                    writer.bytes.appendJSONString(member.name)
-                    writer.colon()
+                    writer.begin(member.name)
                     writer.put(member.value)
                 }
             }
@@ -122,21 +122,15 @@ package struct JSONWriter {
 
     private mutating func begin(_ name: String) {
         self.separate()
-        self.bytes.append(UInt8(ascii: "\""))
-        self.bytes.append(utf8Of: name)
-        self.bytes.append(UInt8(ascii: "\""))
-        self.colon()
-    }
-
-    private mutating func colon() {
+        self.bytes.appendJSONString(name)
         self.bytes.append(UInt8(ascii: ":"))
-        if self.depth != nil { self.bytes.append(UInt8(ascii: " ")) }
+        if self.isIndented { self.bytes.append(UInt8(ascii: " ")) }
     }
 
     private mutating func separate() {
         if !self.isFirst { self.bytes.append(UInt8(ascii: ",")) }
         self.isFirst = false
-        self.breakLine()
+        if self.isIndented { self.breakLine() }
     }
 
     private mutating func enclose(
@@ -146,17 +140,16 @@ package struct JSONWriter {
     ) {
         self.bytes.append(UInt8(ascii: opening))
         self.isFirst = true
-        if let depth = self.depth { self.depth = depth + 1 }
+        self.depth += 1
         content(&self)
-        if let depth = self.depth { self.depth = depth - 1 }
-        if !self.isFirst { self.breakLine() }
+        self.depth -= 1
+        if self.isIndented, !self.isFirst { self.breakLine() }
         self.bytes.append(UInt8(ascii: end))
         self.isFirst = false
     }
 
     private mutating func breakLine() {
-        guard let depth = self.depth else { return }
         self.bytes.append(UInt8(ascii: "\n"))
-        self.bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: 2 * depth))
+        self.bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: 2 * self.depth))
     }
 }
