@@ -7,7 +7,10 @@ import Store
 
 /// Which store of this host to work on.
 struct HostOptions: ParsableArguments {
-    @Option(help: "The server's configuration; \(PushlineConfiguration.defaultFile) unless given, where that exists.")
+    @Option(
+        help: "The server's configuration; \(PushlineConfiguration.defaultFile) unless given, where that exists.",
+        completion: KnownValues.yamlFiles
+    )
     var config: String?
 
     @Flag(help: "Answer with JSON.")

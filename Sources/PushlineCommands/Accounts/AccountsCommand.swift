@@ -26,10 +26,13 @@ struct AccountsCommand: AsyncParsableCommand {
         @Argument(help: "The name to sign in with: letters, digits and _ @ # . -")
         var name: String
 
-        @Option(help: "user (its own devices and sends), sender (sends to anyone) or operator (everything of the app).")
+        @Option(
+            help: "user (its own devices and sends), sender (sends to anyone) or operator (everything of the app).",
+            completion: KnownValues.accountRoles
+        )
         var role: String
 
-        @Option(help: "Read the password from this file.")
+        @Option(help: "Read the password from this file.", completion: .file())
         var passwordFile: String?
 
         @Flag(help: "Read the password from standard input, also where that is a terminal.")

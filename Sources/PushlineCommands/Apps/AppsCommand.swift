@@ -22,7 +22,7 @@ struct AppsCommand: AsyncParsableCommand {
 
         @OptionGroup var host: HostOptions
 
-        @Argument(help: "The YAML file.")
+        @Argument(help: "The YAML file.", completion: KnownValues.yamlFiles)
         var file: String
 
         func run() async throws {

@@ -24,7 +24,10 @@ struct KeysCommand: AsyncParsableCommand {
         @Argument(help: "Names the key in lists and jobs: letters, digits and _ @ # . : -")
         var name: String
 
-        @Option(help: "sender (sends to anyone, sees its own jobs) or operator (everything of the app).")
+        @Option(
+            help: "sender (sends to anyone, sees its own jobs) or operator (everything of the app).",
+            completion: KnownValues.keyRoles
+        )
         var role: String
 
         func validate() throws {

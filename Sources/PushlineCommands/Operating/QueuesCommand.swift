@@ -79,13 +79,16 @@ struct QueuesCommand: AsyncParsableCommand {
 struct QueueTarget: ParsableArguments {
     @OptionGroup var server: ServerOptions
 
-    @Argument(help: "register, send, deliver.apns, deliver.fcm or deliver.wns.")
+    @Argument(help: "register, send, deliver.apns, deliver.fcm or deliver.wns.", completion: KnownValues.queues)
     var queue: String
 
     @Flag(help: "For all apps, in the store of this host, not through a server.")
     var allApps = false
 
-    @Option(help: "With --all-apps: the server's configuration, where it is not the usual one.")
+    @Option(
+        help: "With --all-apps: the server's configuration, where it is not the usual one.",
+        completion: KnownValues.yamlFiles
+    )
     var config: String?
 
     func validate() throws {

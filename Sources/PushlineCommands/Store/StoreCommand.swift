@@ -20,7 +20,7 @@ struct StoreCommand: AsyncParsableCommand {
 
         @OptionGroup var host: HostOptions
 
-        @Argument(help: "The file to write; nothing is overwritten.")
+        @Argument(help: "The file to write; nothing is overwritten.", completion: .file())
         var file: String
 
         func run() async throws {
@@ -42,7 +42,7 @@ struct StoreCommand: AsyncParsableCommand {
 
         @OptionGroup var host: HostOptions
 
-        @Argument(help: "The file that pushline store backup wrote.")
+        @Argument(help: "The file that pushline store backup wrote.", completion: .file())
         var file: String
 
         func run() async throws {
