@@ -47,7 +47,8 @@ import Testing
         )
     }
 
-    @Test(arguments: [
+    /// Words, and what bash offers after them.
+    static let offers: [([String], Set<String>)] = [
         (["pushline", "que"], ["queues"]),
         (["pushline", "send", "--priority", ""], ["high", "normal"]),
         (["pushline", "send", "--platform", ""], ["apns", "fcm", "wns"]),
@@ -59,7 +60,9 @@ import Testing
         (["pushline", "accounts", "add", "--role", "u"], ["user"]),
         (["pushline", "queues", "pause", "deliver."], ["deliver.apns", "deliver.fcm", "deliver.wns"]),
         (["pushline", "queues", "list", "--ca"], ["--ca-file"]),
-    ])
+    ]
+
+    @Test(arguments: CompletionTests.offers)
     func bashCompletes(words: [String], offered: Set<String>) throws {
         #expect(try Self.bash(words) == offered)
     }
