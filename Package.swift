@@ -124,7 +124,7 @@ let package = Package(
         .target(
             name: "PushlineSimulator",
             dependencies: [
-                "PushModel", collections, crypto, cryptoExtras, httpTypes, hummingbird, jwtKit, lifecycle, logging,
+                "PushModel", collections, crypto, cryptoExtras, httpTypes, hummingbird, lifecycle, logging,
                 nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioHTTP2, nioPosix, nioSSL, nioTLS, swiftASN1, x509,
             ]
         ),
