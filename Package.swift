@@ -143,7 +143,9 @@ let package = Package(
         // Drivers.
         .target(
             name: "BrokerRabbitMQ",
-            dependencies: ["Broker", "CRabbitMQ", collections, lifecycle, logging, metrics, nioConcurrency]
+            dependencies: [
+                "Broker", "PushModel", "CRabbitMQ", collections, lifecycle, logging, metrics, nioConcurrency,
+            ]
         ),
         .target(name: "StoreKit", dependencies: ["Store", "PushModel"]),
         .target(
