@@ -96,12 +96,17 @@ let package = Package(
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
+        // Files that are part of the programs, by `#embed` of C23: a change of one compiles it anew.
+        .target(name: "CResources", exclude: ["openapi.yaml"]),
+
         // Crashes and jumping clocks for tests, in debug builds alone.
         .target(name: "FaultInjection"),
 
         // Values and pure functions.
         .target(name: "PushModel", dependencies: ["FaultInjection"]),
         .target(name: "Payloads", dependencies: ["PushModel"]),
+        // Hashes of passwords and the secrets of keys, for the API and the command line alike.
+        .target(name: "Authentication", dependencies: ["PushModel", crypto, cryptoExtras]),
 
         // The wire towards the push services.
         .target(
@@ -137,7 +142,9 @@ let package = Package(
         // Drivers.
         .target(
             name: "BrokerRabbitMQ",
-            dependencies: ["Broker", "CRabbitMQ", deques, lifecycle, logging, metrics, nioConcurrency]
+            dependencies: [
+                "Broker", "PushModel", "CRabbitMQ", deques, lifecycle, logging, metrics, nioConcurrency,
+            ]
         ),
         .target(name: "StoreKit", dependencies: ["Store", "PushModel"]),
         .target(
@@ -165,37 +172,45 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", deques, crypto,
-                cryptoExtras, httpTypes, hummingbird, lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1,
-                nioHTTPTypes,
-            ],
-            resources: [.embedInCode("openapi.yaml")]
+                "CResources", "Authentication", "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection",
+                deques,
+                crypto, httpTypes, hummingbird,
+                lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1, nioHTTPTypes,
+            ]
         ),
         .target(name: "PushlineClient"),
+
+        // What a host's configuration names: the store, the broker, ports and limits.
+        .target(
+            name: "Installation",
+            dependencies: [
+                "BrokerRabbitMQ", "StoreSQLite", "Store", "Broker", "PushModel", configuration, lifecycle, logging,
+                nioConcurrency, nioCore, yams,
+            ]
+        ),
         .target(
             name: "PushlineCommands",
             dependencies: [
-                "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Runtime", "HTTPAPI", argumentParser,
-                lifecycle, logging, yams,
+                "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Installation", "Authentication",
+                argumentParser, asyncHTTPClient, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL, yams,
             ]
         ),
         .target(
             name: "Runtime",
             dependencies: [
-                "BrokerRabbitMQ", "StoreSQLite", "HubEmbedded", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store",
-                "Broker", "PushModel", .target(name: "CMalloc", condition: .when(platforms: [.linux])),
-                argumentParser, configuration, hummingbird, hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS,
-                lifecycle,
-                logging, metrics, nioConcurrency, nioCore, nioPosix, nioSSL, unixSignals, yams,
+                "Installation", "HubEmbedded", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store", "Broker",
+                "PushModel", .target(name: "CMalloc", condition: .when(platforms: [.linux])),
+                argumentParser, hummingbird, hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS, lifecycle,
+                logging, metrics, nioConcurrency, nioCore, nioPosix, nioSSL, unixSignals,
             ]
         ),
 
         // Executables: parse and run.
         .executableTarget(name: "pushline", dependencies: ["PushlineCommands", argumentParser]),
-        .executableTarget(name: "pushline-api", dependencies: ["Runtime", argumentParser]),
-        .executableTarget(name: "pushline-register-worker", dependencies: ["Runtime", argumentParser]),
-        .executableTarget(name: "pushline-send-worker", dependencies: ["Runtime", argumentParser]),
-        .executableTarget(name: "pushline-delivery-worker", dependencies: ["Runtime", argumentParser]),
+        .executableTarget(name: "pushline-api", dependencies: ["Runtime", "Installation", argumentParser]),
+        .executableTarget(name: "pushline-register-worker", dependencies: ["Runtime", "Installation", argumentParser]),
+        .executableTarget(name: "pushline-send-worker", dependencies: ["Runtime", "Installation", argumentParser]),
+        .executableTarget(name: "pushline-delivery-worker", dependencies: ["Runtime", "Installation", argumentParser]),
         .executableTarget(
             name: "pushline-simulator",
             dependencies: ["PushlineSimulator", argumentParser, lifecycle, logging, unixSignals, yams]
@@ -204,6 +219,7 @@ let package = Package(
         // Tests: one target a library; what needs a server is in IntegrationTests.
         .testTarget(name: "PushModelTests", dependencies: ["PushModel"]),
         .testTarget(name: "PayloadsTests", dependencies: ["Payloads", "PushModel"]),
+        .testTarget(name: "AuthenticationTests", dependencies: ["Authentication", "PushModel"]),
         .testTarget(
             name: "HTTP2EngineTests",
             dependencies: [
@@ -255,7 +271,8 @@ let package = Package(
         .testTarget(
             name: "HTTPAPITests",
             dependencies: [
-                "HTTPAPI", "Store", "StoreSQLite", "Broker", "PushModel", httpTypes, hummingbird, hummingbirdCore,
+                "HTTPAPI", "Authentication", "Store", "StoreSQLite", "Broker", "PushModel", httpTypes, hummingbird,
+                hummingbirdCore,
                 hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,
             ]
         ),
@@ -263,20 +280,26 @@ let package = Package(
         .testTarget(
             name: "PushlineCommandsTests",
             dependencies: [
-                "PushlineCommands", "PushlineClient", "PushModel", "Broker", "Runtime", "Store", argumentParser,
+                "PushlineCommands", "PushlineClient", "PushModel", "PushlineSimulator", "Broker", "Installation",
+                "Store",
+                argumentParser, nioSSL,
             ]
         ),
+        .testTarget(name: "InstallationTests", dependencies: ["Installation", "PushModel", yams]),
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
-                "Runtime", "HTTPAPI", "PushModel", "PushlineSimulator", "RawHTTP", crypto, hummingbird, hummingbirdCore,
-                hummingbirdHTTP2, lifecycle, logging, metrics, nioConcurrency, nioCore, nioPosix, nioSSL, nioTLS, yams,
+                "Runtime", "Installation", "HTTPAPI", "PushModel", "PushlineSimulator", "RawHTTP", crypto, hummingbird,
+                hummingbirdCore, hummingbirdHTTP2, lifecycle, logging, metrics, nioConcurrency, nioCore, nioPosix,
+                nioSSL,
+                nioTLS,
             ]
         ),
         .target(
             name: "InstallationSupport",
             dependencies: [
-                "BrokerRabbitMQ", "HTTPAPI", "Runtime", "PushlineSimulator", "Store", "PushModel", logging, nioCore,
+                "BrokerRabbitMQ", "Authentication", "Installation", "PushlineSimulator", "Store", "PushModel", logging,
+                nioCore,
                 nioPosix,
             ],
             path: "Tests/InstallationSupport"
@@ -294,12 +317,13 @@ let package = Package(
             name: "AbuseTests",
             dependencies: [
                 "Broker", "BrokerRabbitMQ", "InstallationSupport", "PushModel", "PushlineSimulator", "RawHTTP",
-                "Runtime",
+                "Installation",
                 nioCore, nioPosix,
             ],
             path: "Tests/Abuse"
         ),
-    ]
+    ],
+    cLanguageStandard: .c2x
 )
 
 // The micro-benchmarks of `deploy/bench --micro`: ordinary builds do not pay for their packages.

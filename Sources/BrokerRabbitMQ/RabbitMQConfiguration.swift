@@ -1,4 +1,5 @@
 package import Broker
+import PushModel
 
 /// Where the broker is and how to talk to it.
 package struct RabbitMQConfiguration: Sendable {
@@ -138,21 +139,10 @@ private struct AddressParts {
     }
 
     private static func decoded(_ text: Substring, _ part: String) throws -> String {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let hex = String(rest.prefix(2)), hex.utf8.count == 2, let value = UInt8(hex, radix: 16) else {
-                throw Self.invalid(part)
-            }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
         // A C library takes these: a zero byte would cut them short.
-        guard !bytes.contains(0), let text = String(validating: bytes, as: UTF8.self) else { throw Self.invalid(part) }
+        guard let text = PercentCoding.decode(text, plusIsSpace: false), !text.utf8.contains(0) else {
+            throw Self.invalid(part)
+        }
         return text
     }
 

@@ -1,3 +1,5 @@
+package import PushModel
+
 /// What the process's configuration says of the API.
 package struct APIConfiguration: Sendable {
     /// The most bytes of a request's body, but for sends and uploads.

@@ -3,7 +3,7 @@ package import PushModel
 /// Turns what a send says into the form of a push service.
 ///
 /// Pure: the same content and options give the same bytes, so one payload serves all devices of a job. Text never gets
-/// into a payload but through ``JSONText`` or ``XMLText``, which escape it.
+/// into a payload but through ``JSONValue`` or ``XMLText``, which escape it.
 package enum PayloadFormatter {
     /// The greatest length of a collapse key, in bytes of UTF-8: what APNs takes.
     package static let maximumCollapse = 64

@@ -53,7 +53,7 @@ struct TokenEndpoint: Sendable {
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
         request.headers.add(name: "Accept", value: "application/json")
-        let text = form.map { "\(FormText.escape($0.0))=\(FormText.escape($0.1))" }.joined(separator: "&")
+        let text = form.map { "\(PercentCoding.encode($0.0))=\(PercentCoding.encode($0.1))" }.joined(separator: "&")
         request.body = .bytes(ByteBuffer(string: text))
         let status: Int
         let retryAfter: Duration?
@@ -88,23 +88,5 @@ struct TokenEndpoint: Sendable {
         }
         // invalid_grant may also mean that this host's clock is wrong; either way a person must look.
         throw .misconfigured(reason: reason, status: status)
-    }
-}
-
-/// Text in `application/x-www-form-urlencoded`.
-enum FormText {
-    static func escape(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                bytes.append(byte)
-            default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -1,28 +1,42 @@
-import Foundation
+package import Foundation
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
 #endif
 
 /// A request as it goes out.
-struct HTTPRequest: Sendable {
-    var method: String
-    var url: URL
-    var headers: [String: String]
-    var body: Data?
+package struct HTTPRequest: Sendable {
+    package var method: String
+    package var url: URL
+    package var headers: [String: String]
+    package var body: Data?
 }
 
 /// An answer as it comes in.
 ///
 /// The names of headers are lower-case.
-struct HTTPAnswer: Sendable {
-    var status: Int
-    var headers: [String: String] = [:]
-    var body = Data()
+package struct HTTPAnswer: Sendable {
+    /// More than any answer of the API has.
+    package static let maximumBody = 64 * 1024 * 1024
+
+    package var status: Int
+    package var headers: [String: String]
+    package var body: Data
+
+    package init(status: Int, headers: [String: String] = [:], body: Data = Data()) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
 }
 
-/// Carries requests; a test puts its own in.
-protocol HTTPTransport: Sendable {
+/// Carries requests: Foundation's URL loading, or whatever the command line and tests put in.
+package protocol HTTPTransport: Sendable {
+    /// Makes one request.
+    ///
+    /// - Parameter request: The request, credentials included.
+    /// - Returns: The answer, whatever its status; redirects are not followed.
+    /// - Throws: ``PushlineError`` where there is none; `CancellationError`.
     func answer(to request: HTTPRequest) async throws -> HTTPAnswer
 }
 

@@ -53,7 +53,8 @@ public struct PushlineClient: Sendable {
         )
     }
 
-    init(url: URL, app: String?, credentials: Credentials, deadline: Duration, transport: any HTTPTransport) {
+    /// A client whose requests are carried otherwise than through Foundation's URL loading.
+    package init(url: URL, app: String?, credentials: Credentials, deadline: Duration, transport: any HTTPTransport) {
         self.url = url
         self.app = app
         self.credentials = credentials

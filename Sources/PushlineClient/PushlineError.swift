@@ -7,7 +7,8 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
     /// More kinds may come.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Base: String {
-            case invalidURL, unreachable, timeout, unexpectedAnswer, invalidRequest, unauthorized, forbidden, notFound
+            case invalidURL, unreachable, untrusted, timeout, unexpectedAnswer, invalidRequest, unauthorized, forbidden,
+                notFound
             case gone, conflict, tooLarge, keyReused, tooManyRequests, unavailable, refused
         }
         private let base: Base
@@ -16,6 +17,8 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
         public static let invalidURL = Code(base: .invalidURL)
         /// No connection to the server.
         public static let unreachable = Code(base: .unreachable)
+        /// The server's certificate is not one to trust.
+        public static let untrusted = Code(base: .untrusted)
         /// No answer came in time.
         ///
         /// Whether the request was worked on is unknown: repeat a send with its idempotency key.
@@ -89,7 +92,8 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
     /// The words alone.
     public var description: String { self.message }
 
-    init(_ code: Code, _ message: String) {
+    /// A failure without an answer of the server.
+    package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
         self.status = nil

@@ -11,9 +11,6 @@ import FoundationNetworking
 ///
 /// Unchecked: `exchanges` is guarded by `lock`.
 final class URLSessionExchanges: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-    /// More than any answer of the API has.
-    static let maximumBody = 64 * 1024 * 1024
-
     private struct Exchange {
         var body = Data()
         var wasChallenged = false
@@ -60,7 +57,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate, @unchecked Se
             self.exchanges[dataTask.taskIdentifier]?.body.append(data)
             return self.exchanges[dataTask.taskIdentifier]?.body.count ?? 0
         }
-        guard size > Self.maximumBody else { return }
+        guard size > HTTPAnswer.maximumBody else { return }
         self.end(
             dataTask.taskIdentifier,
             .failure(PushlineError(.unexpectedAnswer, "the server's answer is too large"))
@@ -98,6 +95,12 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate, @unchecked Se
         completionHandler(nil)
     }
 
+    /// What is wrong with a certificate.
+    private static let areUntrusted: Set<URLError.Code?> = [
+        .serverCertificateHasBadDate, .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid,
+        .serverCertificateUntrusted,
+    ]
+
     private static func result(
         _ exchange: Exchange?,
         _ response: URLResponse?,
@@ -105,7 +108,9 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate, @unchecked Se
     ) -> Result<HTTPAnswer, any Error> {
         // On Linux a rejected challenge ends the task as cancelled, with the answer complete.
         if let error, exchange?.wasChallenged != true {
-            return .failure(PushlineError(.unreachable, "the server cannot be reached: \(error.localizedDescription)"))
+            let code: PushlineError.Code =
+                Self.areUntrusted.contains((error as? URLError)?.code) ? .untrusted : .unreachable
+            return .failure(PushlineError(code, "the server cannot be reached: \(error.localizedDescription)"))
         }
         guard let response = response as? HTTPURLResponse else {
             return .failure(PushlineError(.unexpectedAnswer, "the answer is no HTTP"))

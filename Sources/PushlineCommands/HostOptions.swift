@@ -1,13 +1,16 @@
 import ArgumentParser
 import Foundation
+import Installation
 import Logging
 import PushModel
-import Runtime
 import Store
 
 /// Which store of this host to work on.
 struct HostOptions: ParsableArguments {
-    @Option(help: "The server's configuration; \(PushlineConfiguration.defaultFile) unless given, where that exists.")
+    @Option(
+        help: "The server's configuration; \(PushlineConfiguration.defaultFile) unless given, where that exists.",
+        completion: KnownValues.yamlFiles
+    )
     var config: String?
 
     @Flag(help: "Answer with JSON.")
@@ -47,8 +50,8 @@ struct HostOptions: ParsableArguments {
     }
 
     /// Writes JSON where that is wanted, else lines.
-    func show(_ value: JSONOutput, lines: () -> [String]) {
-        if self.json { return Console.print(value.text()) }
+    func show(_ value: JSONValue, lines: () -> [String]) {
+        if self.json { return Console.print(value.indentedText) }
         for line in lines() { Console.print(line) }
     }
 }

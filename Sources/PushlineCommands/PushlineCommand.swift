@@ -1,7 +1,7 @@
 package import ArgumentParser
 import Foundation
+import Installation
 import PushlineClient
-import Runtime
 
 /// `pushline`: declares apps, accounts and keys on the server's host, and works with a server through its API.
 package struct PushlineCommand: AsyncParsableCommand {
@@ -78,8 +78,8 @@ enum Advice {
     /// Words to put after the error's own; empty where those say it all.
     static func after(_ error: PushlineError) -> String {
         switch error.code {
-        case .unreachable where error.message.localizedCaseInsensitiveContains("certificate"):
-            "; the server's certificate must come from an authority that this machine trusts, and have its name"
+        case .untrusted: "; name your authority's certificate with --ca-file or PUSHLINE_CA_FILE, or correct --url"
+        case .timeout: "; give it longer with --timeout, or look at what the server is busy with"
         case .unreachable: "; is the server running, and is its address right (--url or PUSHLINE_URL)?"
         case .unauthorized: "; check --key or PUSHLINE_KEY, and --app"
         case .forbidden: "; it takes a key with another role (pushline keys create NAME --role operator)"

@@ -1,6 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
+import PushModel
 
 /// What the listeners of a simulator share.
 final class SimulatorCore: Sendable {
@@ -64,7 +65,7 @@ final class SimulatorCore: Sendable {
                 case .swallow: reaction.kind = .reset
                 case .garbage: (reaction.kind, status, reason) = (.garbage, 0, "garbage")
                 case .goAway(let debug, let isGraceful):
-                    let data = "{\"reason\":\(JSONText.string(debug))}"
+                    let data = JSONValue.members(["reason": .string(debug)]).text
                     if isGraceful {
                         reaction.goAwayAfter = data
                     } else {

@@ -1,9 +1,9 @@
 import Foundation
+import Installation
 import InstallationSupport
 import NIOCore
 import NIOPosix
 import RawHTTP
-import Runtime
 import Testing
 
 @testable import PushlineSimulator

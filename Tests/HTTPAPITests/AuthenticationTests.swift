@@ -1,3 +1,4 @@
+import Authentication
 import Foundation
 import HTTPTypes
 import PushModel
@@ -118,35 +119,9 @@ import Testing
         }
     }
 
-    @Test func hashesAreSaltedAndReadBack() throws {
-        let first = try PasswordHash.make("pässword", cost: Harness.cheap)
-        #expect(try first != PasswordHash.make("pässword", cost: Harness.cheap))
-        let hash = try #require(PasswordHash(first))
-        #expect(try hash.matches("pässword"))
-        #expect(try !hash.matches("password"))
-        #expect(throws: InvalidValue.self) { try PasswordHash.make("") }
-        #expect(throws: InvalidValue.self) { try PasswordHash.make(String(repeating: "x", count: 1025)) }
-    }
-
-    @Test(arguments: [
-        "", "scrypt", "bcrypt$2$8$1$AAAA$AAAA", "scrypt$3$8$1$AAAA$AAAA", "scrypt$1073741824$8$1$AAAA$AAAA",
-        "scrypt$2$8$1$!$!",
-        "scrypt$2$8$1$AAAA$AAAA",
-    ])
-    func whatIsNoHashIsNotRead(text: String) { #expect(PasswordHash(text) == nil) }
-
     @Test func theDecoyCostsWhatAccountsCost() throws {
         let decoy = try #require(PasswordHash(PasswordVerifier.standardDecoy))
         #expect(decoy.cost == .standard)
-    }
-
-    @Test func aSecretHas256RandomBits() {
-        let secret = APIKeySecret.make()
-        #expect(secret.text.hasPrefix("plk_"))
-        #expect(secret.text.utf8.count == 4 + 43)
-        #expect(secret.hash.count == 32)
-        #expect(APIKeySecret(secret.text)?.hash == secret.hash)
-        #expect(APIKeySecret.make().text != secret.text)
     }
 
     @Test func theCacheIsBoundedAndForgets() {

@@ -1,3 +1,4 @@
+import Authentication
 import Broker
 import Foundation
 import HTTPTypes

@@ -1,3 +1,4 @@
+import PushModel
 import Testing
 
 @testable import HTTPAPI
@@ -7,8 +8,8 @@ import Testing
         ("null", JSONValue.null), (" true ", .bool(true)), ("-0.5e+7", .number("-0.5e+7")),
         ("\"\\u00e9\"", .string("é")),
         ("[]", .array([])), ("[1,[2]]", .array([.number("1"), .array([.number("2")])])),
-        ("{\"a\":{}}", .object([.init(name: "a", value: .object([]))])),
-        ("{\"a\":1,\"a\":2}", .object([.init(name: "a", value: .number("1")), .init(name: "a", value: .number("2"))])),
+        ("{\"a\":{}}", .object([.init("a", .object([]))])),
+        ("{\"a\":1,\"a\":2}", .object([.init("a", .number("1")), .init("a", .number("2"))])),
         ("\u{FEFF}1", .number("1")), ("\"\\udc00x\"", .string("\u{FFFD}x")),
         ("\"\\ud800\\u0041\"", .string("\u{FFFD}A")),
         ("\"\\u0000\"", .string("\u{0}")),
@@ -56,7 +57,7 @@ import Testing
     @Test(arguments: ["a\"b\\c", "\u{1}\u{7F}\n\u{2028}", "😀é", ""])
     func whatIsWrittenIsReadBack(text: String) throws {
         let value = JSONValue.object([
-            .init(name: text, value: .array([.string(text), .null, .bool(false), .integer(-3)]))
+            .init(text, .array([.string(text), .null, .bool(false), .integer(-3)]))
         ])
         #expect(try JSONReader.read(value.bytes) == value)
     }

@@ -7,7 +7,7 @@ import Yams
 
 @Suite struct OpenAPITests {
     static func document() throws -> Node {
-        try #require(try Yams.compose(yaml: String(decoding: PackageResources.openapi_yaml, as: UTF8.self)))
+        try #require(try Yams.compose(yaml: String(decoding: OpenAPIDocument.bytes, as: UTF8.self)))
     }
 
     @Test func everyRouteIsInTheDocumentAndNoOther() async throws {
@@ -23,7 +23,7 @@ import Yams
             let served = api.table.methods.mapValues { Set($0.map { $0.rawValue.lowercased() }) }
             #expect(found == served)
             let answer = try await api.call(.get, "/openapi.yaml", as: .nobody)
-            #expect(answer.bytes == PackageResources.openapi_yaml)
+            #expect(answer.bytes == OpenAPIDocument.bytes)
         }
     }
 

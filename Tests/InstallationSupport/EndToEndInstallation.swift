@@ -1,9 +1,9 @@
+import Authentication
 package import Foundation
-import HTTPAPI
+import Installation
 import Logging
 package import PushModel
 package import PushlineSimulator
-import Runtime
 import Store
 
 #if canImport(FoundationNetworking)

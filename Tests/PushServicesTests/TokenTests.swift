@@ -196,7 +196,4 @@ struct TokenTests {
             try TokenEndpoint.read(status: status, body: Data(#"{"error":"\#(word)"}"#.utf8), retryAfter: .seconds(4))
         }
     }
-
-    @Test("forms are escaped")
-    func form() { #expect(FormText.escape("a+b/=%& ä") == "a%2Bb%2F%3D%25%26%20%C3%A4") }
 }

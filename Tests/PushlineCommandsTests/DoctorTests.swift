@@ -1,7 +1,7 @@
 import Broker
 import Foundation
+import Installation
 import PushModel
-import Runtime
 import Store
 import Testing
 

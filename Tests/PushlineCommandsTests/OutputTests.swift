@@ -31,18 +31,6 @@ import Testing
         #expect(Console.safe("👩‍👩‍👧 é مرحبا") == "👩‍👩‍👧 é مرحبا")
     }
 
-    @Test func json() throws {
-        let value = JSONOutput.members([
-            "b": .text("\"\\\n\u{1}é"), "a": .array([.integer(1), .bool(true), .null]), "none": nil,
-            "empty": .object([]),
-        ])
-        let text = value.text()
-        #expect(text.hasPrefix("{\n  \"b\": \"\\\"\\\\\\n\\u0001é\",\n  \"a\": [\n    1,"))
-        let parsed = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? NSDictionary)
-        #expect(parsed["b"] as? String == "\"\\\n\u{1}é")
-        #expect(parsed.count == 3)
-    }
-
     private func job(_ members: String) throws -> Job {
         let text = """
             {"id":"0190-x","app":"default","kind":"send","priority":"normal","accepted":"2026-11-21T08:30:00.123Z",

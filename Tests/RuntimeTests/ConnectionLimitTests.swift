@@ -1,7 +1,9 @@
 import Foundation
 import HTTPAPI
+import Installation
 import NIOConcurrencyHelpers
 import NIOCore
+import PushModel
 import RawHTTP
 import Testing
 

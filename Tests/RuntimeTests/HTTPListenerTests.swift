@@ -2,6 +2,7 @@ import Foundation
 import HTTPAPI
 import Hummingbird
 import HummingbirdCore
+import Installation
 import Logging
 import NIOCore
 import NIOPosix

@@ -1,4 +1,5 @@
 import Foundation
+import Installation
 import Logging
 import NIOConcurrencyHelpers
 import Testing
@@ -27,14 +28,15 @@ import Testing
     }
 
     @Test func jsonIsJSON() throws {
-        self.logger(.json).error("Bad \"thing\"\u{1}", metadata: ["message": "mine", "reason": "x\ny\u{2028}"])
+        self.logger(.json).error("Bad \"thing\"\u{1}", metadata: ["message": "mine", "reason": "x\ny\u{2028}\u{9B}"])
         let line = try #require(self.lines.withLockedValue { $0.first })
         #expect(!line.contains("\n"))
+        #expect(line.contains(#"y\u2028\u009b""#))
         let members = try JSONDecoder().decode([String: String].self, from: Data(line.utf8))
         #expect(members["level"] == "error")
         #expect(members["message"] == "Bad \"thing\"\u{1}")
         #expect(members["metadata.message"] == "mine")
-        #expect(members["reason"] == "x\ny\u{2028}")
+        #expect(members["reason"] == "x\ny\u{2028}\u{9B}")
         #expect(members["job.id"] == "7")
     }
 

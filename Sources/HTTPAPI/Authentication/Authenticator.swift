@@ -1,3 +1,4 @@
+import Authentication
 import HTTPTypes
 import Hummingbird
 import NIOCore

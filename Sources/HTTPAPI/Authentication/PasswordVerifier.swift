@@ -1,3 +1,4 @@
+import Authentication
 import Dispatch
 import Metrics
 import NIOConcurrencyHelpers

@@ -1,3 +1,5 @@
+import PushModel
+
 /// Reads a JSON text (RFC 8259) from hostile hands: bounded depth, no rounding, and an error that says where.
 struct JSONReader {
     /// Deeper nesting than this is refused.
@@ -78,7 +80,7 @@ struct JSONReader {
             self.skipSpace()
             try self.expect(UInt8(ascii: ":"), "a colon is missing")
             self.skipSpace()
-            members.append(JSONValue.Member(name: name, value: try self.value(depth: depth + 1)))
+            members.append(JSONValue.Member(name, try self.value(depth: depth + 1)))
             self.skipSpace()
             if self.current == UInt8(ascii: ",") {
                 self.position += 1

@@ -62,13 +62,15 @@ struct JobText {
         case .send(let send):
             if let tags = send.audience.alternatives {
                 let told = tags.prefix(SendRequest.toldTags)
-                members.add("to", told.lazy.map(\.name))
+                members.addArray("to") { for tag in told { $0.append(tag.name) } }
                 let count = tags.count + send.omitted
                 members.add("toCount", count > told.count ? count : nil)
             } else {
                 members.add("expression", Self.expression(send.audience))
             }
-            if !send.platforms.isEmpty { members.add("platforms", send.platforms.lazy.map(\.rawValue)) }
+            if !send.platforms.isEmpty {
+                members.addArray("platforms") { for platform in send.platforms { $0.append(platform.rawValue) } }
+            }
             self.writeCounts(to: &members)
         }
     }

@@ -2,6 +2,7 @@ package import Broker
 import HTTPTypes
 package import Hummingbird
 import NIOCore
+import PushModel
 package import Store
 
 /// How a process is: what it answers machines that ask, whichever process it is.

@@ -65,7 +65,7 @@ struct SendRoutes: Sendable {
         return .json(
             .members([
                 "total": .integer(answer.counts.reduce(0) { $0 + $1.count }),
-                "counts": .object(answer.counts.map { .init(name: $0.pns.rawValue, value: .integer($0.count)) }),
+                "counts": .object(answer.counts.map { .init($0.pns.rawValue, .integer($0.count)) }),
                 "isComplete": .bool(answer.isComplete),
             ])
         )

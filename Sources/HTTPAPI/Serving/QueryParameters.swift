@@ -17,8 +17,8 @@ struct QueryParameters: Sendable {
             let halves = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let raw = halves.count == 2 ? String(halves[1]) : ""
             return Parameter(
-                name: Self.decode(halves[0], plusIsSpace: true) ?? String(halves[0]),
-                value: Self.decode(raw[...], plusIsSpace: true),
+                name: PercentCoding.decode(halves[0], plusIsSpace: true) ?? String(halves[0]),
+                value: PercentCoding.decode(raw[...], plusIsSpace: true),
                 raw: raw
             )
         }
@@ -48,35 +48,5 @@ struct QueryParameters: Sendable {
             }
         }
         return values
-    }
-
-    /// Undoes percent-encoding.
-    ///
-    /// - Returns: nil when an escape is cut short or the bytes are not UTF-8.
-    static func decode(_ text: Substring, plusIsSpace: Bool) -> String? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            switch byte {
-            case UInt8(ascii: "%"):
-                guard let high = rest.popFirst().flatMap(Self.digit), let low = rest.popFirst().flatMap(Self.digit)
-                else {
-                    return nil
-                }
-                bytes.append(high << 4 | low)
-            case UInt8(ascii: "+") where plusIsSpace: bytes.append(0x20)
-            default: bytes.append(byte)
-            }
-        }
-        return String(validating: bytes, as: UTF8.self)
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 }

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import PushModel
 
 /// A path and a method, and what answers them.
 struct Route: Sendable {
@@ -89,7 +90,7 @@ struct RouteTable: Sendable {
             var parameters: [String: String] = [:]
             for (segment, part) in zip(self.segments, path) {
                 if segment.hasPrefix("{") {
-                    guard !part.isEmpty, let value = QueryParameters.decode(part, plusIsSpace: false) else {
+                    guard !part.isEmpty, let value = PercentCoding.decode(part, plusIsSpace: false) else {
                         return nil
                     }
                     parameters[String(segment.dropFirst().dropLast())] = value

@@ -11,8 +11,8 @@ enum APNsPayload {
         case .message(let message):
             payload = try Self.message(message)
         case .classic(let sender, let text):
-            let shown = JSONText.string(ClassicText.shown(sender: sender, text: text))
-            payload = Self.payload(.alert, aps: [("alert", shown)], beside: [])
+            let shown = JSONValue.string(ClassicText.shown(sender: sender, text: text))
+            payload = Self.payload(.alert, aps: [.init("alert", shown)], beside: [])
         case .rich(let rich):
             payload = Self.rich(rich)
         }
@@ -24,35 +24,36 @@ enum APNsPayload {
         guard message.data["aps"] == nil else {
             throw InvalidValue(member: "data.aps", "APNs keeps the name \"aps\" to itself; choose another")
         }
-        let beside = JSONText.members(message.data)
+        let beside = JSONValue.members(ofTexts: message.data)
         if message.isSilent {
-            return Self.payload(.background, aps: [("content-available", .integer(1))], beside: beside)
+            return Self.payload(.background, aps: [.init("content-available", .integer(1))], beside: beside)
         }
-        let alert: JSONText
+        let alert: JSONValue
         if let title = message.title {
-            var members: [(name: String, value: JSONText)] = [("title", .string(title))]
-            if let body = message.body { members.append(("body", .string(body))) }
+            var members: [JSONValue.Member] = [.init("title", .string(title))]
+            if let body = message.body { members.append(.init("body", .string(body))) }
             alert = .object(members)
         } else {
             alert = .string(message.body ?? "")
         }
-        return Self.payload(.alert, aps: [("alert", alert), ("sound", .string("default"))], beside: beside)
+        return Self.payload(.alert, aps: [.init("alert", alert), .init("sound", .string("default"))], beside: beside)
     }
 
     /// A silent push as existing apps know it: with an empty sound, unless it is a secure one.
     private static func rich(_ rich: Content.RichPush) -> NativePayload {
         Self.payload(
             .background,
-            aps: [("content-available", .integer(1))] + (rich.isSecure ? [] : [("sound", .string(""))]),
-            beside: RichReference.members(rich).map { ($0.name, .string($0.text)) }
+            aps: [JSONValue.Member("content-available", .integer(1))]
+                + (rich.isSecure ? [] : [JSONValue.Member("sound", .string(""))]),
+            beside: RichReference.members(rich).map { .init($0.name, .string($0.text)) }
         )
     }
 
     private static func payload(
         _ kind: NativePayload.Kind,
-        aps: [(name: String, value: JSONText)],
-        beside: [(name: String, value: JSONText)]
+        aps: [JSONValue.Member],
+        beside: [JSONValue.Member]
     ) -> NativePayload {
-        NativePayload(kind: kind, body: JSONText.object([("aps", .object(aps))] + beside).bytes)
+        NativePayload(kind: kind, body: JSONValue.object([JSONValue.Member("aps", .object(aps))] + beside).bytes)
     }
 }

@@ -15,36 +15,36 @@ enum FCMPayload {
     static let longestTimeToLive: Int64 = 2_419_200
 
     static func format(_ content: Content, options: PayloadFormatter.Options) throws(InvalidValue) -> NativePayload {
-        let parts: [(name: String, value: JSONText)]
+        let parts: [JSONValue.Member]
         switch content {
         case .message(let message):
             parts = try Self.parts(of: message)
         case .classic(let sender, let text):
-            parts = [("data", .object([("message", .string(ClassicText.shown(sender: sender, text: text)))]))]
+            parts = [.init("data", .object([.init("message", .string(ClassicText.shown(sender: sender, text: text)))]))]
         case .rich(let rich):
-            parts = [("data", .object(RichReference.members(rich).map { ($0.name, .string($0.text)) }))]
+            parts = [.init("data", .object(RichReference.members(rich).map { .init($0.name, .string($0.text)) }))]
         }
         // Without the braces around: they are the message's.
-        let size = JSONText.object(parts).bytes.count - 2
+        let size = JSONValue.object(parts).bytes.count - 2
         try PayloadFormatter.check(size: size, limit: Self.limit, service: "FCM")
-        return NativePayload(kind: .message, body: JSONText.object(parts + Self.android(options)).bytes)
+        return NativePayload(kind: .message, body: JSONValue.object(parts + Self.android(options)).bytes)
     }
 
-    private static func parts(of message: Content.Message) throws(InvalidValue) -> [(name: String, value: JSONText)] {
+    private static func parts(of message: Content.Message) throws(InvalidValue) -> [JSONValue.Member] {
         if let key = message.data.keys.sorted().first(where: Self.isReserved) {
             throw InvalidValue(
                 member: "data.\(key)",
                 "FCM keeps \"from\", \"message_type\" and names that begin with \"gcm\" or \"google\" to itself; choose another"
             )
         }
-        var parts: [(name: String, value: JSONText)] = []
+        var parts: [JSONValue.Member] = []
         if !message.isSilent {
-            var shown: [(name: String, value: JSONText)] = []
-            if let title = message.title { shown.append(("title", .string(title))) }
-            if let body = message.body { shown.append(("body", .string(body))) }
-            parts.append(("notification", .object(shown)))
+            var shown: [JSONValue.Member] = []
+            if let title = message.title { shown.append(.init("title", .string(title))) }
+            if let body = message.body { shown.append(.init("body", .string(body))) }
+            parts.append(.init("notification", .object(shown)))
         }
-        if !message.data.isEmpty || message.isSilent { parts.append(("data", .object(message.data))) }
+        if !message.data.isEmpty || message.isSilent { parts.append(.init("data", .texts(message.data))) }
         return parts
     }
 
@@ -54,18 +54,18 @@ enum FCMPayload {
             || key.utf8.starts(with: "google".utf8)
     }
 
-    private static func android(_ options: PayloadFormatter.Options) -> [(name: String, value: JSONText)] {
-        var members: [(name: String, value: JSONText)] = []
-        if let collapse = options.collapse { members.append(("collapse_key", .string(collapse))) }
+    private static func android(_ options: PayloadFormatter.Options) -> [JSONValue.Member] {
+        var members: [JSONValue.Member] = []
+        if let collapse = options.collapse { members.append(.init("collapse_key", .string(collapse))) }
         switch options.priority {
-        case .high: members.append(("priority", .string("HIGH")))
+        case .high: members.append(.init("priority", .string("HIGH")))
         case .normal: break
-        case .low: members.append(("priority", .string("NORMAL")))
+        case .low: members.append(.init("priority", .string("NORMAL")))
         }
         if let timeToLive = options.timeToLive {
             let seconds = min(max(0, timeToLive.components.seconds), Self.longestTimeToLive)
-            members.append(("ttl", .string("\(seconds)s")))
+            members.append(.init("ttl", .string("\(seconds)s")))
         }
-        return members.isEmpty ? [] : [("android", .object(members))]
+        return members.isEmpty ? [] : [.init("android", .object(members))]
     }
 }

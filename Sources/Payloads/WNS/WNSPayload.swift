@@ -15,11 +15,11 @@ enum WNSPayload {
             let shown = XMLText.escape(ClassicText.shown(sender: sender, text: text))
             payload = Self.toast(#"<binding template="ToastText01"><text id="1">\#(shown)</text></binding>"#)
         case .rich(let rich):
-            let members = RichReference.members(rich).map { (name: $0.name, value: JSONText.string($0.text)) }
+            let members = RichReference.members(rich).map { JSONValue.Member($0.name, .string($0.text)) }
             // Of a secure one the bare number.
             payload = NativePayload(
                 kind: .raw,
-                body: rich.isSecure ? Array(String(rich.id).utf8) : JSONText.object(members).bytes
+                body: rich.isSecure ? Array(String(rich.id).utf8) : JSONValue.object(members).bytes
             )
         }
         try PayloadFormatter.check(size: payload.body.count, limit: Self.limit, service: "WNS")
@@ -28,7 +28,7 @@ enum WNSPayload {
 
     /// A toast whose `launch` argument is the data as JSON, or the JSON alone where nothing is shown.
     private static func message(_ message: Content.Message) -> NativePayload {
-        let data = JSONText.object(message.data).bytes
+        let data = JSONValue.texts(message.data).bytes
         if message.isSilent { return NativePayload(kind: .raw, body: data) }
         let texts = [message.title, message.body].compactMap { $0 }
             .map { "<text>\(XMLText.escape($0))</text>" }

@@ -1,12 +1,5 @@
-import Crypto
 import NIOConcurrencyHelpers
 import PushModel
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The provider token (a JWT signed with ES256) for one team and key: minted seldom, shared by all requests.
 ///
@@ -26,7 +19,7 @@ final class APNsProviderToken: Sendable {
     private let lifetime: Duration
     /// No token younger than this is replaced, whatever the answers.
     private let shortestLifetime: Duration
-    private let key: P256.Signing.PrivateKey
+    private let signer: ES256Signer
     private let keyID: String
     private let teamID: String
     private let current = NIOLockedValueBox<Token?>(nil)
@@ -46,7 +39,7 @@ final class APNsProviderToken: Sendable {
         shortestLifetime: Duration = .seconds(20 * 60)
     ) throws(SenderError) {
         do {
-            self.key = try P256.Signing.PrivateKey(pemRepresentation: String(decoding: pem, as: UTF8.self))
+            self.signer = try ES256Signer(pem: pem)
         } catch {
             throw SenderError(
                 .invalid,
@@ -108,24 +101,7 @@ final class APNsProviderToken: Sendable {
     }
 
     private func mint(_ now: ContinuousClock.Instant, _ wall: Timestamp) throws -> Token {
-        let header = APNsProviderToken.base64URL(Array(#"{"alg":"ES256","kid":"\#(self.keyID)"}"#.utf8))
-        let claims = APNsProviderToken.base64URL(
-            Array(#"{"iss":"\#(self.teamID)","iat":\#(wall.seconds)}"#.utf8)
-        )
-        // The signature is the raw R and S (RFC 7518, section 3.4).
-        let signature = try self.key.signature(for: Data("\(header).\(claims)".utf8)).rawRepresentation
-        return Token(
-            text: "\(header).\(claims).\(APNsProviderToken.base64URL(Array(signature)))",
-            minted: now,
-            issued: wall
-        )
-    }
-
-    private static func base64URL(_ bytes: [UInt8]) -> String {
-        var text = Data(bytes).base64EncodedString()
-        text.replace("+", with: "-")
-        text.replace("/", with: "_")
-        text.replace("=", with: "")
-        return text
+        let claims = JSONValue.members(["iss": .string(self.teamID), "iat": .integer(Int(wall.seconds))])
+        return Token(text: try self.signer.token(keyID: self.keyID, claims: claims), minted: now, issued: wall)
     }
 }

@@ -1,5 +1,5 @@
 import ArgumentParser
-import HTTPAPI
+import Authentication
 import PushModel
 import Store
 
@@ -26,10 +26,13 @@ struct AccountsCommand: AsyncParsableCommand {
         @Argument(help: "The name to sign in with: letters, digits and _ @ # . -")
         var name: String
 
-        @Option(help: "user (its own devices and sends), sender (sends to anyone) or operator (everything of the app).")
+        @Option(
+            help: "user (its own devices and sends), sender (sends to anyone) or operator (everything of the app).",
+            completion: KnownValues.accountRoles
+        )
         var role: String
 
-        @Option(help: "Read the password from this file.")
+        @Option(help: "Read the password from this file.", completion: .file())
         var passwordFile: String?
 
         @Flag(help: "Read the password from standard input, also where that is a terminal.")
@@ -59,9 +62,9 @@ struct AccountsCommand: AsyncParsableCommand {
                 try await store.change(.put(account, passwordHash: hash))
                 return (app, isNew)
             }
-            let output = JSONOutput.members([
-                "app": .text(app.name), "name": .text(name.name), "role": .text(role.rawValue),
-                "result": .text(isNew ? "added" : "changed"),
+            let output = JSONValue.members([
+                "app": .string(app.name), "name": .string(name.name), "role": .string(role.rawValue),
+                "result": .string(isNew ? "added" : "changed"),
             ])
             self.host.show(output) {
                 ["\(name): \(isNew ? "added to" : "password and role set in") \(app) as \(role.rawValue)"]

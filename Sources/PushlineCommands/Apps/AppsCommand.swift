@@ -22,7 +22,7 @@ struct AppsCommand: AsyncParsableCommand {
 
         @OptionGroup var host: HostOptions
 
-        @Argument(help: "The YAML file.")
+        @Argument(help: "The YAML file.", completion: KnownValues.yamlFiles)
         var file: String
 
         func run() async throws {
@@ -66,16 +66,16 @@ struct AppsCommand: AsyncParsableCommand {
                 + details.map { "  \($0.path): \($0.old ?? "(none)") -> \($0.new ?? "(none)")" }.map(Console.safe)
         }
 
-        var json: JSONOutput {
+        var json: JSONValue {
             let details = self.before?.changes(to: self.after) ?? []
             return .members([
-                "app": .text(self.app.name),
-                "result": .text(self.word),
+                "app": .string(self.app.name),
+                "result": .string(self.word),
                 "changes": .array(
                     details.map {
                         .members([
-                            "key": .text($0.path), "old": $0.old.map(JSONOutput.text),
-                            "new": $0.new.map(JSONOutput.text),
+                            "key": .string($0.path), "old": $0.old.map(JSONValue.string),
+                            "new": $0.new.map(JSONValue.string),
                         ])
                     }
                 ),
@@ -102,7 +102,7 @@ struct AppsCommand: AsyncParsableCommand {
                 }
             }
             let sorted = apps.sorted { $0.key < $1.key }
-            self.host.show(.object(sorted.map { (name: $0.key.name, value: $0.value.tree.json) })) {
+            self.host.show(.object(sorted.map { JSONValue.Member($0.key.name, $0.value.tree.json) })) {
                 guard !sorted.isEmpty else { return ["No app is declared; pushline apps apply FILE declares them."] }
                 return sorted.flatMap { app, spec in
                     let leaves = spec.tree.leaves()

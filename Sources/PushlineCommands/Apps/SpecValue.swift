@@ -24,12 +24,12 @@ indirect enum SpecValue: Equatable {
     }
 
     /// As it is written in JSON.
-    var json: JSONOutput {
+    var json: JSONValue {
         switch self {
-        case .text(let text): .text(text)
+        case .text(let text): .string(text)
         case .number(let number): .integer(number)
-        case .list(let texts): .array(texts.map(JSONOutput.text))
-        case .section(let members): .object(members.map { (name: $0.key, value: $0.value.json) })
+        case .list(let texts): .array(texts.map(JSONValue.string))
+        case .section(let members): .object(members.map { JSONValue.Member($0.key, $0.value.json) })
         }
     }
 

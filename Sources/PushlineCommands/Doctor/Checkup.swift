@@ -1,9 +1,9 @@
 import Broker
 import Foundation
+import Installation
 import Logging
 import PushModel
 import PushServices
-import Runtime
 import ServiceLifecycle
 import Store
 

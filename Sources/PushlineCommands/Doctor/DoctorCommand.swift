@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
-import Runtime
+import Installation
+import PushModel
 
 /// `pushline doctor`.
 struct DoctorCommand: AsyncParsableCommand {
@@ -62,7 +63,7 @@ struct Finding: Sendable, Equatable {
         return "\(self.isRight ? "ok   " : "wrong")  \(self.subject)\(space)  \(Console.safe(self.words))"
     }
 
-    var json: JSONOutput {
-        .members(["check": .text(self.subject), "ok": .bool(self.isRight), "detail": .text(self.words)])
+    var json: JSONValue {
+        .members(["check": .string(self.subject), "ok": .bool(self.isRight), "detail": .string(self.words)])
     }
 }

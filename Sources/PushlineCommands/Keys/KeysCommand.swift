@@ -1,5 +1,5 @@
 import ArgumentParser
-import HTTPAPI
+import Authentication
 import PushModel
 import Store
 
@@ -24,7 +24,10 @@ struct KeysCommand: AsyncParsableCommand {
         @Argument(help: "Names the key in lists and jobs: letters, digits and _ @ # . : -")
         var name: String
 
-        @Option(help: "sender (sends to anyone, sees its own jobs) or operator (everything of the app).")
+        @Option(
+            help: "sender (sends to anyone, sees its own jobs) or operator (everything of the app).",
+            completion: KnownValues.keyRoles
+        )
         var role: String
 
         func validate() throws {
@@ -54,9 +57,9 @@ struct KeysCommand: AsyncParsableCommand {
             Console.note(
                 "\(self.name): created in \(app) as \(role.rawValue); this is its secret, which is not shown again:"
             )
-            let output = JSONOutput.members([
-                "app": .text(app.name), "name": .text(self.name), "role": .text(role.rawValue),
-                "secret": .text(secret.text),
+            let output = JSONValue.members([
+                "app": .string(app.name), "name": .string(self.name), "role": .string(role.rawValue),
+                "secret": .string(secret.text),
             ])
             self.host.show(output) { [secret.text] }
         }

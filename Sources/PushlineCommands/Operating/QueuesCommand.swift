@@ -79,13 +79,16 @@ struct QueuesCommand: AsyncParsableCommand {
 struct QueueTarget: ParsableArguments {
     @OptionGroup var server: ServerOptions
 
-    @Argument(help: "register, send, deliver.apns, deliver.fcm or deliver.wns.")
+    @Argument(help: "register, send, deliver.apns, deliver.fcm or deliver.wns.", completion: KnownValues.queues)
     var queue: String
 
     @Flag(help: "For all apps, in the store of this host, not through a server.")
     var allApps = false
 
-    @Option(help: "With --all-apps: the server's configuration, where it is not the usual one.")
+    @Option(
+        help: "With --all-apps: the server's configuration, where it is not the usual one.",
+        completion: KnownValues.yamlFiles
+    )
     var config: String?
 
     func validate() throws {
@@ -120,8 +123,8 @@ struct QueueTarget: ParsableArguments {
         let own = pauses.compactMap(\.app).sorted().map(\.name)
         host.show(
             .members([
-                "name": .text(self.queue), "allApps": .bool(pauses.contains { $0.app == nil }),
-                "apps": .array(own.map { .text($0) }), "paused": .bool(!pauses.isEmpty),
+                "name": .string(self.queue), "allApps": .bool(pauses.contains { $0.app == nil }),
+                "apps": .array(own.map { .string($0) }), "paused": .bool(!pauses.isEmpty),
             ])
         ) {
             let whose = own.joined(separator: ", ")

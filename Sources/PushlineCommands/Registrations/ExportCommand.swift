@@ -14,7 +14,10 @@ extension RegistrationsCommand {
 
         @OptionGroup var server: ServerOptions
 
-        @Option(help: "Write to this file, made for its owner alone; it must not exist. Standard output unless given.")
+        @Option(
+            help: "Write to this file, made for its owner alone; it must not exist. Standard output unless given.",
+            completion: .file()
+        )
         var output: String?
 
         @Option(help: "Those of this user.")
@@ -23,7 +26,7 @@ extension RegistrationsCommand {
         @Option(help: "Those with this tag.")
         var tag: String?
 
-        @Option(help: "Those of this push service: apns, fcm, wns or mpns.")
+        @Option(help: "Those of this push service: apns, fcm, wns or mpns.", completion: KnownValues.platforms)
         var platform: String?
 
         func validate() throws {

@@ -16,7 +16,7 @@ extension RegistrationsCommand {
 
         @OptionGroup var server: ServerOptions
 
-        @Argument(help: "The file; - = standard input.")
+        @Argument(help: "The file; - = standard input.", completion: .file())
         var file: String
 
         @Option(help: "Begin with this line, for those before it are done.")

@@ -21,10 +21,13 @@ struct RegistrationsCommand: AsyncParsableCommand {
         @Option(help: "Those with this tag.")
         var tag: String?
 
-        @Option(help: "Those of this push service: apns, fcm, wns or mpns.")
+        @Option(help: "Those of this push service: apns, fcm, wns or mpns.", completion: KnownValues.platforms)
         var platform: String?
 
-        @Option(help: "live, pruned, expired, replaced or deleted; all but the deleted unless given.")
+        @Option(
+            help: "live, pruned, expired, replaced or deleted; all but the deleted unless given.",
+            completion: KnownValues.registrationStates
+        )
         var state: String?
 
         @Option(help: "The most to list.")

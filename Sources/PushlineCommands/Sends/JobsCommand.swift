@@ -19,14 +19,18 @@ struct ListJobsCommand: AsyncParsableCommand {
     @OptionGroup var server: ServerOptions
 
     @Option(
-        help: "scheduled, queued, running, retrying, cancelling, expiring, completed, abandoned, cancelled or expired."
+        help: "scheduled, queued, running, retrying, cancelling, expiring, completed, abandoned, cancelled or expired.",
+        completion: KnownValues.jobStates
     )
     var state: String?
 
-    @Option(help: "send or register.")
+    @Option(help: "send or register.", completion: KnownValues.jobKinds)
     var kind: String?
 
-    @Option(help: "Those that went through this push service: apns, fcm or wns.")
+    @Option(
+        help: "Those that went through this push service: apns, fcm or wns.",
+        completion: KnownValues.sendingPlatforms
+    )
     var platform: String?
 
     @Option(help: "Those that this user asked for.")

@@ -24,7 +24,10 @@ struct SendCommand: AsyncParsableCommand {
     @Argument(help: "The text that is shown; without text and title the app is woken and handed the data.")
     var body: String?
 
-    @Option(help: ArgumentHelp("Send what the lines of this file say, each on its own.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Send what the lines of this file say, each on its own.", valueName: "file"),
+        completion: .file()
+    )
     var batch: String?
 
     @Option(help: "Send to all devices of this user; may be repeated.")
@@ -34,7 +37,8 @@ struct SendCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Send to all devices of the users in this file, a name a line, at most 20,000; - reads standard input.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var users: String?
 
@@ -53,10 +57,13 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A piece of data for the app; may be repeated.", valueName: "name=value"))
     var data: [String] = []
 
-    @Option(help: "apns, fcm (gcm means the same) or wns; may be repeated. All unless given.")
+    @Option(
+        help: "apns, fcm (gcm means the same) or wns; may be repeated. All unless given.",
+        completion: KnownValues.sendingPlatforms
+    )
     var platform: [String] = []
 
-    @Option(help: "high or normal.")
+    @Option(help: "high or normal.", completion: KnownValues.priorities)
     var priority: String?
 
     @Option(

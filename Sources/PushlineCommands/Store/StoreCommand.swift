@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
-import Runtime
+import Installation
+import PushModel
 import Store
 
 /// `pushline store`.
@@ -19,7 +20,7 @@ struct StoreCommand: AsyncParsableCommand {
 
         @OptionGroup var host: HostOptions
 
-        @Argument(help: "The file to write; nothing is overwritten.")
+        @Argument(help: "The file to write; nothing is overwritten.", completion: .file())
         var file: String
 
         func run() async throws {
@@ -27,7 +28,7 @@ struct StoreCommand: AsyncParsableCommand {
             try await store.explaining { try await store.backUp(to: self.file, logger: HostOptions.logger) }
             let size = try FileManager.default.attributesOfItem(atPath: self.file)[.size] as? NSNumber
             let bytes = size?.intValue ?? 0
-            self.host.show(.members(["file": .text(self.file), "bytes": .integer(bytes)])) {
+            self.host.show(.members(["file": .string(self.file), "bytes": .integer(bytes)])) {
                 ["\(self.file): \((bytes + 999_999) / 1_000_000) MB"]
             }
         }
@@ -41,7 +42,7 @@ struct StoreCommand: AsyncParsableCommand {
 
         @OptionGroup var host: HostOptions
 
-        @Argument(help: "The file that pushline store backup wrote.")
+        @Argument(help: "The file that pushline store backup wrote.", completion: .file())
         var file: String
 
         func run() async throws {
@@ -56,7 +57,7 @@ struct StoreCommand: AsyncParsableCommand {
             }
             // Opening it brings its tables up to date, where an older release wrote the backup.
             try await self.host.withStore { _ = try await $0.backlog() }
-            self.host.show(.members(["store": .text(store.place)])) {
+            self.host.show(.members(["store": .string(store.place)])) {
                 ["\(store.place): restored; pushline store check looks it over"]
             }
         }
@@ -83,7 +84,7 @@ struct StoreCommand: AsyncParsableCommand {
                 }
                 return jobs
             }
-            self.host.show(.members(["jobs": .integer(jobs), "faults": .array(faults.map { .text($0) })])) {
+            self.host.show(.members(["jobs": .integer(jobs), "faults": .array(faults.map { .string($0) })])) {
                 faults.map(Console.safe) + ["\(jobs) jobs: " + (faults.isEmpty ? "all adds up" : "not all adds up")]
             }
             if !faults.isEmpty { throw ExitCode.failure }

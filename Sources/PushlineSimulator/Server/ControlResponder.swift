@@ -1,6 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
+import PushModel
 
 /// The plain HTTP side, for scripts.
 ///
@@ -125,15 +126,12 @@ struct ControlResponder: Responder {
         // Unpacked outside the lock: pushes must not wait for it.
         let kept = self.core.state.withLockedValue { $0.journal.kept }
         let parts = kept.received(filter).map { push in
-            let headers = push.headers.sorted { $0.key < $1.key }.map {
-                JSONText.string($0.key) + ":" + JSONText.string($0.value)
-            }
-            return """
-                {"index":\(push.index),"pns":"\(push.pns.rawValue)","token":\(JSONText.string(push.token)),\
-                "time":"\(Self.timeStyle.format(push.time))","status":\(push.status),\
-                "reason":\(push.reason.map(JSONText.string) ?? "null"),"headers":{\(headers.joined(separator: ","))},\
-                "body":\(JSONText.string(push.body))}
-                """
+            JSONValue.members([
+                "index": .integer(push.index), "pns": .string(push.pns.rawValue), "token": .string(push.token),
+                "time": .string(Self.timeStyle.format(push.time)), "status": .integer(push.status),
+                "reason": push.reason.map(JSONValue.string) ?? .null, "headers": .texts(push.headers),
+                "body": .string(push.body),
+            ]).text
         }
         return .json(200, "[" + parts.joined(separator: ",\n") + "]\n")
     }
@@ -153,11 +151,14 @@ struct ControlResponder: Responder {
         let dropped = accepted.first - since
         var lines = dropped > 0 ? "{\"dropped\":\(dropped)}\n" : ""
         for push in accepted.pushes(since: since, limit: limit) {
-            lines += """
-                {"index":\(push.index),"pns":"\(push.pns.rawValue)","token":\(JSONText.string(push.token)),\
-                "id":\(JSONText.string(push.id)),"marker":\(JSONText.string(push.marker))}
-
-                """
+            let bytes = JSONWriter.object { members in
+                members.add("index", push.index)
+                members.add("pns", push.pns.rawValue)
+                members.add("token", push.token)
+                members.add("id", push.id)
+                members.add("marker", push.marker)
+            }
+            lines += String(decoding: bytes, as: UTF8.self) + "\n"
         }
         return Answer(
             status: 200,
@@ -175,7 +176,7 @@ struct ControlResponder: Responder {
     }
 
     private static func error(_ status: Int, _ text: String) -> Answer {
-        .json(status, "{\"error\":\(JSONText.string(text))}")
+        .json(status, JSONValue.members(["error": .string(text)]).text)
     }
 
     private static func encoded(_ status: Int, _ value: some Encodable) -> Answer {

@@ -1,4 +1,5 @@
 import NIOCore
+import PushModel
 
 /// A request as every listener hands it over, whatever HTTP version it came by.
 struct InboundRequest {
@@ -120,43 +121,18 @@ protocol Responder: Sendable {
 
 /// `application/x-www-form-urlencoded`, as used in bodies and queries.
 enum FormCoding {
-    static func decode(_ text: some StringProtocol) -> [(name: String, value: String)] {
+    /// An escape that makes no sense stands for itself.
+    static func decode(_ text: Substring) -> [(name: String, value: String)] {
         text.split(separator: "&").map { pair in
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             return (Self.unescape(parts[0]), parts.count > 1 ? Self.unescape(parts[1]) : "")
         }
     }
 
-    static func unescape(_ text: some StringProtocol) -> String {
-        var bytes: [UInt8] = []
-        var rest = text.utf8.makeIterator()
-        while let byte = rest.next() {
-            switch byte {
-            case UInt8(ascii: "+"):
-                bytes.append(UInt8(ascii: " "))
-            case UInt8(ascii: "%"):
-                guard let high = rest.next().flatMap(Self.hexDigit), let low = rest.next().flatMap(Self.hexDigit) else {
-                    return String(text)
-                }
-                bytes.append(high << 4 | low)
-            default:
-                bytes.append(byte)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+    private static func unescape(_ text: Substring) -> String {
+        PercentCoding.decode(text, plusIsSpace: true) ?? String(text)
     }
 
-    static func hexDigit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
-}
-
-extension FormCoding {
     static func isAlphanumeric(_ byte: UInt8) -> Bool {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
             || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import PushModel
 
 /// Answers as APNs does.
 struct APNsResponder: Responder {
@@ -35,11 +36,9 @@ struct APNsResponder: Responder {
     }
 
     private static func refusal(_ status: Int, _ reason: String, id: String, timestamp: Int64? = nil) -> Answer {
-        var body = "{\"reason\":\(JSONText.string(reason))"
-        if status == 410 {
-            body += ",\"timestamp\":\(timestamp ?? Int64(Date.now.timeIntervalSince1970 * 1000))"
-        }
-        var answer = Answer.json(status, body + "}")
+        let time = status == 410 ? timestamp ?? Int64(Date.now.timeIntervalSince1970 * 1000) : nil
+        let body = JSONValue.members(["reason": .string(reason), "timestamp": time.map { .integer(Int($0)) }])
+        var answer = Answer.json(status, body.text)
         answer.add("apns-id", id)
         return answer
     }

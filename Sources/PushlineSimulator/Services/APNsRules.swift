@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import NIOCore
+import PushModel
 
 /// Apple's rules for one push, in the order that another mock of APNs checks them; the real order is not documented.
 struct APNsRules: Sendable {
@@ -80,7 +81,7 @@ struct APNsRules: Sendable {
         let token = path.utf8.dropFirst(Self.pathPrefix.utf8.count)
         if token.isEmpty { return "MissingDeviceToken" }
         if token.contains(UInt8(ascii: "/")) { return "BadPath" }
-        guard token.count >= 64, token.count.isMultiple(of: 2), token.allSatisfy({ FormCoding.hexDigit($0) != nil })
+        guard token.count >= 64, token.count.isMultiple(of: 2), token.allSatisfy({ PercentCoding.digit($0) != nil })
         else { return "BadDeviceToken" }
         return nil
     }

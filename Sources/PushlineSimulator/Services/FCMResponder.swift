@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import PushModel
 
 /// Answers as FCM and Google's token endpoint do.
 struct FCMResponder: Responder {
@@ -40,7 +41,7 @@ struct FCMResponder: Responder {
             return Reaction(.answer(Self.error(status, refusal)))
         }
         let id = String(UInt64.random(in: .min ... .max), radix: 16)
-        let name = JSONText.string("projects/\(self.project)/messages/0:\(id)")
+        let name = JSONValue.string("projects/\(self.project)/messages/0:\(id)").text
         let success = Answer.json(200, "{\n  \"name\": \(name)\n}\n")
         return self.core.decide(.fcm, token: token, request: request, success: success) { reason, status, _ in
             let name = Self.rpcStatus[status] ?? "UNKNOWN"
@@ -98,25 +99,27 @@ struct FCMResponder: Responder {
     }
 
     private static func error(_ status: Int, _ refusal: FCMRules.Refusal) -> Answer {
-        var details: [String] = []
+        var details: [JSONValue] = []
         if let code = refusal.code {
             details.append(
-                """
-                {"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":\(JSONText.string(code))}
-                """
+                .members([
+                    "@type": .string("type.googleapis.com/google.firebase.fcm.v1.FcmError"), "errorCode": .string(code),
+                ])
             )
         }
         if let field = refusal.field {
+            let violation = JSONValue.members(["field": .string(field), "description": .string(refusal.message)])
             details.append(
-                """
-                {"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":\
-                \(JSONText.string(field)),"description":\(JSONText.string(refusal.message))}]}
-                """
+                .members([
+                    "@type": .string("type.googleapis.com/google.rpc.BadRequest"),
+                    "fieldViolations": .array([violation]),
+                ])
             )
         }
-        var body = "{\"error\":{\"code\":\(status),\"message\":\(JSONText.string(refusal.message))"
-        body += ",\"status\":\(JSONText.string(refusal.status))"
-        if !details.isEmpty { body += ",\"details\":[" + details.joined(separator: ",") + "]" }
-        return Answer.json(status, body + "}}")
+        let error = JSONValue.members([
+            "code": .integer(status), "message": .string(refusal.message), "status": .string(refusal.status),
+            "details": details.isEmpty ? nil : .array(details),
+        ])
+        return Answer.json(status, JSONValue.members(["error": error]).text)
     }
 }

@@ -1,6 +1,7 @@
 import Crypto
 import CryptoExtras
 import Foundation
+import PushModel
 
 /// A JSON Web Token taken apart; its signature is not yet checked.
 struct SignedToken {
@@ -15,11 +16,11 @@ struct SignedToken {
         guard parts.count == 3,
             let header = Self.object(parts[0]),
             let claims = Self.object(parts[1]),
-            let signature = Self.base64URL(parts[2])
+            let signature = Base64URL.decode(parts[2])
         else { return nil }
         self.header = header
         self.claims = claims
-        self.signature = Array(signature)
+        self.signature = signature
         self.signed = Array((parts[0] + "." + parts[1]).utf8)
     }
 
@@ -45,14 +46,7 @@ struct SignedToken {
     }
 
     private static func object(_ part: some StringProtocol) -> [String: Any]? {
-        guard let data = Self.base64URL(part) else { return nil }
-        return (try? JSONSerialization.jsonObject(with: data)) as? [String: Any]
-    }
-
-    private static func base64URL(_ part: some StringProtocol) -> Data? {
-        guard !part.isEmpty, !part.contains(where: { "+/=".contains($0) }) else { return nil }
-        var text = part.replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/")
-        text += String(repeating: "=", count: (4 - text.count % 4) % 4)
-        return Data(base64Encoded: text)
+        guard let bytes = Base64URL.decode(part) else { return nil }
+        return (try? JSONSerialization.jsonObject(with: Data(bytes))) as? [String: Any]
     }
 }

@@ -1,6 +1,7 @@
 import CryptoExtras
 import Foundation
 import NIOCore
+import PushModel
 
 /// FCM's and WNS' token endpoints.
 struct TokenEndpoint: Sendable {
@@ -85,7 +86,7 @@ struct TokenEndpoint: Sendable {
     private static func form(_ request: InboundRequest) -> [String: String]? {
         let type = (request["content-type"] ?? "").prefix { $0 != ";" }
         guard request.method == "POST", type.lowercased() == "application/x-www-form-urlencoded" else { return nil }
-        return Dictionary(FormCoding.decode(request.bodyText).map { ($0.name, $0.value) }) { first, _ in first }
+        return Dictionary(FormCoding.decode(request.bodyText[...]).map { ($0.name, $0.value) }) { first, _ in first }
     }
 
     private static func faulty(_ fault: SimulatorFault) -> Reaction {
@@ -100,7 +101,7 @@ struct TokenEndpoint: Sendable {
     }
 
     private static func error(_ error: String, _ description: String) -> String {
-        "{\"error\":\(JSONText.string(error)),\"error_description\":\(JSONText.string(description))}"
+        JSONValue.members(["error": .string(error), "error_description": .string(description)]).text
     }
 
     private static func json(_ status: Int, _ body: String) -> Reaction {

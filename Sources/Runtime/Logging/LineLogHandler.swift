@@ -1,4 +1,5 @@
 import Foundation
+import Installation
 import Logging
 import PushModel
 
@@ -56,34 +57,24 @@ struct LineLogHandler: LogHandler {
         var members = [
             ("time", time), ("level", event.level.rawValue), ("logger", self.label),
             ("message", event.message.description),
-        ]
-        let own = Set(members.map(\.0))
+        ].map { JSONValue.Member($0.0, .string($0.1)) }
+        let own = Set(members.map(\.name))
         for (key, value) in metadata.sorted(by: { $0.key < $1.key }) {
-            members.append((own.contains(key) ? "metadata.\(key)" : key, value.description))
+            members.append(JSONValue.Member(own.contains(key) ? "metadata.\(key)" : key, .string(value.description)))
         }
-        return "{\(members.map { "\(Self.quoted($0.0)):\(Self.quoted($0.1))" }.joined(separator: ","))}"
+        // JSON lets more stand than a terminal or a reader of lines can bear; outside of strings there is none of it.
+        return Self.oneLine(JSONValue.object(members).text) { number in
+            "\\u" + String(repeating: "0", count: 4 - String(number, radix: 16).count) + String(number, radix: 16)
+        }
     }
 
     /// Control characters escaped, so that no value can begin a line of its own.
-    private static func oneLine(_ text: String) -> String {
+    private static func oneLine(
+        _ text: String,
+        escape: (UInt32) -> String = { "\\u{\(String($0, radix: 16))}" }
+    ) -> String {
         guard text.unicodeScalars.contains(where: { Self.isControl($0) }) else { return text }
-        return text.unicodeScalars.map { Self.isControl($0) ? "\\u{\(String($0.value, radix: 16))}" : String($0) }
-            .joined()
-    }
-
-    private static func quoted(_ text: String) -> String {
-        var result = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": result += "\\\""
-            case "\\": result += "\\\\"
-            case _ where Self.isControl(scalar):
-                let digits = String(scalar.value, radix: 16)
-                result += "\\u" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result + "\""
+        return text.unicodeScalars.map { Self.isControl($0) ? escape($0.value) : String($0) }.joined()
     }
 
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {

@@ -1,4 +1,5 @@
 import Foundation
+import Installation
 
 /// What the kernel says about this process, in the names that Prometheus dashboards expect.
 enum ProcessMetrics {

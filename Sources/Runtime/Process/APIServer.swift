@@ -5,6 +5,7 @@ import Hummingbird
 import HummingbirdCore
 import HummingbirdHTTP2
 import HummingbirdTLS
+import Installation
 import Logging
 import NIOCore
 import PushModel

@@ -1,3 +1,4 @@
+import Installation
 import Logging
 import Metrics
 import NIOCore

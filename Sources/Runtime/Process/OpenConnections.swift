@@ -4,6 +4,7 @@ import Logging
 import Metrics
 import NIOConcurrencyHelpers
 import NIOCore
+import PushModel
 
 /// How many connections a listener holds, and how long one may do nothing.
 struct ConnectionLimits: Sendable {

@@ -1,5 +1,6 @@
 package import ArgumentParser
 import Foundation
+import Installation
 
 /// What every server process is told on its command line.
 package struct ProcessOptions: ParsableArguments {

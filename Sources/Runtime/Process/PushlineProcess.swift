@@ -1,6 +1,7 @@
 import Broker
 import HTTPAPI
 import Hub
+import Installation
 import Logging
 import Pipeline
 import PushServices

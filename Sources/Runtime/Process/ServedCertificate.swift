@@ -1,5 +1,6 @@
 import HummingbirdCore
 import HummingbirdHTTP2
+import Installation
 import Logging
 import NIOConcurrencyHelpers
 import NIOCore

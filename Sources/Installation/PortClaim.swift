@@ -13,15 +13,18 @@ package final class PortClaim: Sendable {
     /// The open file while the lock is held.
     private let held = NIOLockedValueBox<Int32?>(nil)
 
-    init(base: String) { self.base = base }
+    package init(base: String) { self.base = base }
 
     deinit { self.release() }
 
     /// Joins those of this installation that listen on the port.
     ///
+    /// - Parameters:
+    ///   - host: The address to listen on.
+    ///   - port: The port.
     /// - Returns: Whether the port can be shared here: only on Linux, and not one that the system shall choose.
     /// - Throws: `IOError` where somebody else listens on it; ``ConfigurationError`` where the file cannot be locked.
-    func take(host: String, port: Int) async throws -> Bool {
+    package func take(host: String, port: Int) async throws -> Bool {
         #if os(Linux)
         guard port != 0 else { return false }
         let path = self.path(port)
@@ -46,7 +49,8 @@ package final class PortClaim: Sendable {
         #endif
     }
 
-    func release() {
+    /// Leaves the others.
+    package func release() {
         self.held.withLockedValue { held in
             if let descriptor = held { close(descriptor) }
             held = nil

@@ -14,7 +14,7 @@ package struct ConfiguredStore: Sendable {
     package var place: String { URL(filePath: self.settings.path).path(percentEncoded: false) }
 
     /// Where it is, for the log.
-    var metadata: Logger.Metadata { ["store.path": "\(self.place)"] }
+    package var metadata: Logger.Metadata { ["store.path": "\(self.place)"] }
 
     /// How to name another one, in people's words.
     package var setting: String { "store.path or PUSHLINE_STORE_PATH" }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import Yams
 
-@testable import Runtime
+@testable import Installation
 
 @Suite struct ConfigurationTests {
     /// Writes the text to a file of its own and reads the configuration from it.

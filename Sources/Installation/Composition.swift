@@ -1,13 +1,10 @@
 package import Broker
 import BrokerRabbitMQ
-import Hub
-import HubEmbedded
 package import Logging
 package import ServiceLifecycle
-import Store
 
-/// Makes the drivers of broker and hub that a configuration asks for: the only place that knows them, as ``ConfiguredStore`` is of
-/// the store's.
+/// Makes the driver of the broker that a configuration asks for: the only place that knows it, as ``ConfiguredStore`` is of the
+/// store's.
 package enum Composition {
     /// Prepares the broker; as a service it connects and stays connected.
     ///
@@ -46,14 +43,5 @@ package enum Composition {
         } catch let error as RabbitMQConfiguration.Invalid {
             throw ConfigurationError("broker.url: \(error.description)")
         }
-    }
-
-    /// Makes the hub: every app's is the embedded one.
-    static func makeHub(
-        store: any ResultStore,
-        broker: any MessageBroker,
-        logger: Logger
-    ) -> any NotificationHub {
-        EmbeddedHub(store: store, broker: broker, logger: logger)
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import NIOSSL
 import PushlineClient
 
 /// Which server to ask, and who asks.
@@ -15,8 +16,24 @@ struct ServerOptions: ParsableArguments {
     @Option(help: "The app; PUSHLINE_APP unless given, else the server's default app.")
     var app: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Trust the authorities in this PEM file, in place of this machine's; PUSHLINE_CA_FILE unless given.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var caFile: String?
+
+    @Option(help: ArgumentHelp("The longest to wait for an answer.", valueName: "seconds"))
+    var timeout = 30
+
     @Flag(help: "Answer with JSON.")
     var json = false
+
+    func validate() throws {
+        guard (1...3600).contains(self.timeout) else { throw ValidationError("--timeout must be from 1 to 3600.") }
+    }
 
     func client(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> PushlineClient {
         func given(_ option: String?, _ variable: String) -> String? {
@@ -33,7 +50,23 @@ struct ServerOptions: ParsableArguments {
                 "no key: set PUSHLINE_KEY or give --key; on the server's host, pushline keys create NAME --role operator makes one"
             )
         }
-        return PushlineClient(url: url, app: given(self.app, "PUSHLINE_APP"), credentials: .key(key))
+        let file = given(self.caFile, "PUSHLINE_CA_FILE")
+        let name = self.caFile == nil ? "PUSHLINE_CA_FILE" : "--ca-file"
+        return PushlineClient(
+            url: url,
+            app: given(self.app, "PUSHLINE_APP"),
+            credentials: .key(key),
+            deadline: .seconds(self.timeout),
+            transport: ServerTransport(authorities: try file.map { try Self.authorities($0, option: name) })
+        )
+    }
+
+    private static func authorities(_ path: String, option: String) throws -> [NIOSSLCertificate] {
+        let content = try InputFile.open(path, option: option).readToEnd() ?? Data()
+        guard let found = try? NIOSSLCertificate.fromPEMBytes(Array(content)), !found.isEmpty else {
+            throw CommandFailure.usage("\(option): \(path) has no certificate in PEM (-----BEGIN CERTIFICATE-----)")
+        }
+        return found
     }
 
     /// Writes JSON where that is wanted, else lines.

@@ -1,10 +1,5 @@
 import Crypto
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PushModel
 
 /// The secret of a backend's key: `plk_` and 32 random bytes in base64url.
 ///
@@ -19,9 +14,7 @@ package struct APIKeySecret: Sendable {
     package static func make() -> APIKeySecret {
         var generator = SystemRandomNumberGenerator()
         let bytes = (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-        let encoded = Data(bytes).base64EncodedString()
-            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
-        return APIKeySecret(text: Self.prefix + encoded)
+        return APIKeySecret(text: Self.prefix + Base64URL.encode(bytes))
     }
 
     /// SHA-256 of the text: what the store keeps.
@@ -40,7 +33,7 @@ package struct APIKeySecret: Sendable {
     /// Reads what a caller sent.
     ///
     /// - Returns: nil when it has not the form of a secret of ours.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         guard text.hasPrefix(Self.prefix), text.utf8.count <= 128 else { return nil }
         self.text = text
     }

@@ -1,8 +1,6 @@
 import PushModel
 import Testing
 
-@testable import HTTPAPI
-
 @Suite struct JSONWriterTests {
     @Test func writesWhatAValueWouldWrite() throws {
         let time = Timestamp(milliseconds: 1_763_714_096_007)
@@ -22,6 +20,9 @@ import Testing
                 inner.add("second", 2)
             }
             members.add("value", .strings(["a", "b"]))
+            members.addArray("elements") { for text in ["a", "\n"] { $0.append(text) } }
+            members.addArray("none") { _ in }
+            members.add("last", 1)
         }
         let value = JSONValue.members([
             "text": .string("a \"b\" \\ \u{1} ü\n"),
@@ -41,10 +42,38 @@ import Testing
                 "second": .integer(2),
             ]),
             "value": .strings(["a", "b"]),
+            "elements": .strings(["a", "\n"]),
+            "none": .array([]),
+            "last": .integer(1),
         ])
         #expect(String(decoding: bytes, as: UTF8.self) == String(decoding: value.bytes, as: UTF8.self))
         #expect(JSONValue.array([.written(bytes), .null]).bytes == Array("[".utf8) + bytes + Array(",null]".utf8))
     }
 
     @Test func anObjectWithoutMembersIsOne() { #expect(JSONWriter.object { _ in } == Array("{}".utf8)) }
+
+    @Test func namesOfOthersAreEscaped() {
+        #expect(JSONValue.texts(["b\"": "1", "a": "\\"]).text == #"{"a":"\\","b\"":"1"}"#)
+    }
+
+    @Test func indented() {
+        let value = JSONValue.members([
+            "b": .string("\"\n"), "a": .array([.integer(1), .members(["c": .null])]), "none": nil,
+            "empty": .object([]), "no elements": .array([]),
+        ])
+        let text = #"""
+            {
+              "b": "\"\n",
+              "a": [
+                1,
+                {
+                  "c": null
+                }
+              ],
+              "empty": {},
+              "no elements": []
+            }
+            """#
+        #expect(value.indentedText == text)
+    }
 }

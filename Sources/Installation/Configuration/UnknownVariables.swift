@@ -19,7 +19,7 @@ extension PushlineConfiguration {
 
     /// What is no setting of the configuration: of the command line tool, of quickstart.env, of builds and tests.
     private static let otherVariables = [
-        "PUSHLINE_STORE", "PUSHLINE_URL", "PUSHLINE_KEY", "PUSHLINE_APP",
+        "PUSHLINE_STORE", "PUSHLINE_URL", "PUSHLINE_KEY", "PUSHLINE_APP", "PUSHLINE_CA_FILE",
         "PUSHLINE_OPERATOR_KEY", "PUSHLINE_SENDER_KEY", "PUSHLINE_USERS", "PUSHLINE_SIMULATOR_URL",
         "PUSHLINE_WNS_CHANNEL", "PUSHLINE_LOGS",
         "PUSHLINE_BENCHMARKS", "PUSHLINE_BIN", "PUSHLINE_CLOCK_JUMP", "PUSHLINE_CRASH_AT", "PUSHLINE_DIR",

@@ -5,9 +5,9 @@ extension [UInt8] {
     ///
     /// RFC 8259, section 7: quote, backslash and U+0000 to U+001F must be escaped, all else may stand as it is.
     package mutating func appendJSONString(_ text: String) {
+        if self.appendQuoted(text) { return }
         self.append(UInt8(ascii: "\""))
         defer { self.append(UInt8(ascii: "\"")) }
-        if self.appendPlain(text) { return }
         for byte in text.utf8 {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
@@ -25,6 +25,31 @@ extension [UInt8] {
             default: self.append(byte)
             }
         }
+    }
+
+    /// Appends a text that needs no escape, as nearly all, with its quotes.
+    ///
+    /// - Returns: Whether it was appended.
+    private mutating func appendQuoted(_ text: String) -> Bool {
+        let isPlain = unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
+            guard unsafe !bytes.contains(where: Self.needsEscape) else { return false }
+            let count = bytes.count
+            // Short ones in one piece: each append looks for room.
+            guard count <= 64 else {
+                self.append(UInt8(ascii: "\""))
+                unsafe self.append(contentsOf: bytes)
+                self.append(UInt8(ascii: "\""))
+                return true
+            }
+            unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 66) { piece in
+                unsafe piece[0] = UInt8(ascii: "\"")
+                for i in 0..<count { unsafe piece[i + 1] = bytes[i] }
+                unsafe piece[count + 1] = UInt8(ascii: "\"")
+                unsafe self.append(contentsOf: UnsafeBufferPointer(rebasing: piece[..<(count + 2)]))
+            }
+            return true
+        }
+        return isPlain == true
     }
 
     /// Appends a text as it is, in one piece where it lies so: as a sequence of bytes it takes twice the time.

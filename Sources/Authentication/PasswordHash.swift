@@ -33,7 +33,7 @@ package struct PasswordHash: Sendable, Equatable {
     package static let maximumLength = 1024
     private static let length = 32
 
-    let cost: Cost
+    package let cost: Cost
     let salt: [UInt8]
     let hash: [UInt8]
 
@@ -44,7 +44,7 @@ package struct PasswordHash: Sendable, Equatable {
     /// - Parameters:
     ///   - password: 1 to 1024 bytes of UTF-8.
     ///   - cost: What guessing shall cost.
-    /// - Returns: The text for ``AccountStore/put(_:passwordHash:)``.
+    /// - Returns: The text that the store keeps.
     /// - Throws: ``InvalidValue`` when the password is empty or too long.
     package static func make(_ password: String, cost: Cost = .standard) throws -> String {
         guard (1...Self.maximumLength).contains(password.utf8.count) else {
@@ -62,7 +62,7 @@ package struct PasswordHash: Sendable, Equatable {
     /// Reads the text that ``make(_:cost:)`` gave.
     ///
     /// - Returns: nil when it is not of that form, or of a cost beyond all measure.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         let parts = text.split(separator: "$", omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 6, parts[0] == "scrypt",
             let rounds = Int(parts[1]), (2...(1 << 20)).contains(rounds), rounds.nonzeroBitCount == 1,
@@ -77,7 +77,7 @@ package struct PasswordHash: Sendable, Equatable {
     }
 
     /// Whether this is the hash of that password; takes the time of ``make(_:cost:)``.
-    func matches(_ password: String) throws -> Bool {
+    package func matches(_ password: String) throws -> Bool {
         try ConstantTime.equal(Self.derive(password, salt: self.salt, cost: self.cost), self.hash)
     }
 

@@ -1,6 +1,6 @@
 import Foundation
-package import HTTPAPI
 package import Logging
+package import PushModel
 package import Store
 
 /// What a process is told at its start: ports, broker, store and limits, and no app.

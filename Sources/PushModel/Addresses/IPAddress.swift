@@ -1,0 +1,36 @@
+#if canImport(Glibc)
+import Glibc
+#else
+import Darwin
+#endif
+
+/// An IPv4 or IPv6 address; an IPv4 address within IPv6 (`::ffff:192.0.2.1`) is the IPv4 address.
+package struct IPAddress: Hashable, Sendable {
+    /// In IPv6's form.
+    package let bits: UInt128
+
+    /// Stands for an unknown address.
+    package static let unspecified = IPAddress(bits: 0)
+
+    /// Whether it is an IPv4 address.
+    package var isIPv4: Bool { self.bits >> 32 == 0xFFFF }
+
+    /// The address that stands for one client: the IPv4 address, or the /64 of an IPv6 address, because a host may use all of it.
+    package var client: IPAddress { self.isIPv4 ? self : IPAddress(bits: (self.bits >> 64) << 64) }
+
+    /// An address of these bits in IPv6's form.
+    package init(bits: UInt128) { self.bits = bits }
+
+    /// Reads an address; nil when the text is none.
+    package init?(_ text: some StringProtocol) {
+        let text = String(text)
+        var (short, long) = (UInt32(0), UInt128(0))
+        if unsafe inet_pton(AF_INET, text, &short) == 1 {
+            self.bits = 0xFFFF << 32 | UInt128(UInt32(bigEndian: short))
+        } else if unsafe inet_pton(AF_INET6, text, &long) == 1 {
+            self.bits = UInt128(bigEndian: long)
+        } else {
+            return nil
+        }
+    }
+}
