@@ -43,7 +43,7 @@ extension SQLiteStore {
             let rows = try database.all(
                 """
                 SELECT delivery.id, delivery.pns, delivery.row, delivery.class, delivery.status, delivery.reason, delivery.at,
-                    registration.id, registration.user
+                    registration.id, registration.user, registration.user_shown
                 FROM delivery LEFT JOIN registration ON registration.row = delivery.row
                 WHERE \(conditions) ORDER BY delivery.id LIMIT ?
                 """,
@@ -63,7 +63,7 @@ extension JobQuery {
             sql += " AND " + condition
             arguments += values
         }
-        if let user = self.user { require("job.user = ?", [user.name]) }
+        if let user = self.user { require("job.user = ?", [user.key]) }
         if let key = self.key { require("job.key = ?", [key]) }
         if let kind = self.kind { require("job.kind = ?", [kind.number]) }
         if let since = self.since { require("job.accepted >= ?", [since.milliseconds]) }
@@ -107,7 +107,7 @@ extension DeliveryRecord {
             pns: try PNS(number: row[1]),
             row: number,
             registration: try (row[7] as String?).map { try RegistrationID(stored: $0) },
-            user: try (row[8] as String?).map { try UserName(stored: $0) },
+            user: try (row[8] as String?).map { try UserName(stored: $0, shown: row[9]) },
             outcome: try Outcome(CountClass(number: row[3])),
             status: row[4],
             reason: row[5],
