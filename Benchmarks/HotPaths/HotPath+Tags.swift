@@ -5,7 +5,7 @@ extension HotPath {
         let text = (0..<10).map { "(topic:\($0) || !region:\($0))" }.joined(separator: " && ")
         var sum = 0
         for _ in 0..<times {
-            guard let expression = try? TagExpression(parsing: text) else { continue }
+            guard let expression = try? TagExpression(parsing: text, .folded) else { continue }
             sum &+= expression.steps.count
         }
         return sum

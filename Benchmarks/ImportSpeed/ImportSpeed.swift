@@ -79,14 +79,14 @@ private struct Measurement: Service {
 
     private func group(at start: Int) throws -> Group {
         let end = min(start + Self.group, self.rows)
-        let tags = [try Tag("everyone"), try Tag("beta")]
+        let tags = [try Tag("everyone", .folded), try Tag("beta", .folded)]
         let rows = try (start..<end).map { number in
             let user = self.order == .ascending ? UInt64(number) : Self.scatter(UInt64(number)) % 10_000_000_000
             let digits = String(user)
             return ImportedRegistration(
                 pns: .apns,
                 handle: Handle(stored: Self.token(UInt64(number))),
-                user: try UserName("user" + String(repeating: "0", count: 10 - digits.count) + digits),
+                user: try UserName("user" + String(repeating: "0", count: 10 - digits.count) + digits, .folded),
                 tags: tags
             )
         }

@@ -76,14 +76,19 @@ struct AppOption: ParsableArguments {
     var app: String?
 
     /// - Throws: ``CommandFailure`` when the store has no such app.
-    func id(in store: any ResultStore) async throws -> AppID {
+    func id(in store: any ResultStore) async throws -> AppID { try await self.declared(in: store).id }
+
+    /// The app and its declaration.
+    ///
+    /// - Throws: ``CommandFailure`` when the store has no such app.
+    func declared(in store: any ResultStore) async throws -> (id: AppID, spec: AppSpec) {
         let given = [self.app, ProcessInfo.processInfo.environment["PUSHLINE_APP"]].compactMap { $0 }
         let name = given.first { !$0.isEmpty } ?? AppID.default.name
         let id: AppID
         do { id = try AppID(name) } catch { throw CommandFailure.usage("--app: \(error.reason)") }
-        guard try await store.app(id) != nil else {
+        guard let spec = try await store.app(id) else {
             throw CommandFailure.failed("there is no app \"\(id)\"; declare it with pushline apps apply FILE")
         }
-        return id
+        return (id, spec)
     }
 }

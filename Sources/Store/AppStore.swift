@@ -4,7 +4,12 @@ package import PushModel
 package protocol AppStore: Sendable {
     /// Declares an app, or replaces its declaration.
     ///
+    /// - Parameters:
+    ///   - spec: What it is to be.
+    ///   - app: The app.
     /// - Returns: Whether anything changed.
+    /// - Throws: ``StoreError``, with ``StoreError/Code/conflict`` and a sentence for the operator where ``AppSpec/users`` would change
+    ///   and the app has registrations, jobs or contents, or accounts that would become one.
     func apply(_ spec: AppSpec, to app: AppID) async throws -> Bool
 
     func app(_ app: AppID) async throws -> AppSpec?
@@ -19,7 +24,8 @@ package protocol AccountStore: Sendable {
     ///
     /// - Parameter change: What is to be changed.
     /// - Returns: false when there is nothing that it could change.
-    /// - Throws: ``StoreError``, with ``StoreError/Code/conflict`` for a key whose name is taken.
+    /// - Throws: ``StoreError``, with ``StoreError/Code/conflict`` for a key whose name is taken, and for an account where there is
+    ///   one whose name differs by letter case alone (where the app folds names).
     @discardableResult
     func change(_ change: AccountChange) async throws -> Bool
 

@@ -39,7 +39,7 @@ import Testing
             // The same work: a hash was computed for nobody too.
             #expect(api.passwords.computations == before + 2)
             #expect(wrong.text == unknown.text)
-            _ = try await api.store.change(.setDisabled(true, account: try UserName("bob"), app: .default))
+            _ = try await api.store.change(.setDisabled(true, account: try UserName("bob", .folded), app: .default))
             let disabled = try await api.call(.get, "/api/jobs", as: .user("bob"))
             #expect(api.passwords.computations == before + 3)
             #expect(disabled.text == wrong.text)
@@ -57,7 +57,7 @@ import Testing
             // A new password makes the old one worthless at once.
             let account = Account(
                 app: .default,
-                name: try UserName("bob"),
+                name: try UserName("bob", .folded),
                 role: .user,
                 isDisabled: false,
                 created: .now

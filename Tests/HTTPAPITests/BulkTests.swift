@@ -86,12 +86,12 @@ import Testing
             "other than the registration's"
         ),
         (#"{"pns":"fcm","handle":"h","tags":["username:a","username:b"]}"#, "tags[1]", "other than the registration's"),
-        (#"{"pns":"fcm","handle":"h","tags":["UserName:a"]}"#, "tags[0]", "other than the registration's"),
+        (#"{"pns":"fcm","handle":"h","user":"b","tags":["UserName:a"]}"#, "tags[0]", "other than the registration's"),
         (
             #"{"pns":"fcm","handle":"h","user":"ann","tags":["a","from:bob"]}"#, "tags[1]",
             "other than the registration's"
         ),
-        (#"{"pns":"fcm","handle":"h","user":"ann","tags":["FROM:ann"]}"#, "tags[0]", "other than the registration's"),
+        (#"{"pns":"fcm","handle":"h","user":"ann","tags":["FROM:bob"]}"#, "tags[0]", "other than the registration's"),
         (#"{"pns":"fcm","handle":"h","tags":["from:bob"]}"#, "tags[0]", "other than the registration's"),
         (#"{"pns":"fcm","handle":"h","tags":["from:bob","username:ann"]}"#, "tags[0]", "other than the registration's"),
         (#"{"pns":"fcm","handle":"h","expires":"soon"}"#, "expires", "time"),
@@ -126,7 +126,7 @@ import Testing
             #expect(answer.json["created"]?.number == 1)
             let stored = try await api.store.registrations(RegistrationQuery(app: .default)).items
             #expect(stored.map(\.user?.name) == ["ann"])
-            let ann = try UserName("ann")
+            let ann = try UserName("ann", .folded)
             #expect(stored.first?.tags == owned.map { PushModel.Tag($0, of: ann) }.sorted())
             let export = try await api.call(.get, "/api/registrations/export", as: .user("root"))
             #expect(try await self.bring(export.text, to: api).json["updated"]?.number == 1)
@@ -196,15 +196,15 @@ import Testing
                     id: RegistrationID("A~b.c_d-1"),
                     pns: .fcm,
                     handle: Handle(stored: #"a"b\c{}[],:'<>&%\u0000"#),
-                    user: try UserName("_@#.:-"),
-                    tags: try ["z", "_@#.:-", "username", "usernames:x"].map { try Tag($0) },
+                    user: try UserName("_@#.:-", .folded),
+                    tags: try ["z", "_@#.:-", "username", "usernames:x"].map { try Tag($0, .folded) },
                     expires: Timestamp(milliseconds: 32_503_680_000_123)
                 ),
                 ImportedRegistration(
                     pns: .wns,
                     handle: Handle(stored: "https://a.notify.windows.com/?token=%2b&x=1#y"),
-                    user: try UserName(String(repeating: "u", count: 111)),
-                    tags: try (0..<60).map { try Tag("\($0)" + String(repeating: "t", count: 118)) }
+                    user: try UserName(String(repeating: "u", count: 111), .folded),
+                    tags: try (0..<60).map { try Tag("\($0)" + String(repeating: "t", count: 118), .folded) }
                 ),
                 ImportedRegistration(pns: .mpns, handle: Handle(stored: "http://x.notify.live.net/a")),
             ]
@@ -237,8 +237,8 @@ import Testing
                 ImportedRegistration(
                     pns: number.isMultiple(of: 5) ? .fcm : .apns,
                     handle: Handle(stored: "h\(number)"),
-                    user: try UserName("u\(number % 2)"),
-                    tags: [try Tag("t\(number % 3)")]
+                    user: try UserName("u\(number % 2)", .folded),
+                    tags: [try Tag("t\(number % 3)", .folded)]
                 )
             }
             _ = try await api.store.importRegistrations(rows, app: .default, sequence: api.store.beginImport())

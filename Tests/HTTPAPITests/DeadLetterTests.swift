@@ -16,7 +16,7 @@ import Testing
             app: .default,
             work: .send(
                 SendRequest(
-                    audience: .tag(try PushModel.Tag("news")),
+                    audience: .tag(try PushModel.Tag("news", .folded)),
                     content: .message(.init(title: nil, body: "secret words"))
                 )
             ),

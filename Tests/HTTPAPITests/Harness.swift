@@ -115,7 +115,13 @@ struct Harness: Sendable {
             (other, "alice", .user),
         ]
         for (app, name, role) in accounts {
-            let account = Account(app: app, name: try UserName(name), role: role, isDisabled: false, created: .now)
+            let account = Account(
+                app: app,
+                name: try UserName(name, .folded),
+                role: role,
+                isDisabled: false,
+                created: .now
+            )
             let password = app == other ? "other-password" : "\(name)-password"
             try await store.change(.put(account, passwordHash: PasswordHash.make(password, cost: Self.cheap)))
         }
@@ -239,7 +245,7 @@ extension JSONValue {
 
 extension Caller {
     static func user(_ name: String, app: AppID = .default) -> Caller {
-        guard let user = try? UserName(name) else { preconditionFailure("\(name) is no name of a user") }
+        guard let user = try? UserName(name, .folded) else { preconditionFailure("\(name) is no name of a user") }
         return Caller(app: app, identity: .account(user), role: .user)
     }
 }

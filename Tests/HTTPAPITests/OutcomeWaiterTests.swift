@@ -37,7 +37,7 @@ import Testing
             user: nil,
             key: nil,
             priority: .normal,
-            work: .send(SendRequest(audience: .tag(Tag("a")), content: .message(Content.Message(body: "x")))),
+            work: .send(SendRequest(audience: .tag(Tag("a", .folded)), content: .message(Content.Message(body: "x")))),
             state: .running,
             hubState: hubState,
             result: nil,

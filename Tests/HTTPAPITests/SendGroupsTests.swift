@@ -28,7 +28,7 @@ import Testing
 
     private static func send(app: AppID = .default, id: JobID = .make(), key: String? = nil) throws -> NewJob {
         let request = SendRequest(
-            audience: .tag(Tag(user: try UserName("ann"))),
+            audience: .tag(Tag(user: try UserName("ann", .folded))),
             content: .message(.init(body: "hello"))
         )
         return NewJob(

@@ -107,7 +107,7 @@ import Testing
                 ImportedRegistration(
                     pns: number.isMultiple(of: 3) ? .fcm : .apns,
                     handle: Handle(stored: "h\(number)"),
-                    user: try UserName("u\(number / 2)")
+                    user: try UserName("u\(number / 2)", .folded)
                 )
             }
             _ = try await api.store.importRegistrations(rows, app: .default, sequence: 1)

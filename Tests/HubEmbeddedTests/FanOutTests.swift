@@ -24,7 +24,7 @@ import Testing
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let store = try await SQLiteStore.open(.init(path: folder.appending(path: "store.sqlite").path))
-        let (apple, both) = (try UserName("apple"), try UserName("both"))
+        let (apple, both) = (try UserName("apple", .folded), try UserName("both", .folded))
         let token = String(repeating: "a", count: 64)
         let rows = [
             ImportedRegistration(pns: .apns, handle: Handle(stored: token), user: apple),
@@ -33,7 +33,7 @@ import Testing
             ImportedRegistration(
                 pns: .fcm,
                 handle: Handle(stored: "another-token-of-fcm"),
-                user: try UserName("droid")
+                user: try UserName("droid", .folded)
             ),
         ]
         _ = try await store.importRegistrations(rows, app: .default, sequence: 1)
@@ -44,7 +44,7 @@ import Testing
         if isPaused { try await store.pause(.deliver(.apns), app: .default, by: "test") }
         let sends = try users.map { user in
             let content = Content.message(.init(title: "t", body: "b"))
-            let request = SendRequest(audience: .tag(Tag(user: try UserName(user))), content: content)
+            let request = SendRequest(audience: .tag(Tag(user: try UserName(user, .folded))), content: content)
             return NewJob(app: .default, work: .send(request), lifetime: .seconds(600), waiter: "api")
         }
         let accepted = try await store.accept(sends)

@@ -43,7 +43,7 @@ import Testing
         return SmallSend(
             sequence: sequence,
             id: .make(),
-            request: SendRequest(audience: .tag(try Tag("news")), content: .message(.init(body: "b"))),
+            request: SendRequest(audience: .tag(try Tag("news", .folded)), content: .message(.init(body: "b"))),
             accepted: .now,
             expires: .now.advanced(by: .seconds(600)),
             startsAt: nil,

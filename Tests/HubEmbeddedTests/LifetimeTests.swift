@@ -36,7 +36,7 @@ import Testing
         let hub = EmbeddedHub(store: store, broker: InMemoryBroker(), logger: Logger(label: "test"))
         clock.jump.withLockedValue { $0 = .seconds(days * 86_400) }
         let id = RegistrationID.random()
-        let user = try UserName("ann")
+        let user = try UserName("ann", .folded)
         for request in [
             RegisterRequest.issue(candidate: id, handles: []),
             .upsert(id, .init(pns: .apns, handle: Handle(stored: "aa"), tags: [])),
@@ -61,7 +61,7 @@ import Testing
         let path = folder.appending(path: "store.sqlite").path
         let store = try SQLiteStore(configuration: SQLiteStore.Configuration(path: path))
         let hub = EmbeddedHub(store: store, broker: InMemoryBroker(), logger: Logger(label: "test"))
-        let user = try UserName("ann")
+        let user = try UserName("ann", .folded)
         for device in 0..<devices {
             let upsert = RegisterRequest.Upsert(pns: .fcm, handle: Handle(stored: "h\(device)"), tags: [])
             let request = RegisterRequest.upsert(.random(), upsert)

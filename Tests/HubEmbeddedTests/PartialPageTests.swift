@@ -25,7 +25,7 @@ import Testing
             ImportedRegistration(
                 pns: .apns,
                 handle: Handle(stored: String(repeating: "a", count: 8) + "\(100_000 + number)"),
-                tags: try (number < 700 ? ["all"] : ["all", "late"]).map { try Tag($0) }
+                tags: try (number < 700 ? ["all"] : ["all", "late"]).map { try Tag($0, .folded) }
             )
         }
         _ = try await store.importRegistrations(rows, app: .default, sequence: 1)
@@ -42,7 +42,7 @@ import Testing
         try await broker.declare(.pushline)
         let hub = EmbeddedHub(store: store, broker: broker, logger: Logger(label: "test"))
         let send = SendRequest(
-            audience: try TagExpression(parsing: text),
+            audience: try TagExpression(parsing: text, .folded),
             platforms: [.apns],
             content: .message(.init(title: "t", body: "b"))
         )

@@ -128,7 +128,7 @@ package actor EndToEndInstallation {
         for name in users {
             let account = Account(
                 app: .default,
-                name: try UserName(name),
+                name: try UserName(name, .folded),
                 role: .user,
                 isDisabled: false,
                 created: .now

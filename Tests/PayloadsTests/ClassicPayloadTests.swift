@@ -14,14 +14,14 @@ import Testing
         (.fcm, .message, #"{"data":{"message":"From bob: hello"}}"#),
     ])
     func classicTable(pns: PNS, kind: NativePayload.Kind, body: String) throws {
-        let content = Content.classic(sender: try UserName("bob"), text: "hello")
+        let content = Content.classic(sender: "bob", text: "hello")
         let payload = try PayloadFormatter.format(content, for: pns)
         #expect(payload.kind == kind)
         #expect(String(decoding: payload.body, as: UTF8.self) == body)
     }
 
     @Test func hostileClassicTextIsEscaped() throws {
-        let content = Content.classic(sender: try UserName("bob"), text: "\"}]}<&]]>\u{1}\r\n")
+        let content = Content.classic(sender: "bob", text: "\"}]}<&]]>\u{1}\r\n")
         #expect(try self.text(content, .apns) == #"{"aps":{"alert":"From bob: \"}]}<&]]>\u0001\r\n"}}"#)
         #expect(try self.text(content, .fcm) == #"{"data":{"message":"From bob: \"}]}<&]]>\u0001\r\n"}}"#)
         #expect(

@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test func classic() throws {
-        let sender = try UserName("a@b.c:d#e_f-g")
+        let sender = "a@b.c:d#e_f-g"
         try self.everyText { text in
             let content = Content.classic(sender: sender, text: text)
             let shown = "From a@b.c:d#e_f-g: \(text)"

@@ -262,7 +262,7 @@ extension BreakerTests {
 extension UserName {
     /// - Parameter known: A legal name.
     fileprivate init(known: String) {
-        do { self = try UserName(known) } catch { preconditionFailure("\(error)") }
+        do { self = try UserName(known, .folded) } catch { preconditionFailure("\(error)") }
     }
 }
 
@@ -279,7 +279,13 @@ extension PlantTests {
         }
 
         private func send(to tag: String, _ pns: PNS) throws -> Job.Work {
-            .send(SendRequest(audience: .tag(try Tag(tag)), platforms: [pns], content: .message(.init(body: "hello"))))
+            .send(
+                SendRequest(
+                    audience: .tag(try Tag(tag, .folded)),
+                    platforms: [pns],
+                    content: .message(.init(body: "hello"))
+                )
+            )
         }
 
         /// Runs a delivery worker beside `body`, and two apps: the default one has 1,500 devices under `news`, a device of FCM
@@ -385,7 +391,7 @@ extension PlantTests {
                 #expect(tally.accepted > 1300)
                 try await Task.sleep(for: .milliseconds(300))
                 let live = try await plant.store.count(
-                    of: .tag(try Tag("news")),
+                    of: .tag(try Tag("news", .folded)),
                     app: .default,
                     pns: .apns,
                     after: 0,

@@ -54,7 +54,10 @@ extension PlantTests {
             try await Plant.with { plant in
                 try await plant.register("ann", .apns, token(1))
                 let start = Timestamp.now.advanced(by: .seconds(2))
-                let request = SendRequest(audience: .tag(try Tag("username:ann")), content: .message(.init(body: "x")))
+                let request = SendRequest(
+                    audience: .tag(try Tag("username:ann", .folded)),
+                    content: .message(.init(body: "x"))
+                )
                 let new = NewJob(
                     app: .default,
                     work: .send(request),
@@ -80,7 +83,7 @@ extension PlantTests {
                 try await plant.register("ann", .wns, channel)
                 let start = Timestamp.now.advanced(by: .seconds(1))
                 let request = SendRequest(
-                    audience: .tag(try Tag("username:ann")),
+                    audience: .tag(try Tag("username:ann", .folded)),
                     content: .message(.init(title: "t", body: "b")),
                     timeToLive: .seconds(600),
                     collapse: "score"
@@ -124,7 +127,7 @@ extension PlantTests {
                     for _ in 0..<20 { _ = try await plant.send(to: "username:ann") }
                     try await Task.sleep(for: .milliseconds(500))
                     let request = SendRequest(
-                        audience: .tag(try Tag("username:ben")),
+                        audience: .tag(try Tag("username:ben", .folded)),
                         platforms: [.apns],
                         content: .message(.init(body: "x"))
                     )

@@ -70,7 +70,7 @@ extension PlantTests {
 
         @Test func aPageThatChangedBetweenTwoPublishesCountsAsOneOfThem() async throws {
             try await Plant.with([]) { plant in
-                let news = try Tag("news")
+                let news = try Tag("news", .folded)
                 var leaving: [RegistrationID] = []
                 for number in 1...3 {
                     leaving.append(try await plant.register("ann", .apns, token(number), tags: ["news"]))
@@ -84,12 +84,14 @@ extension PlantTests {
                 let brokers = [try await Self.broker(), try await Self.broker()]
                 let planned = RecordingBroker(base: brokers[0])
                 try await plant.fanOut(id, at: planned)
-                for registration in leaving { try await plant.change(.delete(registration), of: UserName("ann")) }
+                for registration in leaving {
+                    try await plant.change(.delete(registration), of: UserName("ann", .folded))
+                }
                 for (index, registration) in joining.enumerated() {
                     let handle = Handle(stored: token(21 + index))
                     try await plant.change(
                         .upsert(registration, .init(pns: .apns, handle: handle, tags: [news])),
-                        of: UserName("ben")
+                        of: UserName("ben", .folded)
                     )
                 }
                 try await Self.sweep(planned, to: brokers[1], in: plant)

@@ -74,7 +74,7 @@ extension PlantTests {
                 try await plant.register("ann", .apns, token(1))
                 let send = try await plant.send(to: "username:ann", isPublished: false)
                 let request = RegisterRequest.issue(candidate: .random(), handles: [])
-                let register = try await plant.accept(.register(request), user: try UserName("ann"))
+                let register = try await plant.accept(.register(request), user: try UserName("ann", .folded))
                 for (id, type) in [(send, "send"), (register.id, "register")] {
                     let message = try plant.message(of: id).id
                     try await plant.store.deadLetter(

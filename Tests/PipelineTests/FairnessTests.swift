@@ -15,7 +15,11 @@ extension PlantTests {
 
         private func send(to tag: String) throws -> Job.Work {
             .send(
-                SendRequest(audience: .tag(try Tag(tag)), platforms: [.apns], content: .message(.init(body: "hello")))
+                SendRequest(
+                    audience: .tag(try Tag(tag, .folded)),
+                    platforms: [.apns],
+                    content: .message(.init(body: "hello"))
+                )
             )
         }
 

@@ -47,7 +47,10 @@ import Testing
                 logger: plant.logger
             )
             let id = RegistrationID.random()
-            let job = try await plant.accept(.register(.issue(candidate: id, handles: [])), user: try UserName("ann"))
+            let job = try await plant.accept(
+                .register(.issue(candidate: id, handles: [])),
+                user: try UserName("ann", .folded)
+            )
             try await plant.publish(job)
             let done = try await beside(worker.run) { try await plant.wait(for: job.id) }
             #expect(done.result == .issued(id))
@@ -59,7 +62,10 @@ import Testing
             let cutOff = InMemoryBroker()
             cutOff.setUnavailable(true)
             let id = RegistrationID.random()
-            let job = try await plant.accept(.register(.issue(candidate: id, handles: [])), user: try UserName("ann"))
+            let job = try await plant.accept(
+                .register(.issue(candidate: id, handles: [])),
+                user: try UserName("ann", .folded)
+            )
             let done = try await beside(plant.sweeper(hub: plant.hub, broker: cutOff).run) {
                 try await Task.sleep(for: .milliseconds(200))
                 return try await beside(plant.sweeper.run) { try await plant.wait(for: job.id) }

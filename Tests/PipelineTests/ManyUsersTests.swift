@@ -56,7 +56,7 @@ import Testing
 
     private static func send(to users: [String]) throws -> SendRequest {
         SendRequest(
-            audience: .any(try users.map { Tag(user: try UserName($0)) }),
+            audience: .any(try users.map { Tag(user: try UserName($0, .folded)) }),
             content: .message(.init(title: "t", body: "b"))
         )
     }
@@ -72,7 +72,7 @@ extension Plant {
                     ImportedRegistration(
                         pns: .apns,
                         handle: Handle(stored: token(user + 100_000 * device)),
-                        user: try UserName("user\(user)")
+                        user: try UserName("user\(user)", .folded)
                     )
                 )
             }

@@ -79,7 +79,7 @@ extension PlantTests {
                 try await Task.sleep(for: .seconds(2))
                 let send = try await plant.send(to: "username:ann")
                 let request = RegisterRequest.issue(candidate: .random(), handles: [])
-                let user = try UserName("ann")
+                let user = try UserName("ann", .folded)
                 let change = NewJob(app: .default, user: user, work: .register(request), lifetime: .seconds(3600))
                 _ = try await plant.acceptAndPublish([change])
                 try await plant.wait(for: send) { $0.reason == "paused: send" }

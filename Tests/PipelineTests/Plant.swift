@@ -188,11 +188,11 @@ struct Plant: Sendable {
         tags: [String] = [],
         app: AppID = .default
     ) async throws -> RegistrationID {
-        let name = try UserName(user)
+        let name = try UserName(user, .folded)
         let id = RegistrationID.random()
         let requests: [RegisterRequest] = [
             .issue(candidate: id, handles: []),
-            .upsert(id, .init(pns: pns, handle: Handle(stored: handle), tags: try tags.map { try Tag($0) })),
+            .upsert(id, .init(pns: pns, handle: Handle(stored: handle), tags: try tags.map { try Tag($0, .folded) })),
         ]
         for request in requests { try await self.change(request, of: name, app: app) }
         return id
@@ -231,7 +231,7 @@ struct Plant: Sendable {
     /// Registers APNs devices in a few transactions.
     func importDevices(_ handles: [String], user: String?, tag: String, app: AppID = .default) async throws {
         let sequence = try await self.store.beginImport()
-        let (name, tags) = (try user.map { try UserName($0) }, [try Tag(tag)])
+        let (name, tags) = (try user.map { try UserName($0, .folded) }, [try Tag(tag, .folded)])
         var rest = handles[...]
         while !rest.isEmpty {
             let rows = rest.prefix(2000).map {
@@ -272,7 +272,7 @@ struct Plant: Sendable {
         isPublished: Bool = true
     ) async throws -> JobID {
         let request = SendRequest(
-            audience: .tag(try Tag(tag)),
+            audience: .tag(try Tag(tag, .folded)),
             platforms: platforms,
             content: .message(.init(title: nil, body: text)),
             timeToLive: timeToLive

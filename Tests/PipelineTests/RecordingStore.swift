@@ -53,7 +53,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
             SmallSend(
                 sequence: Int64(number + 1),
                 id: .make(),
-                request: SendRequest(audience: .tag(try Tag("news")), content: .message(.init(body: "b"))),
+                request: SendRequest(audience: .tag(try Tag("news", .folded)), content: .message(.init(body: "b"))),
                 accepted: .now,
                 expires: .now.advanced(by: .seconds(600)),
                 startsAt: nil,

@@ -14,7 +14,7 @@ extension PlantTests {
     @Suite(.serialized, .timeLimit(.minutes(2))) struct RedeliveryTests {
         private static func send(to tag: String, _ priority: Priority, in plant: Plant) async throws -> Job {
             let request = SendRequest(
-                audience: .tag(try Tag(tag)),
+                audience: .tag(try Tag(tag, .folded)),
                 platforms: [.apns],
                 content: .message(.init(body: "hello"))
             )
@@ -84,7 +84,7 @@ extension PlantTests {
                     for number in 0..<400 { try await plant.register("user\(number)", .apns, token(1000 + number)) }
                     let jobs = try (0..<400).map { number in
                         let request = SendRequest(
-                            audience: .tag(Tag(user: try UserName("user\(number)"))),
+                            audience: .tag(Tag(user: try UserName("user\(number)", .folded))),
                             content: .message(.init(body: "hello"))
                         )
                         return NewJob(app: .default, work: .send(request), lifetime: .seconds(3600))

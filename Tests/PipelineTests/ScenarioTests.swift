@@ -115,7 +115,7 @@ import Testing
     @Test func batchesThatWereFannedOutButNotPublishedGoOut() async throws {
         try await Plant.with([.delivery, .sweeper]) { plant in
             try await plant.register("ann", devices: 1...1200, tags: ["news"])
-            let request = SendRequest(audience: .tag(try Tag("news")), content: .message(.init(body: "hello")))
+            let request = SendRequest(audience: .tag(try Tag("news", .folded)), content: .message(.init(body: "hello")))
             let job = try await plant.accept(.send(request))
             // No queue takes them there.
             try await plant.fanOut(job.id)
@@ -317,7 +317,7 @@ import Testing
     @Test func aRegisterJobIsAppliedAndAnswered() async throws {
         try await Plant.with { plant in
             let id = RegistrationID.random()
-            let user = try UserName("ann")
+            let user = try UserName("ann", .folded)
             for request in [
                 RegisterRequest.issue(candidate: id, handles: Handle.lookupForms(of: token(1))),
                 .upsert(id, .init(pns: .apns, handle: Handle(stored: token(1)), tags: [])),

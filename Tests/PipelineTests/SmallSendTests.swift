@@ -283,7 +283,7 @@ extension Plant {
     fileprivate func smallSend(to user: String, app: AppID = .default) throws -> NewJob {
         let number = user.hasPrefix("user") ? Int(user.dropFirst(4)) ?? 0 : 0
         let request = SendRequest(
-            audience: .tag(Tag(user: try UserName(user))),
+            audience: .tag(Tag(user: try UserName(user, .folded))),
             content: .message(.init(body: "for \(token(number))"))
         )
         return NewJob(app: app, work: .send(request), lifetime: .seconds(3600))

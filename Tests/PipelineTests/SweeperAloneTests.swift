@@ -48,7 +48,7 @@ extension PlantTests {
             try await Plant.with([.sweeper]) { plant in
                 try await plant.register("old", .mpns, "http://notify.example/abc", tags: ["old"])
                 let request = SendRequest(
-                    audience: .any([.tag(try Tag("old")), .tag(try Tag("none"))]),
+                    audience: .any([.tag(try Tag("old", .folded)), .tag(try Tag("none", .folded))]),
                     platforms: [.mpns],
                     content: .message(.init(title: nil, body: "hello"))
                 )

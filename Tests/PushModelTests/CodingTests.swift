@@ -17,7 +17,7 @@ import Testing
 
     @Test func sendOfAMessage() throws {
         let request = SendRequest(
-            audience: .any([.tag(try Tag("a")), .tag(try Tag("username:b"))]),
+            audience: .any([.tag(try Tag("a", .folded)), .tag(try Tag("username:b", .folded))]),
             platforms: [.apns, .fcm],
             content: .message(.init(title: "T", body: "B", data: ["k": "v"])),
             timeToLive: .seconds(60),
@@ -34,8 +34,8 @@ import Testing
     @Test func sendOfClassicText() throws {
         try self.expect(
             SendRequest(
-                audience: .tag(try Tag("a")),
-                content: .classic(sender: try UserName("bob"), text: "\"<é\u{0}")
+                audience: .tag(try Tag("a", .folded)),
+                content: .classic(sender: "bob", text: "\"<é\u{0}")
             ),
             #"{"audience":"a","content":{"classic":{"sender":"bob","text":"\"<é\u0000"}},"platforms":[]}"#
         )
@@ -44,7 +44,7 @@ import Testing
     @Test func sendOfARichPush() throws {
         try self.expect(
             SendRequest(
-                audience: .tag(try Tag("a")),
+                audience: .tag(try Tag("a", .folded)),
                 content: .rich(.init(id: 7, message: "m", richType: "img", isSecure: true)),
                 timeToLive: .zero
             ),
@@ -64,7 +64,7 @@ import Testing
     @Test func platformsMayBeMissing() throws {
         let text = #"{"audience":"a","content":{"message":{"_0":{"data":{}}}}}"#
         let request = try JSONDecoder().decode(SendRequest.self, from: Data(text.utf8))
-        #expect(request == SendRequest(audience: .tag(try Tag("a")), content: .message(.init())))
+        #expect(request == SendRequest(audience: .tag(try Tag("a", .folded)), content: .message(.init())))
     }
 
     @Test func registerRequests() throws {
@@ -74,7 +74,7 @@ import Testing
             #"{"register":{"_0":{"issue":{"candidate":"abc","handles":["AB","ab"]}}}}"#
         )
         try self.expect(
-            RegisterRequest.upsert(id, .init(pns: .fcm, handle: Handle(stored: "t"), tags: [try Tag("a")])),
+            RegisterRequest.upsert(id, .init(pns: .fcm, handle: Handle(stored: "t"), tags: [try Tag("a", .folded)])),
             #"{"upsert":{"_0":"abc","_1":{"handle":"t","pns":"fcm","tags":["a"]}}}"#
         )
         try self.expect(RegisterRequest.delete(id), #"{"delete":{"_0":"abc"}}"#)
@@ -124,8 +124,8 @@ import Testing
     }
 
     @Test func tagExpressions() throws {
-        try self.expect(TagExpression(parsing: "a&&!(b||c)"), #""a && !(b || c)""#)
-        try self.expect(TagExpression.any([.tag(try Tag("a"))]), #""a""#)
+        try self.expect(TagExpression(parsing: "a&&!(b||c)", .folded), #""a && !(b || c)""#)
+        try self.expect(TagExpression.any([.tag(try Tag("a", .folded))]), #""a""#)
     }
 
     /// As they were stored before expressions had a text.
@@ -135,6 +135,6 @@ import Testing
     ])
     func olderTagExpressions(json: String, text: String) throws {
         let read = try JSONDecoder().decode(TagExpression.self, from: Data(json.utf8))
-        #expect(read == (try TagExpression(parsing: text)))
+        #expect(read == (try TagExpression(parsing: text, .folded)))
     }
 }

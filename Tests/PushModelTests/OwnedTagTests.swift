@@ -7,14 +7,14 @@ import Testing
     @Test(arguments: PushModel.Tag.Owned.allCases) func eachIsAUsersWhateverTheLetterCase(owned: PushModel.Tag.Owned)
         throws
     {
-        let longest = try UserName(String(repeating: "u", count: 111))
-        #expect(try PushModel.Tag(PushModel.Tag(owned, of: longest).name) == PushModel.Tag(owned, of: longest))
+        let longest = try UserName(String(repeating: "u", count: 111), .folded)
+        #expect(try PushModel.Tag(PushModel.Tag(owned, of: longest).name, .folded) == PushModel.Tag(owned, of: longest))
         for prefix in [owned.rawValue, owned.rawValue.uppercased(), owned.rawValue.capitalized] {
-            #expect(try PushModel.Tag("\(prefix)Bob").owned == owned)
+            #expect(try PushModel.Tag("\(prefix)Bob", .folded).owned == owned)
             // Also where no user can be called so.
-            #expect(try PushModel.Tag(prefix).owned == owned)
-            #expect(try PushModel.Tag("x\(prefix)bob").owned == nil)
-            #expect(try PushModel.Tag("\(prefix.dropLast())").owned == nil)
+            #expect(try PushModel.Tag(prefix, .folded).owned == owned)
+            #expect(try PushModel.Tag("x\(prefix)bob", .folded).owned == nil)
+            #expect(try PushModel.Tag("\(prefix.dropLast())", .folded).owned == nil)
         }
     }
 

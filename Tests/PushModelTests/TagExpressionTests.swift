@@ -18,9 +18,9 @@ import Testing
         ("!(a || b) || !c", "!(a || b) || !c"), ("(!(a)||(b))&&(((c)))", "(!a || b) && c"),
     ])
     func theCanonicalText(text: String, canonical: String) throws {
-        let expression = try TagExpression(parsing: text)
+        let expression = try TagExpression(parsing: text, .folded)
         #expect(expression.description == canonical)
-        #expect(try TagExpression(parsing: canonical) == expression)
+        #expect(try TagExpression(parsing: canonical, .folded) == expression)
         #expect(Set(expression.tags).count == expression.tags.count)
     }
 
@@ -41,32 +41,32 @@ import Testing
         ("b || " + String(repeating: "a", count: 121), 6, "120"), ("a &&& b", 5, "is missing"),
     ])
     func aFaultHasItsColumn(text: String, column: Int, reason: String) throws {
-        let error = #expect(throws: InvalidValue.self) { try TagExpression(parsing: text) }
+        let error = #expect(throws: InvalidValue.self) { try TagExpression(parsing: text, .folded) }
         #expect(error?.reason.hasPrefix("column \(column): ") == true, "\(error?.reason ?? "")")
         #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "")")
     }
 
     @Test func tagsAreListedOnce() throws {
-        let expression = try TagExpression(parsing: "b && a || !b && c")
+        let expression = try TagExpression(parsing: "b && a || !b && c", .folded)
         #expect(expression.tags.map(\.name) == ["b", "a", "c"])
         #expect(expression.alternatives == nil)
-        #expect(try TagExpression(parsing: "b || a || b").alternatives?.map(\.name) == ["b", "a"])
-        #expect(try TagExpression(parsing: "b").alternatives?.map(\.name) == ["b"])
-        #expect(try TagExpression(parsing: "!b").alternatives == nil)
-        #expect(try TagExpression(parsing: "!a || b").alternatives == nil)
+        #expect(try TagExpression(parsing: "b || a || b", .folded).alternatives?.map(\.name) == ["b", "a"])
+        #expect(try TagExpression(parsing: "b", .folded).alternatives?.map(\.name) == ["b"])
+        #expect(try TagExpression(parsing: "!b", .folded).alternatives == nil)
+        #expect(try TagExpression(parsing: "!a || b", .folded).alternatives == nil)
     }
 
     @Test func whatIsPutTogetherIsAsIfItWereRead() throws {
-        let read = try TagExpression(parsing: "a || b || a && c || !d")
+        let read = try TagExpression(parsing: "a || b || a && c || !d", .folded)
         let any = TagExpression.any([
-            try TagExpression(parsing: "a || b"), try TagExpression(parsing: "a && c"),
-            try TagExpression(parsing: "!d"),
+            try TagExpression(parsing: "a || b", .folded), try TagExpression(parsing: "a && c", .folded),
+            try TagExpression(parsing: "!d", .folded),
         ])
         #expect(any == read)
     }
 
     @Test func operatorsWrittenOutAreTagsLikeOthers() throws {
-        #expect(try TagExpression(parsing: "and && or").tags.map(\.name) == ["and", "or"])
+        #expect(try TagExpression(parsing: "and && or", .folded).tags.map(\.name) == ["and", "or"])
     }
 
     struct Large: Sendable, CustomTestStringConvertible {
@@ -98,7 +98,7 @@ import Testing
     /// Neither depth nor size overflows a stack, or takes more than linear time: quadratic time would take minutes here.
     @Test(arguments: large)
     func anySizeIsRead(large: Large) throws {
-        let expression = try TagExpression(parsing: large.text)
+        let expression = try TagExpression(parsing: large.text, .folded)
         let data = try JSONEncoder().encode([expression])
         let isRead = try JSONDecoder().decode([TagExpression].self, from: data) == [expression]
         #expect(isRead)
@@ -112,15 +112,15 @@ import Testing
 
     @Test(arguments: largeFaults)
     func aFaultInALargeOneHasItsColumn(large: Large) {
-        let error = #expect(throws: InvalidValue.self) { try TagExpression(parsing: large.text) }
+        let error = #expect(throws: InvalidValue.self) { try TagExpression(parsing: large.text, .folded) }
         #expect(error?.reason.hasPrefix("column \(large.column): ") == true, "\(error?.reason ?? "")")
     }
 
     @Test func bytesAreBounded() throws {
         let most = TagExpression.maximumBytes
-        #expect(try TagExpression(parsing: String(repeating: " ", count: most - 1) + "a").tags.count == 1)
+        #expect(try TagExpression(parsing: String(repeating: " ", count: most - 1) + "a", .folded).tags.count == 1)
         let error = #expect(throws: InvalidValue.self) {
-            try TagExpression(parsing: String(repeating: " ", count: most) + "a")
+            try TagExpression(parsing: String(repeating: " ", count: most) + "a", .folded)
         }
         #expect(error?.reason == "a tag expression has at most 1048576 bytes, not 1048577")
     }

@@ -15,6 +15,7 @@ import Testing
               default:
                 hub: embedded
                 authentication: demonstration
+                users: exact
                 reserved_tags: ["role:", vip]
                 recording: all
                 requests_per_second: 7
@@ -36,6 +37,7 @@ import Testing
         let apps = try self.parse(text).apps
         let spec = try #require(apps[.default])
         #expect(spec.authentication == .demonstration)
+        #expect(spec.users == .exact)
         #expect(spec.reservedTags == ["role:", "vip"])
         #expect(spec.recording == .all)
         #expect(spec.requestsPerSecond == 7)

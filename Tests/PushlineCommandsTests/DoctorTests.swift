@@ -120,7 +120,7 @@ import Testing
     /// A send whose only delivery message a worker has deferred.
     private func deferDelivery(in store: any ResultStore, reason: String) async throws {
         let request = SendRequest(
-            audience: .tag(try PushModel.Tag("t")),
+            audience: .tag(try PushModel.Tag("t", .folded)),
             content: .message(.init(title: nil, body: "x"))
         )
         let new = NewJob(app: .default, work: .send(request), lifetime: .seconds(3600))

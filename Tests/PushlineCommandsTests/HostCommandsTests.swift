@@ -195,6 +195,57 @@ import Testing
         }
     }
 
+    @Test func anAccountThatDiffersByLetterCaseIsNamed() async throws {
+        let host = try Host()
+        try host.write("apps:\n  default: {}\n  shop: {users: exact}\n", to: "apps.yaml")
+        _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        func add(_ name: String, _ app: String) async throws -> [String] {
+            try await host.run(
+                "accounts",
+                "add",
+                name,
+                "--role",
+                "user",
+                "--app",
+                app,
+                "--password-file",
+                host.path("password")
+            )
+        }
+        #expect(try await add("Ann", "default") == ["Ann: added to default as user"])
+        let failure = await #expect(throws: CommandFailure.self) { try await add("ann", "default") }
+        #expect(failure?.message.contains("default has an account named Ann") == true)
+        #expect(failure?.message.contains("add Ann to change it") == true)
+        #expect(try await add("Ann", "default") == ["Ann: password and role set in default as user"])
+        for name in ["Ann", "ann"] { #expect(try await add(name, "shop") == ["\(name): added to shop as user"]) }
+    }
+
+    @Test func howUsersCompareIsFixedOnceThereAreRegistrations() async throws {
+        let host = try Host()
+        try host.write("apps:\n  default: {users: exact}\n", to: "apps.yaml")
+        #expect(try await host.run("apps", "apply", host.path("apps.yaml")) == ["default: declared"])
+        try host.write("apps:\n  default: {}\n", to: "apps.yaml")
+        #expect(
+            try await host.run("apps", "apply", host.path("apps.yaml"))
+                == ["default: changed", "  users: exact -> folded"]
+        )
+        let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
+        let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
+        _ = try await store.importRegistrations(
+            [ImportedRegistration(pns: .fcm, handle: Handle(stored: "h"))],
+            app: .default,
+            sequence: try await store.beginImport()
+        )
+        try host.write("apps:\n  default: {users: exact}\n", to: "apps.yaml")
+        let failure = await #expect(throws: CommandFailure.self) {
+            try await host.run("apps", "apply", host.path("apps.yaml"))
+        }
+        #expect(failure?.message.hasPrefix("apps.default: users is fixed once an app has registrations") == true)
+        #expect(failure?.message.contains("pushline registrations export and import") == true)
+        let shown = try await host.run("apps", "show", "--json").joined()
+        #expect(shown.contains(#""users": "folded""#) || shown.contains(#""users":"folded""#))
+    }
+
     @Test func doctorSaysWhatToDo() async throws {
         let host = try Host()
         try host.write(

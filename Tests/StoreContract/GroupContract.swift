@@ -25,7 +25,7 @@ struct GroupContract {
         NewJob(
             app: .default,
             priority: priority,
-            work: .send(self.scenario.send(to: try expression ?? .tag(PushModel.Tag("username:\(user)")))),
+            work: .send(self.scenario.send(to: try expression ?? .tag(PushModel.Tag("username:\(user)", .folded)))),
             lifetime: lifetime,
             idempotency: key.map { .init(caller: "key:a", route: "POST /api/sends/batch", key: $0, hash: [hash]) }
         )
@@ -48,7 +48,7 @@ struct GroupContract {
     // MARK: Accepting
 
     @Test func sendsToOneTagShareAMessageForEachPriority() async throws {
-        let any = TagExpression.any([.tag(try Tag("a")), .tag(try Tag("b"))])
+        let any = TagExpression.any([.tag(try Tag("a", .folded)), .tag(try Tag("b", .folded))])
         let accepted = try await self.store.accept([
             self.new(to: "ann"), self.new(to: "bob", priority: .high), self.new(to: "cid", any), self.new(to: "dan"),
         ])
@@ -103,7 +103,7 @@ struct GroupContract {
     /// A driver may insert rows some at a time: each must be what its job is, whatever comes before and behind it.
     @Test(arguments: [1, 3, 4, 5, 15, 16, 17, 20, 37, 53])
     func ofManyJobsEachIsStoredAsItWasGiven(count: Int) async throws {
-        let any = TagExpression.any(try (0..<150).map { .tag(try Tag("t\($0)")) })
+        let any = TagExpression.any(try (0..<150).map { .tag(try Tag("t\($0)", .folded)) })
         let jobs = try (0..<count).map { index in
             try self.new(
                 to: "user\(index)",
@@ -269,7 +269,7 @@ struct GroupContract {
             ImportedRegistration(
                 pns: .apns,
                 handle: Handle(stored: "aa\($0)"),
-                user: try UserName("ann"),
+                user: try UserName("ann", .folded),
                 tags: []
             )
         }

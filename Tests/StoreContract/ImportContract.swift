@@ -26,8 +26,8 @@ struct ImportContract {
             id: id,
             pns: pns,
             handle: Handle(stored: handle),
-            user: try user.map { try UserName($0) },
-            tags: try tags.map { try PushModel.Tag($0) },
+            user: try user.map { try UserName($0, .folded) },
+            tags: try tags.map { try PushModel.Tag($0, .folded) },
             expires: expires
         )
     }
@@ -44,7 +44,7 @@ struct ImportContract {
 
     private func audience(_ tag: String, pns: PNS = .apns) async throws -> [Int64] {
         try await self.store.audience(
-            of: .tag(PushModel.Tag(tag)),
+            of: .tag(PushModel.Tag(tag, .folded)),
             app: .default,
             pns: pns,
             after: 0,

@@ -25,7 +25,7 @@ struct JobContract {
     }
 
     @Test func anAcceptedJobIsTheAppsOwn() async throws {
-        let job = try await self.scenario.accept(self.scenario.campaign(to: "t"), user: UserName("ann"))
+        let job = try await self.scenario.accept(self.scenario.campaign(to: "t"), user: UserName("ann", .folded))
         #expect(try await self.scenario.job(job.id) == job)
         #expect(try await self.store.job(job.id, app: AppID("other")) == nil)
     }
@@ -88,7 +88,7 @@ struct JobContract {
     @Test func listsAreFilteredAndPaged() async throws {
         var ids: [JobID] = []
         for number in 0..<5 {
-            let user = number.isMultiple(of: 2) ? try UserName("even") : nil
+            let user = number.isMultiple(of: 2) ? try UserName("even", .folded) : nil
             let request = try self.scenario.campaign(to: "t", platforms: number == 3 ? [.wns] : [.apns])
             ids.append(try await self.scenario.accept(request, user: user).id)
             self.time.advance(.seconds(1))
@@ -102,7 +102,7 @@ struct JobContract {
         } while cursor != nil
         #expect(listed == ids.reversed())
         func found(_ query: JobQuery) async throws -> [JobID] { try await self.store.jobs(query).items.map(\.id) }
-        #expect(try await found(JobQuery(app: .default, user: UserName("even"))) == [ids[4], ids[2], ids[0]])
+        #expect(try await found(JobQuery(app: .default, user: UserName("even", .folded))) == [ids[4], ids[2], ids[0]])
         #expect(try await found(JobQuery(app: .default, pns: .wns)) == [ids[3]])
         #expect(try await found(JobQuery(app: .default, kind: .register)).isEmpty)
         #expect(try await found(JobQuery(app: .default, state: .queued)).count == 5)
@@ -151,7 +151,7 @@ struct JobContract {
         let other = try AppID("other")
         let ann = Account(
             app: .default,
-            name: try UserName("ann"),
+            name: try UserName("ann", .folded),
             role: .user,
             isDisabled: false,
             created: self.time.wall

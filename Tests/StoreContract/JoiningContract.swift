@@ -14,7 +14,7 @@ struct JoiningContract {
     }
 
     private func jobs(_ count: Int, priority: Priority = .normal) throws -> [NewJob] {
-        let user = try UserName("ann")
+        let user = try UserName("ann", .folded)
         return (0..<count).map { _ in
             NewJob(
                 app: .default,

@@ -115,7 +115,7 @@ struct PauseContract {
         let new = try ["ann", "bob"].map { user in
             NewJob(
                 app: .default,
-                work: .send(self.scenario.send(to: .tag(PushModel.Tag(user: try UserName(user))))),
+                work: .send(self.scenario.send(to: .tag(PushModel.Tag(user: try UserName(user, .folded))))),
                 lifetime: .seconds(100)
             )
         }

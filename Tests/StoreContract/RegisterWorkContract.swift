@@ -23,7 +23,7 @@ struct RegisterWorkContract {
     private func accept(_ request: RegisterRequest) async throws -> Job {
         let new = NewJob(
             app: .default,
-            user: try UserName("ann"),
+            user: try UserName("ann", .folded),
             work: .register(request),
             lifetime: .seconds(86_400)
         )

@@ -23,7 +23,7 @@ struct RegistrationContract {
         return try await self.store.change(
             .delete(id),
             app: .default,
-            user: try user.map { try UserName($0) },
+            user: try user.map { try UserName($0, .folded) },
             sequence: number,
             expires: nil,
             most: nil
@@ -86,7 +86,7 @@ struct RegistrationContract {
         #expect(try await self.registration(id).user?.name == "ann")
         let handles = try await self.store.handles(
             of: [made.row],
-            in: .tag(Tag(user: try UserName("ann"))),
+            in: .tag(Tag(user: try UserName("ann", .folded))),
             app: .default,
             pns: .apns
         )
@@ -228,9 +228,9 @@ struct RegistrationContract {
         // Just as many as there are, in several ranges: nothing comes after them.
         #expect(try await self.store.registrations(RegistrationQuery(app: .default, limit: 5)).cursor == nil)
         #expect(try await self.store.registrations(RegistrationQuery(app: .default, limit: 4)).cursor == "4")
-        let even = RegistrationQuery(app: .default, user: try UserName("even"))
+        let even = RegistrationQuery(app: .default, user: try UserName("even", .folded))
         #expect(try await self.store.registrations(even).items.map(\.row) == [1, 3, 5])
-        let tagged = RegistrationQuery(app: .default, tag: try Tag("t3"))
+        let tagged = RegistrationQuery(app: .default, tag: try Tag("t3", .folded))
         #expect(try await self.store.registrations(tagged).items.map(\.row) == [4])
         let fcm = RegistrationQuery(app: .default, pns: .fcm)
         #expect(try await self.store.registrations(fcm).items.map(\.row) == [5])
@@ -255,7 +255,8 @@ struct RegistrationContract {
             )
         }
         let any = TagExpression.any([
-            .tag(try Tag("two")), .any([.tag(try Tag("three")), .tag(try Tag("five"))]), .tag(try Tag("none")),
+            .tag(try Tag("two", .folded)), .any([.tag(try Tag("three", .folded)), .tag(try Tag("five", .folded))]),
+            .tag(try Tag("none", .folded)),
         ])
         let expected: [Int64] = (0..<39).filter { number in [2, 3, 5].contains { number % $0 == 0 } }.map {
             Int64($0) + 1
@@ -277,7 +278,7 @@ struct RegistrationContract {
         }
         let part = try await self.audience(any, after: 3, through: 9, limit: 100)
         #expect(part.rows == expected.filter { $0 > 3 && $0 <= 9 })
-        let nobody = try await self.audience(.tag(Tag("none")), after: 0, through: 40, limit: 10)
+        let nobody = try await self.audience(.tag(Tag("none", .folded)), after: 0, through: 40, limit: 10)
         #expect(nobody.rows.isEmpty && nobody.scannedThrough == 40)
         let found = try await self.store.handles(of: [1, 2, 3, 40], in: any, app: .default, pns: .apns)
         #expect(found == [1: Handle(stored: "aa0"), 3: Handle(stored: "aa2")])
@@ -292,7 +293,7 @@ struct RegistrationContract {
                 tags: [names[number % 60], names[number / 2]]
             )
         }
-        let expression = TagExpression.any(try names.map { .tag(try Tag($0)) })
+        let expression = TagExpression.any(try names.map { .tag(try Tag($0, .folded)) })
         let page = try await self.audience(expression, after: 0, through: .max, limit: 1000)
         #expect(page.rows == (1...120).map(Int64.init))
     }

@@ -219,7 +219,7 @@ struct RetentionContract {
             try await self.scenario.keep(
                 NewRichNotification(
                     sender: nil,
-                    addressee: try UserName("ann"),
+                    addressee: try UserName("ann", .folded),
                     message: "m",
                     richType: "img",
                     content: content,
@@ -243,7 +243,7 @@ struct RetentionContract {
         func put(_ user: String?, key: String? = nil) async throws -> ContentAcceptance {
             let bytes = [UInt8](repeating: 1, count: 10_000)
             return try await self.store.put(
-                StoredContent(owner: try user.map { try UserName($0) }, mediaType: "a/b", bytes: bytes),
+                StoredContent(owner: try user.map { try UserName($0, .folded) }, mediaType: "a/b", bytes: bytes),
                 app: .default,
                 key: key,
                 quota: quota

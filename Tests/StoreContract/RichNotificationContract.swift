@@ -15,13 +15,13 @@ struct RichNotificationContract {
     }
 
     @Test func contentsAndRichNotificationsAreKept() async throws {
-        let content = StoredContent(owner: try UserName("ann"), mediaType: "image/png", bytes: [0, 1, 255])
+        let content = StoredContent(owner: try UserName("ann", .folded), mediaType: "image/png", bytes: [0, 1, 255])
         let id = try await self.store.put(content, app: .default)
         #expect(try await self.store.content(id, app: .default) == content)
         #expect(try await self.store.content(id, app: AppID("other")) == nil)
         let new = NewRichNotification(
             sender: nil,
-            addressee: try UserName("bob"),
+            addressee: try UserName("bob", .folded),
             message: "m",
             richType: "img",
             content: id,
@@ -37,8 +37,8 @@ struct RichNotificationContract {
         #expect(kept.content == id)
         #expect(kept.isSecure)
         #expect(try await self.store.richNotification(number, app: AppID("other")) == nil)
-        #expect(try await self.store.names(id, in: UserName("bob"), app: .default))
-        #expect(try await !self.store.names(id, in: UserName("ann"), app: .default))
+        #expect(try await self.store.names(id, in: UserName("bob", .folded), app: .default))
+        #expect(try await !self.store.names(id, in: UserName("ann", .folded), app: .default))
     }
 
     /// A notification from one to another user, or to oneself.
@@ -50,8 +50,8 @@ struct RichNotificationContract {
     ) throws -> NewRichNotification {
         NewRichNotification(
             id: id,
-            sender: try UserName(sender),
-            addressee: try UserName(addressee ?? sender),
+            sender: try UserName(sender, .folded),
+            addressee: try UserName(addressee ?? sender, .folded),
             message: "m",
             richType: "img",
             content: nil,
@@ -70,8 +70,12 @@ struct RichNotificationContract {
             try await self.store.richNotifications(query).items.map(\.id)
         }
         #expect(try await list(RichNotificationQuery(app: .default)) == ids.reversed())
-        #expect(try await list(RichNotificationQuery(app: .default, sender: UserName("bob"))) == [ids[1]])
-        let ofAnn = RichNotificationQuery(app: .default, sender: try UserName("ann"), addressee: try UserName("ann"))
+        #expect(try await list(RichNotificationQuery(app: .default, sender: UserName("bob", .folded))) == [ids[1]])
+        let ofAnn = RichNotificationQuery(
+            app: .default,
+            sender: try UserName("ann", .folded),
+            addressee: try UserName("ann", .folded)
+        )
         #expect(try await list(ofAnn) == [ids[3], ids[0]])
         let since = self.time.wall.advanced(by: .milliseconds(-1500))
         #expect(try await list(RichNotificationQuery(app: .default, since: since)) == [ids[3], ids[2]])

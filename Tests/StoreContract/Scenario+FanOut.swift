@@ -53,7 +53,7 @@ extension Scenario {
         let jobs = try users.map { user in
             NewJob(
                 app: app,
-                work: .send(self.send(to: .tag(PushModel.Tag(user: try UserName(user))))),
+                work: .send(self.send(to: .tag(PushModel.Tag(user: try UserName(user, .folded))))),
                 lifetime: .seconds(3600)
             )
         }

@@ -32,7 +32,10 @@ package struct Scenario: Sendable {
 
     /// A send that is fanned out page by page, however few have the tag: only sends to one tag share a message.
     package func campaign(to tag: String, platforms: [PNS] = []) throws -> SendRequest {
-        self.send(to: .any([.tag(try Tag(tag)), .tag(try Tag("nobody-has-this"))]), platforms: platforms)
+        self.send(
+            to: .any([.tag(try Tag(tag, .folded)), .tag(try Tag("nobody-has-this", .folded))]),
+            platforms: platforms
+        )
     }
 
     package func accept(
@@ -136,9 +139,9 @@ package struct Scenario: Sendable {
         let number: Int64
         if let sequence { number = sequence } else { number = try await self.sequence(app: app) }
         return try await self.store.change(
-            .upsert(id, .init(pns: pns, handle: Handle(stored: handle), tags: try tags.map { try Tag($0) })),
+            .upsert(id, .init(pns: pns, handle: Handle(stored: handle), tags: try tags.map { try Tag($0, .folded) })),
             app: app,
-            user: try user.map { try UserName($0) },
+            user: try user.map { try UserName($0, .folded) },
             sequence: number,
             expires: expires,
             most: nil

@@ -23,7 +23,7 @@ struct SmallBatchContract {
             let new = try zip(self.jobs, ["ann", "bob"]).map { id, user in
                 let request =
                     isGroup
-                    ? scenario.send(to: .tag(PushModel.Tag(user: try UserName(user))), platforms: [.apns])
+                    ? scenario.send(to: .tag(PushModel.Tag(user: try UserName(user, .folded))), platforms: [.apns])
                     : try scenario.campaign(to: "username:\(user)", platforms: [.apns])
                 return NewJob(id: id, app: .default, work: .send(request), lifetime: .seconds(3600))
             }

@@ -24,7 +24,7 @@ struct UserBoundsContract {
         return try await self.store.change(
             request,
             app: .default,
-            user: try UserName(user),
+            user: try UserName(user, .folded),
             sequence: number,
             expires: nil,
             most: most
@@ -50,7 +50,7 @@ struct UserBoundsContract {
     }
 
     private func live(_ user: String = "ann") async throws -> [String] {
-        let query = RegistrationQuery(app: .default, user: try UserName(user), state: .live)
+        let query = RegistrationQuery(app: .default, user: try UserName(user, .folded), state: .live)
         return try await self.store.registrations(query).items.map(\.id.text)
     }
 
@@ -93,7 +93,12 @@ struct UserBoundsContract {
 
     @Test func importsAreNotBounded() async throws {
         let rows = try (0..<10).map { number in
-            ImportedRegistration(pns: .fcm, handle: Handle(stored: "i\(number)"), user: try UserName("ann"), tags: [])
+            ImportedRegistration(
+                pns: .fcm,
+                handle: Handle(stored: "i\(number)"),
+                user: try UserName("ann", .folded),
+                tags: []
+            )
         }
         let sequence = try await self.store.beginImport()
         _ = try await self.store.importRegistrations(rows, app: .default, sequence: sequence)
@@ -216,7 +221,7 @@ struct UserBoundsContract {
                 id: RegistrationID(id),
                 pns: .fcm,
                 handle: Handle(stored: "h-\(id)"),
-                user: try UserName("ann"),
+                user: try UserName("ann", .folded),
                 tags: []
             )
         }

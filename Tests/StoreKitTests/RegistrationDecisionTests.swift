@@ -5,7 +5,7 @@ import Testing
 
 /// What a change does to a registration, by the versions and owners of both.
 @Suite struct RegistrationDecisionTests {
-    private func user(_ name: String) throws -> UserName { try UserName(name) }
+    private func user(_ name: String) throws -> UserName { try UserName(name, .folded) }
 
     private func standing(
         _ state: Registration.State,

@@ -7,7 +7,7 @@ import Testing
 @Suite struct StoredSendTests {
     static let sends: [SendRequest] = {
         let texts: [String?] = [nil, "", "b", "a \"quoted\" \\ text/", "line\nbreak\u{0}\u{1F}\u{7F}", "é 😀 \u{2028}"]
-        guard let user = try? UserName("ann") else { return [] }
+        guard let user = try? UserName("ann", .folded) else { return [] }
         let tag = TagExpression.tag(Tag(user: user))
         return texts.flatMap { text in
             [
@@ -32,11 +32,11 @@ import Testing
     }
 
     @Test func whatItCannotSayIsLeftToTheCoder() throws {
-        let both = TagExpression.any([.tag(try Tag("a")), .tag(try Tag("b"))])
+        let both = TagExpression.any([.tag(try Tag("a", .folded)), .tag(try Tag("b", .folded))])
         let any = SendRequest(audience: both, content: .message(.init(body: "b")))
         let classic = SendRequest(
-            audience: .tag(try Tag("a")),
-            content: .classic(sender: try UserName("ann"), text: "b")
+            audience: .tag(try Tag("a", .folded)),
+            content: .classic(sender: "ann", text: "b")
         )
         for send in [any, classic] {
             #expect(StoredSend.text(.send(send)) == nil)
@@ -48,7 +48,7 @@ import Testing
     /// A member that is added must be added there too, or be left to the coder.
     @Test func itKnowsEveryMember() throws {
         let message = Content.Message(body: "b")
-        let send = SendRequest(audience: .tag(try Tag("a")), content: .message(message))
+        let send = SendRequest(audience: .tag(try Tag("a", .folded)), content: .message(message))
         #expect(
             Mirror(reflecting: send).children.map(\.label) == [
                 "audience", "omitted", "platforms", "content", "timeToLive", "collapse",

@@ -23,7 +23,9 @@ import Testing
                 (0..<Int.random(in: 1...4, using: &random)).map { _ in Tree.random(depth: depth - 1, &random) }
             }
             switch kind {
-            case 0: return .tag("t\(Int.random(in: 0..<9, using: &random))")
+            case 0:
+                let letter = Bool.random(using: &random) ? "t" : "T"
+                return .tag("\(letter)\(Int.random(in: 0..<9, using: &random))")
             case 1, 2: return .not(Tree.random(depth: depth - 1, &random))
             case 3...5: return .all(members())
             default: return .any(members())
@@ -32,7 +34,7 @@ import Testing
 
         func holds(for tags: Set<String>) -> Bool {
             switch self {
-            case .tag(let name): tags.contains(name)
+            case .tag(let name): tags.contains(name.lowercased())
             case .not(let tree): !tree.holds(for: tags)
             case .all(let members): members.allSatisfy { $0.holds(for: tags) }
             case .any(let members): members.contains { $0.holds(for: tags) }
@@ -53,6 +55,7 @@ import Testing
     private struct Known {
         let row: Int64
         let handle: String
+        /// In small letters.
         let tags: Set<String>
     }
 
@@ -88,7 +91,7 @@ import Testing
                         id: RegistrationID("r\(number)"),
                         pns: Double.random(in: 0..<1, using: &random) < 0.8 ? .apns : .fcm,
                         handle: Handle(stored: "h\(number)"),
-                        tags: try tags.map { try Tag("t\($0)") }
+                        tags: try tags.map { try Tag("\(number.isMultiple(of: 3) ? "T" : "t")\($0)", .folded) }
                     ),
                     Double.random(in: 0..<1, using: &random) < 0.9 ? .default : try AppID("other")
                 )
@@ -115,7 +118,9 @@ import Testing
         for (number, (row, app)) in rows.enumerated() where app == .default && row.pns == .apns && number % 17 != 3 {
             let id = try #require(row.id)
             let stored = try #require(try await store.registration(id, app: app))
-            known.append(Known(row: stored.row, handle: row.handle.text, tags: Set(row.tags.map(\.name))))
+            known.append(
+                Known(row: stored.row, handle: row.handle.text, tags: Set(row.tags.map { $0.name.lowercased() }))
+            )
         }
         return known.sorted { $0.row < $1.row }
     }
@@ -137,7 +142,7 @@ import Testing
         let last = try #require(known.last?.row)
         for _ in 0..<120 {
             let tree = Tree.random(depth: Int.random(in: 0...4, using: &random), &random)
-            let expression = try TagExpression(parsing: tree.text)
+            let expression = try TagExpression(parsing: tree.text, .folded)
             let pace = Self.paces.randomElement(using: &random) ?? AudiencePace()
             let limit = Int.random(in: 1...200, using: &random)
             let from = Int64.random(in: 0...last, using: &random) * Int64.random(in: 0...1, using: &random)
@@ -192,7 +197,7 @@ import Testing
 
     @Test func anAppWithoutRegistrationsHasNoAudience() async throws {
         let store = try TemporaryStore()
-        let everybody = try TagExpression(parsing: "!a")
+        let everybody = try TagExpression(parsing: "!a", .folded)
         let app = try AppID("new")
         let page = try await store.store
             .audience(of: everybody, app: app, pns: .apns, after: 0, through: 50, limit: 5)
@@ -229,7 +234,7 @@ import Testing
     private func cost(_ text: String, in store: SQLiteStore, limit: Int = 1000) async throws -> (
         cost: Int, page: AudiencePage
     ) {
-        let expression = try TagExpression(parsing: text)
+        let expression = try TagExpression(parsing: text, .folded)
         return try await store.pool.read { database in
             var reader = try AudienceReader(
                 database: database,
@@ -262,7 +267,7 @@ import Testing
     @Test func aPageEndsWhenItHasCostEnough() async throws {
         let keep = try TemporaryStore()
         try await Self.spread(keep.store, rows: 40_000, step: 3)
-        let expression = try TagExpression(parsing: "even && odd")
+        let expression = try TagExpression(parsing: "even && odd", .folded)
         let slow = Self.pace(1024...65_536, 5000, 2000...8000)
         var after: Int64 = 0
         var pages = 0
@@ -310,7 +315,7 @@ import Testing
     func anySizeIsEvaluated(large: Large) async throws {
         let keep = try TemporaryStore()
         try await Self.spread(keep.store, rows: 1000, step: 2)
-        let expression = try TagExpression(parsing: large.text)
+        let expression = try TagExpression(parsing: large.text, .folded)
         var found = 0
         var after: Int64 = 0
         while after < .max {

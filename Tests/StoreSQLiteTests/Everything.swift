@@ -7,7 +7,7 @@ import Testing
 enum Everything {
     static func perform(_ scenario: Scenario) async throws {
         let store = scenario.store
-        let user = try UserName("ann")
+        let user = try UserName("ann", .folded)
         let id = try await scenario.register(
             user: "ann",
             handle: "aa",
@@ -36,11 +36,11 @@ enum Everything {
         )
         _ = try await store.job(job.id, app: .default)
         _ = try await scenario.takeDueBatches(limit: 5)
-        _ = try await store.handles(of: [1], in: .tag(Tag("t")), app: .default, pns: .apns)
-        let expression = try TagExpression(parsing: "t && username:bob || !t")
+        _ = try await store.handles(of: [1], in: .tag(Tag("t", .folded)), app: .default, pns: .apns)
+        let expression = try TagExpression(parsing: "t && username:bob || !t", .folded)
         _ = try await store.audience(of: expression, app: .default, pns: .apns, after: 0, through: 9, limit: 9)
         _ = try await store.count(of: expression, app: .default, pns: .apns, after: 0, through: .max)
-        let many = TagExpression.any(try (0..<150).map { try Tag("username:u\($0)") } + [Tag("t")])
+        let many = TagExpression.any(try (0..<150).map { try Tag("username:u\($0)", .folded) } + [Tag("t", .folded)])
         _ = try await scenario.fanOut(scenario.accept(scenario.send(to: many)))
         _ = try await store.count(of: many, app: .default, pns: .apns, after: 0, through: .max)
         _ = try await store.handles(of: [1], in: many, app: .default, pns: .apns)
@@ -53,11 +53,13 @@ enum Everything {
         }
         _ = try await store.deliveries(DeliveryQuery(job: job.id, app: .default, outcome: .accepted, pns: .apns))
         _ = try await store.registrations(
-            RegistrationQuery(app: .default, user: user, tag: Tag("t"), pns: .apns, state: .live)
+            RegistrationQuery(app: .default, user: user, tag: Tag("t", .folded), pns: .apns, state: .live)
         )
         _ = try await store.registrations(RegistrationQuery(app: .default))
-        _ = try await store.registrations(RegistrationQuery(app: .default, tag: Tag("t")))
-        _ = try await store.registrations(RegistrationQuery(app: .default, tag: Tag("t"), pns: .apns, state: .live))
+        _ = try await store.registrations(RegistrationQuery(app: .default, tag: Tag("t", .folded)))
+        _ = try await store.registrations(
+            RegistrationQuery(app: .default, tag: Tag("t", .folded), pns: .apns, state: .live)
+        )
         for state in Registration.State.allCases {
             _ = try await store.registrations(RegistrationQuery(app: .default, user: user, state: state))
             _ = try await store.registrations(RegistrationQuery(app: .default, state: state))
@@ -146,8 +148,8 @@ enum Everything {
             ImportedRegistration(
                 pns: .apns,
                 handle: Handle(stored: $0),
-                user: try UserName("cid"),
-                tags: [try Tag("t")]
+                user: try UserName("cid", .folded),
+                tags: [try Tag("t", .folded)]
             )
         }
         let sequence = try await store.beginImport()
@@ -157,7 +159,7 @@ enum Everything {
         for key in ["a", "b", "b"] {
             let job = NewJob(
                 app: .default,
-                work: .send(scenario.send(to: .tag(Tag(user: try UserName("cid"))))),
+                work: .send(scenario.send(to: .tag(Tag(user: try UserName("cid", .folded))))),
                 lifetime: .seconds(3600),
                 idempotency: NewJob.Idempotency(caller: "c", route: "r", key: key, hash: [1])
             )
@@ -204,7 +206,7 @@ enum Everything {
         for _ in 0..<2 {
             let rich = NewRichNotification(
                 sender: nil,
-                addressee: try UserName("ann"),
+                addressee: try UserName("ann", .folded),
                 message: "",
                 richType: "",
                 content: content,

@@ -37,7 +37,7 @@ struct ForgettingTests {
         return try await self.store.change(
             request,
             app: .default,
-            user: try UserName(user),
+            user: try UserName(user, .folded),
             sequence: number,
             expires: nil,
             most: most

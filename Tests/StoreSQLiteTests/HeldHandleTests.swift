@@ -89,7 +89,11 @@ struct HeldHandleTests {
         let scenario = keep.scenario
         let known = try await scenario.register(user: "ann", handle: "h7")
         let rows = try (0..<300).map {
-            ImportedRegistration(pns: .apns, handle: Handle(stored: "h\($0 % 200)"), user: try UserName("u\($0)"))
+            ImportedRegistration(
+                pns: .apns,
+                handle: Handle(stored: "h\($0 % 200)"),
+                user: try UserName("u\($0)", .folded)
+            )
         }
         let results = try await keep.store.importRegistrations(
             rows,
@@ -113,7 +117,7 @@ struct HeldHandleTests {
                 ImportedRegistration(
                     pns: Bool.random(using: &random) ? .apns : .fcm,
                     handle: Handle(stored: "h\(Int.random(in: 0..<15, using: &random))"),
-                    user: try UserName("u\(Int.random(in: 0..<3, using: &random))")
+                    user: try UserName("u\(Int.random(in: 0..<3, using: &random))", .folded)
                 )
             }
             let id = try #require(RegistrationID("id-\(Int.random(in: 0..<8, using: &random))"))
@@ -218,7 +222,7 @@ struct HeldHandleTests {
                 id: RegistrationID("id-" + $0),
                 pns: .apns,
                 handle: Handle(stored: "h" + $0),
-                user: try UserName("u")
+                user: try UserName("u", .folded)
             )
         }
         _ = try await keep.store.importRegistrations(rows, app: .default, sequence: try await keep.store.beginImport())

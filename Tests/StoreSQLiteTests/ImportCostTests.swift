@@ -32,8 +32,8 @@ struct ImportCostTests {
             id: id,
             pns: pns,
             handle: Handle(stored: handle),
-            user: try user.map { try UserName($0) },
-            tags: try tags.map { try PushModel.Tag($0) },
+            user: try user.map { try UserName($0, .folded) },
+            tags: try tags.map { try PushModel.Tag($0, .folded) },
             expires: expires
         )
     }
@@ -91,7 +91,7 @@ struct ImportCostTests {
         var cursor: String?
         repeat {
             let page = try await store.registrations(
-                RegistrationQuery(app: .default, tag: PushModel.Tag("t3"), cursor: cursor, limit: 1000)
+                RegistrationQuery(app: .default, tag: PushModel.Tag("t3", .folded), cursor: cursor, limit: 1000)
             )
             found += page.items.count
             cursor = page.cursor

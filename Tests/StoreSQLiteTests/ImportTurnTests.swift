@@ -21,7 +21,7 @@ struct ImportTurnTests {
             id: id.flatMap { RegistrationID($0) },
             pns: .apns,
             handle: Handle(stored: handle),
-            user: try UserName(user)
+            user: try UserName(user, .folded)
         )
     }
 
@@ -98,7 +98,7 @@ struct ImportTurnTests {
             let id = try #require(RegistrationID("id\(number)"))
             #expect(try await self.keep.store.registration(id, app: .default)?.handle?.text == "new\(number)")
         }
-        let query = RegistrationQuery(app: .default, user: try UserName("renewed"), state: .live, limit: 100)
+        let query = RegistrationQuery(app: .default, user: try UserName("renewed", .folded), state: .live, limit: 100)
         #expect(try await self.keep.store.registrations(query).items.count == (movesFirst ? 20 : 0))
     }
 

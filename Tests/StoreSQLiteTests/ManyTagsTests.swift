@@ -40,8 +40,8 @@ import Testing
                     id: RegistrationID("r\(number)"),
                     pns: Bool.random(using: &random) ? .apns : .fcm,
                     handle: Handle(stored: "h\(number)"),
-                    user: try UserName("u\(owner)"),
-                    tags: [try Tag("all"), try Tag("v\(number % 3)")]
+                    user: try UserName("u\(owner)", .folded),
+                    tags: [try Tag("all", .folded), try Tag("v\(number % 3)", .folded)]
                 )
             )
         }
@@ -71,7 +71,7 @@ import Testing
     }
 
     private static func audience(_ names: [String]) throws -> TagExpression {
-        .any(try names.map { Tag(user: try UserName($0)) })
+        .any(try names.map { Tag(user: try UserName($0, .folded)) })
     }
 
     @Test(arguments: [(1, nil), (2, 1), (3, 300)] as [(UInt64, Int?)])

@@ -14,7 +14,7 @@ struct OpenJobsTests {
     func aCheckFindsAJobWhoseTimesAreNotThoseOfItsState(damage: String) async throws {
         let keep = try TemporaryStore()
         let scenario = keep.scenario
-        let job = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+        let job = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded))))
         #expect(try await keep.store.audit(after: 0, limit: 10).faults == [])
         try await keep.store.pool.writeWithoutTransaction { try $0.execute(sql: "UPDATE job SET \(damage)") }
         let faults = try await keep.store.audit(after: 0, limit: 10).faults

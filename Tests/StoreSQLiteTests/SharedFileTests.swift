@@ -16,7 +16,7 @@ struct SharedFileTests {
         let before = keep.store.writer.commits
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<500 {
-                group.addTask { _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t")))) }
+                group.addTask { _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t", .folded)))) }
             }
             try await group.waitForAll()
         }
@@ -61,7 +61,7 @@ struct SharedFileTests {
                         var slowest = Duration.zero
                         for _ in 0..<50 {
                             let start = ContinuousClock.now
-                            _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t"))))
+                            _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t", .folded))))
                             slowest = max(slowest, ContinuousClock.now - start)
                         }
                         return slowest
@@ -77,7 +77,7 @@ struct SharedFileTests {
     @Test func whatWasAcceptedOutlivesACrash() async throws {
         let keep = try TemporaryStore()
         let scenario = keep.scenario
-        let job = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+        let job = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded))))
         // The files as they are at this moment: what a killed process leaves.
         let image = keep.folder.appendingPathComponent("crashed.sqlite").path
         let path = keep.store.configuration.path
@@ -98,7 +98,7 @@ struct SharedFileTests {
     @Test func aFullDiskIsUnavailableAndRecovers() async throws {
         let keep = try TemporaryStore()
         let scenario = keep.scenario
-        let first = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+        let first = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded))))
         // To SQLite no room is no room, whoever says so.
         func limit(_ pages: Int) throws {
             try keep.store.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = \(pages)") }
@@ -106,14 +106,16 @@ struct SharedFileTests {
         try limit(1)
         var accepted = [first.id]
         let error = await #expect(throws: StoreError.self) {
-            for _ in 0..<10_000 { accepted.append(try await scenario.accept(scenario.send(to: .tag(Tag("t")))).id) }
+            for _ in 0..<10_000 {
+                accepted.append(try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded)))).id)
+            }
         }
         #expect(error?.code == .unavailable)
         #expect(error?.message.hasPrefix("the disk is full") == true)
         // What was accepted can be read, and is all there.
         #expect(try await keep.store.job(first.id, app: .default) == first)
         try limit(1_000_000)
-        accepted.append(try await scenario.accept(scenario.send(to: .tag(Tag("t")))).id)
+        accepted.append(try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded)))).id)
         let found = try await keep.store.jobs(JobQuery(app: .default, limit: 1000)).items.map(\.id)
         #expect(Set(found) == Set(accepted) || accepted.count > 1000)
     }
@@ -126,12 +128,12 @@ struct SharedFileTests {
         let foreign = try DatabaseQueue(path: keep.store.configuration.path, configuration: settings)
         try await foreign.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
         let error = await #expect(throws: StoreError.self) {
-            _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t"))))
+            _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t", .folded))))
         }
         #expect(error?.code == .unavailable)
         _ = try await keep.store.backlog()
         try await foreign.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
-        _ = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+        _ = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded))))
         #expect(try await keep.store.jobs(JobQuery(app: .default)).items.count == 1)
     }
 
@@ -155,11 +157,11 @@ struct SharedFileTests {
         let lock = try FileLock(path: keep.store.configuration.path + ".writer")
         #expect(lock.tryLock())
         let error = await #expect(throws: StoreError.self) {
-            _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t"))))
+            _ = try await scenario.accept(scenario.send(to: .tag(try Tag("t", .folded))))
         }
         #expect(error?.code == .unavailable)
         lock.unlock()
-        _ = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+        _ = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded))))
     }
 
     @Test func aCancelledCallerLosesNothing() async throws {
@@ -167,7 +169,7 @@ struct SharedFileTests {
         let scenario = keep.scenario
         let task = Task {
             unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
-            return try await scenario.accept(scenario.send(to: .tag(try Tag("t"))))
+            return try await scenario.accept(scenario.send(to: .tag(try Tag("t", .folded))))
         }
         let job = try await task.value
         #expect(try await scenario.job(job.id).id == job.id)
@@ -178,7 +180,7 @@ struct SharedFileTests {
         let keep = try TemporaryStore()
         keep.time.advance(.seconds(100))
         let scenario = keep.scenario
-        _ = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+        _ = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded))))
         let before = keep.store.clock.now
         let later = TestTime()
         later.jump(wall)
@@ -194,7 +196,7 @@ struct SharedFileTests {
     @Test func theLogIsMovedIntoTheFileWhileItRuns() async throws {
         let keep = try TemporaryStore()
         let scenario = keep.scenario
-        for _ in 0..<20 { _ = try await scenario.accept(scenario.send(to: .tag(Tag("t")))) }
+        for _ in 0..<20 { _ = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded)))) }
         let path = keep.store.configuration.path
         let before = try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
         let checkpointer = try Checkpointer(path: path, interval: .zero, logger: keep.store.logger)
@@ -220,7 +222,7 @@ struct SharedFileTests {
         #expect(size > 64 << 20)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                for _ in 0..<50 { _ = try await scenario.accept(scenario.send(to: .tag(Tag("t")))) }
+                for _ in 0..<50 { _ = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded)))) }
             }
             await checkpointer.turn()
             try await group.waitForAll()
@@ -231,7 +233,7 @@ struct SharedFileTests {
         }
         #expect(try LogFile(of: path).size < size + 16 << 20)
         checkpointer.stop()
-        _ = try await scenario.accept(scenario.send(to: .tag(Tag("t"))))
+        _ = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded))))
     }
 
     /// A log whose file is very large is cut, however little of it is in use: an import waits for that.

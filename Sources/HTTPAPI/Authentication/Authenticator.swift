@@ -34,21 +34,22 @@ struct Authenticator: Sendable {
         connection: () -> SocketAddress?
     ) async throws -> Caller {
         switch spec.authentication {
-        case .accounts: try await self.account(headers: headers, app: app, connection: connection)
-        case .demonstration: try await self.demonstration(headers: headers, app: app)
+        case .accounts: try await self.account(headers: headers, app: app, users: spec.users, connection: connection)
+        case .demonstration: try await self.demonstration(headers: headers, app: app, users: spec.users)
         }
     }
 
     private func account(
         headers: HTTPFields,
         app: AppID,
+        users: AppSpec.Users,
         connection: () -> SocketAddress?
     ) async throws -> Caller {
         switch Authorization(headers.text(of: .authorization)) {
         case nil:
             throw Self.unauthorized("authentication required: Basic with name and password, or Bearer with a key")
         case .basic(let name, let password):
-            return try await self.account(name: name, password: password, app: app) {
+            return try await self.account(name: name, password: password, app: app, users: users) {
                 self.proxies.client(of: connection(), headers: headers)
             }
         case .bearer(let token):
@@ -63,9 +64,10 @@ struct Authenticator: Sendable {
         name: String,
         password: String,
         app: AppID,
+        users: AppSpec.Users,
         client: () -> IPAddress
     ) async throws -> Caller {
-        let user = try? UserName(name)
+        let user = try? UserName(name, users)
         var credential: CallerDirectory.Credential?
         if let user { credential = try await self.directory.account(user, app: app) }
         if credential?.account.isDisabled == true { credential = nil }
@@ -74,7 +76,8 @@ struct Authenticator: Sendable {
         do {
             isRight = try await self.passwords.verify(
                 password,
-                name: name,
+                // Whoever guesses is one and the same account's guesser, however the name is written.
+                name: user?.key ?? name,
                 app: app,
                 stored: credential?.passwordHash,
                 client: client
@@ -103,7 +106,7 @@ struct Authenticator: Sendable {
     /// The classic backend's scheme: the name is the password.
     ///
     /// Keys work beside it, for operators and backends.
-    private func demonstration(headers: HTTPFields, app: AppID) async throws -> Caller {
+    private func demonstration(headers: HTTPFields, app: AppID, users: AppSpec.Users) async throws -> Caller {
         guard self.isLoopback else {
             throw Problem.forbidden("the demonstration scheme works on a loopback address only")
         }
@@ -122,7 +125,7 @@ struct Authenticator: Sendable {
                 throw Problem.forbidden("name and password must be equal in the demonstration scheme")
             }
             do {
-                return Caller(app: app, identity: .account(try UserName(name)), role: .user)
+                return Caller(app: app, identity: .account(try UserName(name, users)), role: .user)
             } catch {
                 throw Problem.forbidden(error.description)
             }

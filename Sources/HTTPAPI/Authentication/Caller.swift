@@ -25,7 +25,7 @@ struct Caller: Sendable, Hashable {
     /// Account or key with its kind, so that two callers never share what is kept under it.
     var description: String {
         switch self.identity {
-        case .account(let name): "account:\(name)"
+        case .account(let name): "account:\(name.key)"
         case .key(let name): "key:\(name)"
         }
     }

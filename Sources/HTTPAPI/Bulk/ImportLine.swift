@@ -40,9 +40,11 @@ struct ImportLine {
             }
             return id
         }
-        let given = try members.string("user").map { name in try Self.named("user") { try UserName(name) } }
-        let all = try RegistrationTags.read(members["tags"], member: "tags")
-        let (user, tags) = try Self.split(all, user: given)
+        let given = try members.string("user").map { name in
+            try Self.named("user") { try UserName(name, self.spec.users) }
+        }
+        let all = try RegistrationTags.read(members["tags"], member: "tags", self.spec.users)
+        let (user, tags) = try self.split(all, user: given)
         return ImportedRegistration(
             id: id,
             pns: pns,
@@ -54,8 +56,8 @@ struct ImportLine {
     }
 
     /// Takes the user's own tag from the tags; where the line has no user, that tag names them, as on other hubs.
-    private static func split(_ all: [Tag], user: UserName?) throws -> (UserName?, [Tag]) {
-        let user = try user ?? Self.user(named: all)
+    private func split(_ all: [Tag], user: UserName?) throws -> (UserName?, [Tag]) {
+        let user = try user ?? self.user(named: all)
         var tags: [Tag] = []
         for (index, tag) in all.enumerated() {
             let owned = tag.owned
@@ -70,10 +72,10 @@ struct ImportLine {
     }
 
     /// The user of the first `username:` tag.
-    private static func user(named tags: [Tag]) throws -> UserName? {
-        let prefix = Tag.Owned.user.rawValue
-        guard let index = tags.firstIndex(where: { $0.name.hasPrefix(prefix) }) else { return nil }
-        return try Self.named("tags[\(index)]") { try UserName(String(tags[index].name.dropFirst(prefix.count))) }
+    private func user(named tags: [Tag]) throws -> UserName? {
+        guard let index = tags.firstIndex(where: { $0.owned == .user }) else { return nil }
+        let name = String(tags[index].name.dropFirst(Tag.Owned.user.rawValue.count))
+        return try Self.named("tags[\(index)]") { try UserName(name, self.spec.users) }
     }
 
     /// When the line says, else after the app's lifetime of a registration.

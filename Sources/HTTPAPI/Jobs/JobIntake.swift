@@ -136,7 +136,7 @@ extension NewJob {
         else {
             return false
         }
-        return tags[0].name.hasPrefix(Tag.Owned.user.rawValue)
+        return tags[0].owned == .user
     }
 }
 

@@ -28,7 +28,7 @@ struct AccountRoutes: Sendable {
         let members = try StrictMembers(request.json(), known: ["disabled"])
         guard let isDisabled = try members.bool("disabled") else { throw members.fault("disabled", "is needed") }
         let missing = Problem.notFound("no such account")
-        guard let name = try? request.parameters["name"].map(UserName.init),
+        guard let name = try? request.parameters["name"].map({ try UserName($0, request.spec.users) }),
             try await self.context.store.change(.setDisabled(isDisabled, account: name, app: request.app)),
             let found = try await self.context.store.account(name, app: request.app)
         else { throw missing }
@@ -69,8 +69,11 @@ struct KeyRoutes: Sendable {
         try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
         let members = try StrictMembers(request.json(), known: ["name", "role"])
+        // What it sends by the classic route comes from a user of that name.
         let name: UserName
-        do { name = try UserName(try members.requiredString("name")) } catch let error as InvalidValue {
+        do { name = try UserName(try members.requiredString("name"), request.spec.users) } catch let error
+            as InvalidValue
+        {
             throw Problem.invalid([error.named("name")])
         }
         guard let role = Role(rawValue: try members.requiredString("role")), role != .user else {
@@ -87,8 +90,8 @@ struct KeyRoutes: Sendable {
     private func revoke(_ request: APIRequest) async throws -> Response {
         try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
-        guard let name = try? request.parameters["name"].map(UserName.init),
-            try await self.context.store.change(.revokeKey(named: name.name, app: request.app))
+        guard let name = request.parameters["name"],
+            try await self.context.store.change(.revokeKey(named: name, app: request.app))
         else { throw Problem.notFound("no such key that still works") }
         return Response(status: .noContent)
     }

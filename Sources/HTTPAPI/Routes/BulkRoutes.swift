@@ -42,8 +42,8 @@ struct BulkRoutes: Sendable {
         let list = try ListQuery(request, filters: ["user", "tag", "pns"], maximum: Self.maximumPiece)
         let query = RegistrationQuery(
             app: request.app,
-            user: try list.user,
-            tag: try list.value("tag", Tag.init),
+            user: try list.user("user"),
+            tag: try list.tag("tag"),
             pns: try list.pns,
             state: .live,
             cursor: try list.cursor,

@@ -29,14 +29,16 @@ struct ClassicNotificationRoutes: Sendable {
 
     private func send(_ request: APIRequest, platform: String, to recipient: String) async throws -> Response {
         let caller = try request.caller
-        let sender = try Self.sender(caller)
+        let sender = try Self.sender(caller, request.spec.users)
         guard let pns = PNS(platformName: platform), pns.isInService else {
             throw Problem.invalid("pns", "\"\(platform.prefix(40))\" is none of wns, apns, gcm and fcm")
         }
         let user: UserName
-        do { user = try UserName(recipient) } catch { throw Problem.invalid([error.named("to_tag")]) }
+        do { user = try UserName(recipient, request.spec.users) } catch {
+            throw Problem.invalid([error.named("to_tag")])
+        }
         // Nothing said is an empty text, as at the classic backend.
-        let content = Content.classic(sender: sender, text: try ClassicBody(request.body).message ?? "")
+        let content = Content.classic(sender: sender.name, text: try ClassicBody(request.body).message ?? "")
         try SendJobs.check(content, for: [pns], spec: request.spec)
         let answer = try await self.take(
             SendRequest(
@@ -50,11 +52,13 @@ struct ClassicNotificationRoutes: Sendable {
     }
 
     /// A key sends under its name.
-    private static func sender(_ caller: Caller) throws -> UserName {
+    private static func sender(_ caller: Caller, _ users: AppSpec.Users) throws -> UserName {
         switch caller.identity {
         case .account(let name): return name
         case .key(let name):
-            do { return try UserName(name) } catch { throw Problem.forbidden("the key's name is no legal user name") }
+            do { return try UserName(name, users) } catch {
+                throw Problem.forbidden("the key's name is no legal user name")
+            }
         }
     }
 
@@ -193,8 +197,8 @@ extension ClassicNotificationRoutes {
         let list = try ListQuery(request, filters: ["user", "sender", "since"])
         var query = RichNotificationQuery(
             app: request.app,
-            sender: try list.value("sender", UserName.init),
-            addressee: try list.user,
+            sender: try list.user("sender"),
+            addressee: try list.user("user"),
             since: try list.time("since"),
             cursor: try list.cursor,
             limit: try list.limit

@@ -47,7 +47,7 @@ struct ClassicRegistrationRoutes: Sendable {
         } catch {
             throw Problem.invalid([error.named("Handle")])
         }
-        let tags = try RegistrationTags.read(members["Tags"], member: "Tags")
+        let tags = try RegistrationTags.read(members["Tags"], member: "Tags", request.spec.users)
         try TagPolicy(reserved: request.spec.reservedTags).check(tags, claimedBy: user)
         // Tags come before ownership: only now may the id matter.
         guard let id = request.parameters["id"].flatMap(RegistrationID.init) else {
@@ -126,15 +126,13 @@ enum RegistrationTags {
     /// - Parameters:
     ///   - value: The array; nil = no tags.
     ///   - member: What the array is called.
+    ///   - users: How the app compares the names of its users.
     /// - Returns: The tags in their order, each once.
     /// - Throws: ``Problem`` that names the element.
-    static func read(_ value: JSONValue?, member: String) throws -> [Tag] {
+    static func read(_ value: JSONValue?, member: String, _ users: AppSpec.Users) throws -> [Tag] {
         guard let value else { return [] }
         guard case .array(let values) = value else {
             throw Problem.invalid(member, "must be an array, not \(value.kind)")
-        }
-        guard values.count <= Self.maximum else {
-            throw Problem.invalid(member, "a registration has at most \(Self.maximum) tags")
         }
         var tags: [Tag] = []
         for (index, value) in values.enumerated() {
@@ -142,10 +140,13 @@ enum RegistrationTags {
                 throw Problem.invalid("\(member)[\(index)]", "must be a string, not \(value.kind)")
             }
             do {
-                let tag = try Tag(text)
+                let tag = try Tag(text, users)
                 if !tags.contains(tag) { tags.append(tag) }
             } catch {
                 throw Problem.invalid([error.named("\(member)[\(index)]")])
+            }
+            guard tags.count <= Self.maximum else {
+                throw Problem.invalid(member, "a registration has at most \(Self.maximum) tags")
             }
         }
         return tags
@@ -163,9 +164,9 @@ struct TagPolicy {
             if let owned = tag.owned, tag != Tag(owned, of: user) {
                 throw Problem.forbidden("the tag \"\(tag)\" belongs to another user")
             }
-            // Whatever the letter case: hubs may compare without regard to it.
-            let name = tag.name.lowercased()
-            if self.reserved.contains(where: { !$0.isEmpty && name.hasPrefix($0.lowercased()) }) {
+            // Whatever the letter case, as tags compare; also in an exact name.
+            let text = tag.key.withoutCapitals
+            if self.reserved.contains(where: { !$0.isEmpty && text.hasPrefix($0.withoutCapitals) }) {
                 throw Problem.forbidden("the tag \"\(tag)\" begins with a prefix that the app reserves")
             }
         }

@@ -24,7 +24,7 @@ struct JobRoutes: Sendable {
             app: request.app,
             state: try list.choice("state", Job.State.allCases.map(\.rawValue), Job.State.init(rawValue:)),
             pns: try list.pns,
-            user: try list.user,
+            user: try list.user("user"),
             kind: try list.choice("kind", JobKind.allCases.map(\.rawValue), JobKind.init(rawValue:)),
             since: try list.time("since"),
             cursor: try list.cursor,

@@ -4,6 +4,7 @@ import PushModel
 struct ListQuery {
     private let values: [String: String]
     private let maximum: Int
+    private let users: AppSpec.Users
 
     /// - Parameters:
     ///   - request: The request.
@@ -12,6 +13,7 @@ struct ListQuery {
     /// - Throws: ``Problem`` 400 that names what is not known or is there twice.
     init(_ request: APIRequest, filters: Set<String>, maximum: Int = 1000) throws {
         self.maximum = maximum
+        self.users = request.spec.users
         self.values = try request.query.strict(known: filters.union(["cursor", "limit"]))
     }
 
@@ -41,11 +43,15 @@ struct ListQuery {
         get throws { try self.choice("pns", PNS.allCases.map(\.rawValue) + ["gcm"], PNS.init(platformName:)) }
     }
 
-    var user: UserName? {
-        get throws { try self.value("user", UserName.init) }
+    func user(_ name: String) throws -> UserName? {
+        try self.value(name) { text throws(InvalidValue) in try UserName(text, self.users) }
     }
 
-    func value<Value>(_ name: String, _ make: (String) throws(InvalidValue) -> Value) throws -> Value? {
+    func tag(_ name: String) throws -> Tag? {
+        try self.value(name) { text throws(InvalidValue) in try Tag(text, self.users) }
+    }
+
+    private func value<Value>(_ name: String, _ make: (String) throws(InvalidValue) -> Value) throws -> Value? {
         guard let text = self.values[name] else { return nil }
         do { return try make(text) } catch { throw Problem.invalid([error.named(name)]) }
     }

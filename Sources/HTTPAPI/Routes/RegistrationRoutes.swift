@@ -19,8 +19,8 @@ struct RegistrationRoutes: Sendable {
         let list = try ListQuery(request, filters: ["user", "tag", "pns", "state"])
         var query = RegistrationQuery(
             app: request.app,
-            user: try list.user,
-            tag: try list.value("tag", Tag.init),
+            user: try list.user("user"),
+            tag: try list.tag("tag"),
             pns: try list.pns,
             state: try list.choice(
                 "state",

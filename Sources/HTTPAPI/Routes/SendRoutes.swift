@@ -59,7 +59,7 @@ struct SendRoutes: Sendable {
     private func count(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
-        let target = try SendTarget(StrictMembers(request.json(), known: SendWish.members))
+        let target = try SendTarget(StrictMembers(request.json(), known: SendWish.members), request.spec.users)
         try Self.authorize(target, caller: caller)
         let answer = try await self.audiences.count(target.audience, for: caller, platforms: target.platforms)
         return .json(
@@ -75,7 +75,7 @@ struct SendRoutes: Sendable {
     ///
     /// - Throws: ``Problem`` that names the member.
     static func wish(_ value: JSONValue, caller: Caller, spec: AppSpec) throws -> SendWish {
-        let wish = try SendWish(value)
+        let wish = try SendWish(value, spec.users)
         try Self.authorize(wish.target, caller: caller)
         let options = PayloadFormatter.Options(
             priority: wish.priority,
@@ -104,29 +104,29 @@ struct SendTarget {
     /// The ways to say whom a send is for.
     private static let audiences = ["user", "users", "tag", "tags"]
 
-    init(_ body: StrictMembers) throws {
+    init(_ body: StrictMembers, _ users: AppSpec.Users) throws {
         guard let to = body["to"] else {
             throw body.fault("to", "is needed: {\"user\": …}, {\"users\": …}, {\"tag\": …} or {\"tags\": …}")
         }
-        (self.audience, self.isToUser) = try Self.audience(to)
+        (self.audience, self.isToUser) = try Self.audience(to, users)
         self.platforms =
             try body.array("platforms").map { try Self.platforms($0, member: body.name(of: "platforms")) } ?? []
     }
 
-    private static func audience(_ value: JSONValue) throws -> (TagExpression, isToUser: Bool) {
+    private static func audience(_ value: JSONValue, _ users: AppSpec.Users) throws -> (TagExpression, isToUser: Bool) {
         let to = try StrictMembers(value, path: "to", known: Self.audiences)
         guard (Self.audiences.count { to[$0] != nil }) == 1 else {
             throw Problem.invalid("to", "must have exactly one of user, users, tag and tags")
         }
         if let user = try to.string("user") {
-            do { return (.tag(Tag(user: try UserName(user))), true) } catch {
+            do { return (.tag(Tag(user: try UserName(user, users))), true) } catch {
                 throw Problem.invalid([error.named("to.user")])
             }
         }
-        if let names = try to.array("users") { return (.any(try Self.users(names, of: to)), true) }
-        if let tag = try to.string("tag") { return (.tag(try Self.tag(tag, member: "to.tag")), false) }
+        if let names = try to.array("users") { return (.any(try Self.users(names, of: to, users)), true) }
+        if let tag = try to.string("tag") { return (.tag(try Self.tag(tag, member: "to.tag", users)), false) }
         if case .string(let text)? = to["tags"] {
-            do { return (try TagExpression(parsing: text), false) } catch {
+            do { return (try TagExpression(parsing: text, users), false) } catch {
                 throw Problem.invalid([error.named("to.tags")])
             }
         }
@@ -140,13 +140,17 @@ struct SendTarget {
             guard case .string(let text) = value else {
                 throw to.fault("tags[\(index)]", "must be a string, not \(value.kind)")
             }
-            return TagExpression.tag(try Self.tag(text, member: "to.tags[\(index)]"))
+            return TagExpression.tag(try Self.tag(text, member: "to.tags[\(index)]", users))
         }
         return (.any(tags), false)
     }
 
     /// The tags of users; of wrong names the first few are told.
-    private static func users(_ names: [JSONValue], of to: StrictMembers) throws -> [Tag] {
+    private static func users(
+        _ names: [JSONValue],
+        of to: StrictMembers,
+        _ users: AppSpec.Users
+    ) throws -> [Tag] {
         guard (1...SendRoutes.maximumUsers).contains(names.count) else {
             throw to.fault("users", "must have 1 to \(SendRoutes.maximumUsers) names")
         }
@@ -159,15 +163,15 @@ struct SendTarget {
                 faults.append(InvalidValue(member: member, "must be a string, not \(value.kind)"))
                 continue
             }
-            do { tags.append(Tag(user: try UserName(name))) } catch { faults.append(error.named(member)) }
+            do { tags.append(Tag(user: try UserName(name, users))) } catch { faults.append(error.named(member)) }
             if faults.count == 10 { break }
         }
         guard faults.isEmpty else { throw Problem.invalid(faults) }
         return tags
     }
 
-    private static func tag(_ text: String, member: String) throws -> Tag {
-        do { return try Tag(text) } catch { throw Problem.invalid([error.named(member)]) }
+    private static func tag(_ text: String, member: String, _ users: AppSpec.Users) throws -> Tag {
+        do { return try Tag(text, users) } catch { throw Problem.invalid([error.named(member)]) }
     }
 
     /// The services that an array names.
@@ -209,9 +213,9 @@ struct SendWish {
         )
     }
 
-    init(_ value: JSONValue) throws {
+    init(_ value: JSONValue, _ users: AppSpec.Users) throws {
         let body = try StrictMembers(value, known: Self.members)
-        self.target = try SendTarget(body)
+        self.target = try SendTarget(body, users)
         self.message = Content.Message(
             title: try body.string("title"),
             body: try body.string("body"),

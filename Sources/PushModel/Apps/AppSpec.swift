@@ -17,6 +17,14 @@ package struct AppSpec: Codable, Sendable, Equatable {
         case demonstration
     }
 
+    /// How names of users are compared, also those in tags with a meaning (``Tag/Owned``).
+    package enum Users: String, Codable, Sendable, CaseIterable {
+        /// Without regard to the case of ASCII letters: phones capitalise the first letter of what is typed.
+        case folded
+        /// Byte by byte: the users come from elsewhere, where names may differ by case alone.
+        case exact
+    }
+
     /// Which devices a job lists one by one.
     package enum Recording: String, Codable, Sendable, CaseIterable {
         /// Those that failed or were pruned.
@@ -27,6 +35,8 @@ package struct AppSpec: Codable, Sendable, Equatable {
 
     package var hub: HubKind
     package var authentication: Authentication
+    /// It is fixed once there are registrations or jobs.
+    package var users: Users
     /// Beginnings of tags that users may not claim.
     package var reservedTags: [String]
     package var recording: Recording
@@ -50,6 +60,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
     package init(
         hub: HubKind = .embedded,
         authentication: Authentication = .accounts,
+        users: Users = .folded,
         reservedTags: [String] = [],
         recording: Recording = .failures,
         apns: APNs? = nil,
@@ -63,6 +74,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
     ) {
         self.hub = hub
         self.authentication = authentication
+        self.users = users
         self.reservedTags = reservedTags
         self.recording = recording
         self.apns = apns

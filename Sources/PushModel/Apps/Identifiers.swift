@@ -35,11 +35,21 @@ package struct AppID: Hashable, Sendable, Codable, Comparable, CustomStringConve
 }
 
 /// A user's name: what a tag may hold, so that `username:<name>` is a legal ``Tag``.
-package struct UserName: Hashable, Sendable, Codable, CustomStringConvertible {
+///
+/// Two names are equal where the app takes them for one user's (decision 27).
+package struct UserName: Hashable, Sendable, CustomStringConvertible {
+    /// As it was first written: what is shown.
     package let name: String
+    /// What stands for the user wherever names are compared or kept: without capitals, unless the app compares exactly.
+    package let key: String
 
+    /// Reads a name that somebody wrote.
+    ///
+    /// - Parameters:
+    ///   - name: The text.
+    ///   - users: How the app compares the names of its users.
     /// - Throws: ``InvalidValue`` when the name is empty, too long (over 111 characters) or holds a forbidden character.
-    package init(_ name: String) throws(InvalidValue) {
+    package init(_ name: String, _ users: AppSpec.Users) throws(InvalidValue) {
         guard !name.isEmpty, name.utf8.count <= Tag.Owned.longestName else {
             throw InvalidValue("a user name has 1 to \(Tag.Owned.longestName) characters")
         }
@@ -47,18 +57,39 @@ package struct UserName: Hashable, Sendable, Codable, CustomStringConvertible {
             throw InvalidValue("a user name is made of letters, digits and _ @ # . : -")
         }
         self.name = name
+        self.key = users == .exact ? name : name.withoutCapitals
     }
 
-    package init(from decoder: any Decoder) throws {
-        try self.init(decoder.singleValueContainer().decode(String.self))
+    /// A name that was kept.
+    ///
+    /// - Parameters:
+    ///   - key: What stands for the user.
+    ///   - name: What is shown; nil = the same.
+    /// - Throws: ``InvalidValue`` when one of them is no legal name.
+    package init(key: String, shownAs name: String?) throws(InvalidValue) {
+        self.key = try UserName(key, .exact).key
+        self.name = try name.map { name throws(InvalidValue) in try UserName(name, .exact).name } ?? key
     }
 
-    package func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        try container.encode(self.name)
-    }
+    /// What is shown, where it is another text than what is compared.
+    package var shown: String? { self.name == self.key ? nil : self.name }
 
     package var description: String { self.name }
+
+    package static func == (lhs: UserName, rhs: UserName) -> Bool { lhs.key == rhs.key }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(self.key) }
+}
+
+extension String {
+    /// The text with small letters for ASCII capitals: what is ASCII compares by it without regard to letter case.
+    ///
+    /// Nearly all names have none: those are handed on as they are.
+    package var withoutCapitals: String {
+        let capitals = UInt8(ascii: "A")...UInt8(ascii: "Z")
+        guard self.utf8.contains(where: capitals.contains) else { return self }
+        return String(decoding: self.utf8.map { capitals.contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
+    }
 }
 
 /// The id of a registration as its app keeps it: safe in a URL path, never reused, and hard to guess where it is one of ours.

@@ -4,13 +4,15 @@ extension TagExpression {
 
     /// Reads an expression: tags, `!`, `&&`, `||` and parentheses, in this order of precedence, with spaces as one likes.
     ///
-    /// - Parameter text: What somebody wrote.
+    /// - Parameters:
+    ///   - text: What somebody wrote.
+    ///   - users: How the app compares the names of its users.
     /// - Throws: ``InvalidValue`` that begins with the column where the text goes wrong, counted from 1.
-    package init(parsing text: String) throws(InvalidValue) {
+    package init(parsing text: String, _ users: AppSpec.Users) throws(InvalidValue) {
         guard text.utf8.count <= Self.maximumBytes else {
             throw InvalidValue("a tag expression has at most \(Self.maximumBytes) bytes, not \(text.utf8.count)")
         }
-        var parser = TagExpressionParser(text)
+        var parser = TagExpressionParser(text, users)
         self = try parser.parse()
     }
 }
@@ -30,12 +32,16 @@ struct TagExpressionParser {
     }
 
     private let bytes: [UInt8]
+    private let users: AppSpec.Users
     private var position = 0
     private var builder = TagExpression.Builder()
     private var outer: [Frame] = []
     private var frame = Frame(start: 0)
 
-    init(_ text: String) { self.bytes = Array(text.utf8) }
+    init(_ text: String, _ users: AppSpec.Users) {
+        self.bytes = Array(text.utf8)
+        self.users = users
+    }
 
     mutating func parse() throws(InvalidValue) -> TagExpression {
         while true {
@@ -81,7 +87,7 @@ struct TagExpressionParser {
         while let byte = self.current, Tag.allows(byte) { self.position += 1 }
         let name = String(decoding: self.bytes[start..<self.position], as: UTF8.self)
         do {
-            self.builder.append(try Tag(name))
+            self.builder.append(try Tag(name, self.users))
         } catch {
             self.position = start
             throw self.fault(error.reason)

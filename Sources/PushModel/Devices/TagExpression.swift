@@ -142,7 +142,8 @@ extension TagExpression: Codable {
     /// Reads the text form, and `{"any": […]}` as it was stored before expressions had one.
     package init(from decoder: any Decoder) throws {
         if let container = try? decoder.singleValueContainer(), let text = try? container.decode(String.self) {
-            var parser = TagExpressionParser(text)
+            // As a kept tag is read.
+            var parser = TagExpressionParser(text, .exact)
             self = try parser.parse()
             return
         }

@@ -3,7 +3,7 @@ package enum Content: Codable, Sendable, Equatable {
     /// A message with a title, a body and data.
     case message(Message)
     /// The classic backend's text: shown as `From <sender>: <text>`.
-    case classic(sender: UserName, text: String)
+    case classic(sender: String, text: String)
     /// A silent push that tells an app to fetch a rich notification.
     case rich(RichPush)
 

@@ -39,7 +39,8 @@ struct AccountsCommand: AsyncParsableCommand {
         var passwordStdin = false
 
         func validate() throws {
-            do { _ = try UserName(self.name) } catch { throw ValidationError("\(error.reason).") }
+            // Whether it is a name is no matter of the app's.
+            do { _ = try UserName(self.name, .exact) } catch { throw ValidationError("\(error.reason).") }
             // Basic authentication ends the name at the first colon.
             guard !self.name.contains(":") else {
                 throw ValidationError("An account's name has no colon: nobody could sign in with it.")
@@ -51,23 +52,29 @@ struct AccountsCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let name = try UserName(self.name)
             guard let role = Role(rawValue: self.role) else { throw CommandFailure.usage("--role: unknown") }
             let password = try PasswordInput.read(file: self.passwordFile, asksAtTerminal: !self.passwordStdin)
             let hash = try PasswordHash.make(password)
             let (app, isNew) = try await self.host.withStore(isChanging: true) { store in
-                let app = try await self.app.id(in: store)
-                let isNew = try await store.account(name, app: app) == nil
+                let (app, spec) = try await self.app.declared(in: store)
+                let name = try UserName(self.name, spec.users)
+                let known = try await store.account(name, app: app)?.account
+                if let known, known.name.name != self.name {
+                    throw CommandFailure.failed(
+                        "\(app) has an account named \(known.name), and names that differ by letter case alone are one user's: "
+                            + "add \(known.name) to change it"
+                    )
+                }
                 let account = Account(app: app, name: name, role: role, isDisabled: false, created: .now)
                 try await store.change(.put(account, passwordHash: hash))
-                return (app, isNew)
+                return (app, known == nil)
             }
             let output = JSONValue.members([
-                "app": .string(app.name), "name": .string(name.name), "role": .string(role.rawValue),
+                "app": .string(app.name), "name": .string(self.name), "role": .string(role.rawValue),
                 "result": .string(isNew ? "added" : "changed"),
             ])
             self.host.show(output) {
-                ["\(name): \(isNew ? "added to" : "password and role set in") \(app) as \(role.rawValue)"]
+                ["\(self.name): \(isNew ? "added to" : "password and role set in") \(app) as \(role.rawValue)"]
             }
         }
     }

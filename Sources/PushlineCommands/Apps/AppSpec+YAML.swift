@@ -4,8 +4,8 @@ import PushModel
 extension AppSpec {
     /// The keys of an app in the file.
     static let keys = [
-        "hub", "authentication", "reserved_tags", "recording", "requests_per_second", "registration_lifetime_days",
-        "registrations_per_user", "apns", "fcm", "wns", "rich", "contents",
+        "hub", "authentication", "users", "reserved_tags", "recording", "requests_per_second",
+        "registration_lifetime_days", "registrations_per_user", "apns", "fcm", "wns", "rich", "contents",
     ]
 
     /// - Parameters:
@@ -16,9 +16,10 @@ extension AppSpec {
         self.init()
         self.hub = try section.choice("hub", of: HubKind.self) ?? self.hub
         self.authentication = try section.choice("authentication", of: Authentication.self) ?? self.authentication
+        self.users = try section.choice("users", of: Users.self) ?? self.users
         self.reservedTags = try section.texts("reserved_tags")
         for tag in self.reservedTags {
-            do { _ = try Tag(tag) } catch {
+            do { _ = try Tag(tag, self.users) } catch {
                 throw section.fault("reserved_tags", "\"\(tag)\" can begin no tag: \(error.reason)")
             }
         }

@@ -32,7 +32,12 @@ struct AppsCommand: AsyncParsableCommand {
                 var changes: [Change] = []
                 for (app, spec) in apps {
                     let before = try await store.app(app)
-                    let isChanged = try await store.apply(spec, to: app)
+                    let isChanged: Bool
+                    do { isChanged = try await store.apply(spec, to: app) } catch let error as StoreError
+                        where error.code == .conflict
+                    {
+                        throw CommandFailure.failed("apps.\(app): \(error.message)")
+                    }
                     changes.append(Change(app: app, before: before, after: spec, isChanged: isChanged))
                 }
                 return changes

@@ -45,6 +45,7 @@ extension AppSpec {
         .section([
             "hub": .text(self.hub.rawValue),
             "authentication": .text(self.authentication.rawValue),
+            "users": .text(self.users.rawValue),
             "reserved_tags": .list(self.reservedTags),
             "recording": .text(self.recording.rawValue),
             "requests_per_second": self.requestsPerSecond.map(SpecValue.number),

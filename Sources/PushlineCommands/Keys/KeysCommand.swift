@@ -31,7 +31,7 @@ struct KeysCommand: AsyncParsableCommand {
         var role: String
 
         func validate() throws {
-            do { _ = try UserName(self.name) } catch {
+            do { _ = try UserName(self.name, .exact) } catch {
                 throw ValidationError("A key's name is made of letters, digits and _ @ # . : -")
             }
             guard let role = Role(rawValue: self.role), role != .user else {

@@ -15,8 +15,15 @@ extension JobID {
 
 extension UserName {
     /// Reads what a row holds.
-    package init(stored name: String) throws(StoreError) {
-        do { try self.init(name) } catch { throw StoreError(.corrupt, "a row's user has no legal name") }
+    ///
+    /// - Parameters:
+    ///   - key: The name's ``key``.
+    ///   - shown: What is ``shown``, where the row has it.
+    /// - Throws: ``StoreError`` when it is no name.
+    package init(stored key: String, shown: String?) throws(StoreError) {
+        do { try self.init(key: key, shownAs: shown) } catch {
+            throw StoreError(.corrupt, "a row's user has no legal name")
+        }
     }
 }
 
@@ -38,6 +45,6 @@ extension RegistrationID {
 extension Tag {
     /// Reads what a row holds.
     package init(stored name: String) throws(StoreError) {
-        do { try self.init(name) } catch { throw StoreError(.corrupt, "a row has no legal tag") }
+        do { try self.init(name, .exact) } catch { throw StoreError(.corrupt, "a row has no legal tag") }
     }
 }

@@ -53,7 +53,9 @@ package enum StoredSend {
     /// Reads what ``text(_:)`` writes; nil for any other text, which may be as good in its own way.
     package static func read(_ text: [UInt8]) -> SendRequest? {
         var reader = Reader(text)
-        guard reader.take(Part.audience), let name = reader.string(), let tag = try? Tag(name) else { return nil }
+        guard reader.take(Part.audience), let name = reader.string(), let tag = try? Tag(name, .exact) else {
+            return nil
+        }
         var collapse: String?
         if reader.take(Part.collapse) {
             guard let value = reader.string() else { return nil }

@@ -19,10 +19,10 @@ package enum StoredTag: Hashable, Sendable {
 }
 
 extension Tag {
-    /// The user whose own tag it is; nil for any other tag.
+    /// The key of the user whose own tag it is; nil for any other tag.
     package var owner: String? {
-        let name = self.name.utf8
-        guard name.starts(with: Tag.Owned.user.rawValue.utf8) else { return nil }
-        return String(self.name.dropFirst(Tag.Owned.user.rawValue.utf8.count))
+        let beginning = Tag.Owned.user.rawValue.utf8
+        guard self.key.utf8.starts(with: beginning) else { return nil }
+        return String(self.key.dropFirst(beginning.count))
     }
 }

@@ -8,6 +8,7 @@ extension SQLiteStore: AppStore {
     package func apply(_ spec: AppSpec, to app: AppID) async throws -> Bool {
         let text = try StoredJSON.text(spec)
         return try await self.write { context in
+            try context.compareUsers(of: app, as: spec.users)
             let changes = try context.database.change(
                 """
                 INSERT INTO app(name, spec) VALUES (?, ?)
@@ -53,17 +54,20 @@ extension SQLiteStore: AccountStore {
 
     private func put(_ account: Account, passwordHash: String) async throws {
         try await self.write { context in
-            try context.database.run(
+            let changes = try context.database.change(
                 """
-                INSERT INTO account(app, name, role, password, disabled, created) VALUES (?, ?, ?, ?, 0, ?)
+                INSERT INTO account(app, name, name_shown, role, password, disabled, created) VALUES (?, ?, ?, ?, ?, 0, ?)
                 ON CONFLICT (app, name) DO UPDATE SET role = excluded.role, password = excluded.password, disabled = 0
+                    WHERE name_shown IS excluded.name_shown
                 """,
                 [
-                    context.database.ensureNumber(of: account.app), account.name.name, account.role.rawValue,
-                    passwordHash,
-                    account.created.milliseconds,
+                    context.database.ensureNumber(of: account.app), account.name.key, account.name.shown,
+                    account.role.rawValue, passwordHash, account.created.milliseconds,
                 ]
             )
+            guard changes > 0 else {
+                throw StoreError(.conflict, "the app has an account whose name differs by letter case alone")
+            }
         }
     }
 
@@ -71,11 +75,11 @@ extension SQLiteStore: AccountStore {
         try await self.read { database in
             try database.first(
                 """
-                SELECT account.name, role, disabled, created, password FROM account JOIN app ON app.number = account.app
+                SELECT account.name, name_shown, role, disabled, created, password FROM account JOIN app ON app.number = account.app
                 WHERE app.name = ? AND account.name = ?
                 """,
-                [app.name, name.name]
-            ) { (try Account($0, app: app), $0[4] as String) }
+                [app.name, name.key]
+            ) { (try Account($0, app: app), $0[5] as String) }
         }
     }
 
@@ -83,7 +87,7 @@ extension SQLiteStore: AccountStore {
         try await self.read { database in
             try database.all(
                 """
-                SELECT account.name, role, disabled, created FROM account JOIN app ON app.number = account.app
+                SELECT account.name, name_shown, role, disabled, created FROM account JOIN app ON app.number = account.app
                 WHERE app.name = ? ORDER BY account.name
                 """,
                 [app.name]
@@ -95,7 +99,7 @@ extension SQLiteStore: AccountStore {
         try await self.write { context in
             try context.database.change(
                 "UPDATE account SET disabled = ? WHERE app = (SELECT number FROM app WHERE name = ?) AND name = ?",
-                [disabled, app.name, account.name]
+                [disabled, app.name, account.key]
             ) > 0
         }
     }
@@ -153,6 +157,52 @@ extension SQLiteStore: AccountStore {
     }
 }
 
+extension WriteContext {
+    /// Has an app compare its users' names so from now on.
+    ///
+    /// - Parameters:
+    ///   - app: The app, declared or not.
+    ///   - users: How names are compared.
+    /// - Throws: ``StoreError`` where something is kept under keys that were made the other way, or two accounts would become one.
+    fileprivate func compareUsers(of app: AppID, as users: AppSpec.Users) throws {
+        let known = try self.database.first(
+            "SELECT number, spec FROM app WHERE name = ? AND spec IS NOT NULL",
+            [app.name]
+        ) { (number: $0[0] as Int64, spec: try StoredJSON.value(AppSpec.self, from: $0[1])) }
+        guard let known, known.spec.users != users else { return }
+        for table in ["registration", "job", "content"]
+        where try self.database.exists("SELECT 1 FROM \(table) WHERE app = ? LIMIT 1", [known.number]) {
+            throw StoreError(
+                .conflict,
+                """
+                users is fixed once an app has registrations, jobs or contents: declare a new app with users: \(users.rawValue), \
+                and bring the registrations over with pushline registrations export and import
+                """
+            )
+        }
+        try self.rekeyAccounts(of: known.number, as: users)
+    }
+
+    private func rekeyAccounts(of app: Int64, as users: AppSpec.Users) throws {
+        let names = try self.database.all("SELECT name, name_shown FROM account WHERE app = ?", [app]) { row in
+            try UserName(stored: row[0], shown: row[1])
+        }
+        let new = try names.map { try UserName($0.name, users) }
+        guard Set(new).count == new.count else {
+            throw StoreError(
+                .conflict,
+                "users cannot be \(users.rawValue): the app has accounts whose names differ by letter case alone"
+            )
+        }
+        for (old, new) in zip(names, new) {
+            try self.database.run(
+                "UPDATE account SET name = ?, name_shown = ? WHERE app = ? AND name = ?",
+                [new.key, new.shown, app, old.key]
+            )
+        }
+    }
+}
+
 extension Role {
     fileprivate init(stored name: String) throws(StoreError) {
         guard let role = Role(rawValue: name) else { throw StoreError(.corrupt, "a row names an unknown role") }
@@ -164,10 +214,10 @@ extension Account {
     fileprivate init(_ row: Row, app: AppID) throws {
         self.init(
             app: app,
-            name: try UserName(stored: row[0]),
-            role: try Role(stored: row[1]),
-            isDisabled: row[2],
-            created: Timestamp(milliseconds: row[3])
+            name: try UserName(stored: row[0], shown: row[1]),
+            role: try Role(stored: row[2]),
+            isDisabled: row[3],
+            created: Timestamp(milliseconds: row[4])
         )
     }
 }

@@ -94,7 +94,7 @@ struct TagFinder {
         if let owner = tag.owner { return .user(owner, app: app) }
         defer { self.statement.reset() }
         try self.statement.bind(app, at: 1)
-        try self.statement.bind(tag.name, at: 2)
+        try self.statement.bind(tag.key, at: 2)
         return try self.statement.step() ? .number(self.statement.integer(0)) : nil
     }
 }
@@ -108,11 +108,11 @@ extension Database {
 
     /// The number of a tag that is no user's, given now if need be.
     func ensureNumber(of tag: Tag, app: Int64) throws -> Int64 {
-        let found = try self.first("SELECT number FROM tag_name WHERE app = ? AND name = ?", [app, tag.name]) {
+        let found = try self.first("SELECT number FROM tag_name WHERE app = ? AND name = ?", [app, tag.key]) {
             $0[0] as Int64
         }
         if let found { return found }
-        try self.run("INSERT INTO tag_name(app, name) VALUES (?, ?)", [app, tag.name])
+        try self.run("INSERT INTO tag_name(app, name, name_shown) VALUES (?, ?, ?)", [app, tag.key, tag.shown])
         return self.lastInsertedRowID
     }
 }

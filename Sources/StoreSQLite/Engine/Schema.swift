@@ -7,9 +7,12 @@ import StoreKit
 ///
 /// Moments named `due`, `stopped`, `ends`, and `at` of `released_handle` and `tombstone`, are milliseconds of the store's own clock
 /// (``StoreClock``), all others of the wall clock.
+///
+/// Columns named for a user, an account or a tag hold the ``UserName/key`` or ``Tag/key`` by which it is found (decision 27). What was
+/// first written is in a column beside it, where it is shown and another text; else that is null.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 101
+    static let version = 102
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -51,6 +54,7 @@ enum Schema {
         CREATE TABLE account(
             app INTEGER NOT NULL REFERENCES app,
             name TEXT NOT NULL,
+            name_shown TEXT,
             role TEXT NOT NULL,
             password TEXT NOT NULL,
             disabled INTEGER NOT NULL,
@@ -93,6 +97,7 @@ enum Schema {
             pns INTEGER,
             handle TEXT,
             user TEXT,
+            user_shown TEXT,
             state INTEGER NOT NULL,
             version INTEGER NOT NULL,
             updated INTEGER NOT NULL,
@@ -121,6 +126,7 @@ enum Schema {
             number INTEGER PRIMARY KEY,
             app INTEGER NOT NULL REFERENCES app,
             name TEXT NOT NULL,
+            name_shown TEXT,
             UNIQUE (app, name)
         ) STRICT;
         -- The primary key is the audience's order. No foreign keys: each would cost a look-up a row; the store's check does it.
@@ -182,6 +188,7 @@ enum Schema {
             id BLOB NOT NULL UNIQUE,
             app INTEGER NOT NULL REFERENCES app,
             user TEXT,
+            user_shown TEXT,
             key TEXT,
             kind INTEGER NOT NULL,
             priority INTEGER NOT NULL,

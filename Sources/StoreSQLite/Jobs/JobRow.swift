@@ -8,7 +8,8 @@ import StoreKit
 struct JobRow {
     static let columns = """
         job.sequence, job.id, app.name, job.user, job.key, job.priority, job.work, job.state, job.hub_state, job.result,
-        job.reason, job.accepted, job.started, job.finished, job.expires, job.planned, job.waiter, job.starts_at, job.message
+        job.reason, job.accepted, job.started, job.finished, job.expires, job.planned, job.waiter, job.starts_at, job.message,
+        job.user_shown
         """
     /// The column of the send's text.
     static let work = 6
@@ -38,7 +39,7 @@ struct JobRow {
         self.sequence = row[0]
         self.id = try JobID(blob: row[1])
         self.app = try AppID(stored: row[2])
-        self.user = try (row[3] as String?).map { try UserName(stored: $0) }
+        self.user = try (row[3] as String?).map { try UserName(stored: $0, shown: row[19]) }
         self.key = row[4]
         self.priority = try Priority(number: row[5])
         self.work = try StoredJSON.work(from: Array((row[Self.work] as String).utf8))

@@ -17,7 +17,7 @@ extension SQLiteStore: ContentStore {
         }
         return try await self.write { context in
             let number = try context.database.ensureNumber(of: app)
-            let uploader = content.owner.map { "account:\($0.name)" } ?? "key:\(key ?? "")"
+            let uploader = content.owner.map { "account:\($0.key)" } ?? "key:\(key ?? "")"
             let own = try context.database.contentUsage(app: number, of: uploader)
             guard own + cost <= quota.accountBytes else { return .accountIsFull(used: own) }
             let all = try context.database.contentUsage(app: number, of: "")
@@ -40,7 +40,7 @@ extension SQLiteStore: ContentStore {
             guard try statement.step() else { return nil }
             defer { statement.reset() }
             return StoredContent(
-                owner: try statement.text(0).map { try UserName(stored: $0) },
+                owner: try statement.text(0).map { try UserName(stored: $0, shown: nil) },
                 mediaType: statement.text(1) ?? "",
                 bytes: statement.bytes(2)
             )
@@ -63,7 +63,7 @@ extension Database {
         defer { statement.clear() }
         try statement.bind(app, at: 1)
         try statement.bind(id, at: 2)
-        try statement.bind(content.owner?.name, at: 3)
+        try statement.bind(content.owner?.key, at: 3)
         try statement.bind(content.owner == nil ? key : nil, at: 4)
         try statement.bind(content.mediaType, at: 5)
         try statement.bind(content.bytes, at: 6)

@@ -59,7 +59,7 @@ extension SQLiteStore {
             let rows = try database.all(
                 """
                 SELECT delivery.id, delivery.pns, delivery.row, delivery.class, delivery.status, delivery.reason, delivery.at,
-                    registration.id, registration.user
+                    registration.id, registration.user, registration.user_shown
                 FROM delivery LEFT JOIN registration ON registration.row = delivery.row
                 WHERE \(conditions) ORDER BY delivery.id LIMIT ?
                 """,
@@ -79,7 +79,7 @@ extension JobQuery {
     /// A caller with very many jobs would keep readers busy for long with a list that has none of them.
     fileprivate func end(in database: Database, app: Int64, before: Int64) throws -> Int64? {
         let isFiltered = self.kind != nil || self.since != nil || self.pns != nil || self.state != nil
-        guard isFiltered, let (column, owner) = self.user.map({ ("user", $0.name) }) ?? self.key.map({ ("key", $0) })
+        guard isFiltered, let (column, owner) = self.user.map({ ("user", $0.key) }) ?? self.key.map({ ("key", $0) })
         else { return nil }
         return try database.first(
             "SELECT sequence FROM job WHERE app = ? AND \(column) = ? AND sequence < ? ORDER BY sequence DESC LIMIT 1 OFFSET ?",
@@ -100,7 +100,7 @@ extension JobQuery {
             arguments += values
         }
         if let end { require("job.sequence >= ?", [end]) }
-        if let user = self.user { require("job.user = ?", [user.name]) }
+        if let user = self.user { require("job.user = ?", [user.key]) }
         if let key = self.key { require("job.key = ?", [key]) }
         if let kind = self.kind { require("job.kind = ?", [kind.number]) }
         if let since = self.since { require("job.accepted >= ?", [since.milliseconds]) }
@@ -144,7 +144,7 @@ extension DeliveryRecord {
             pns: try PNS(number: row[1]),
             row: number,
             registration: try (row[7] as String?).map { try RegistrationID(stored: $0) },
-            user: try (row[8] as String?).map { try UserName(stored: $0) },
+            user: try (row[8] as String?).map { try UserName(stored: $0, shown: row[9]) },
             outcome: try Outcome(CountClass(number: row[3])),
             status: row[4],
             reason: row[5],

@@ -24,7 +24,7 @@ extension SQLiteStore: OutcomeSink {
             defer { users.reset() }
             return try rows.reduce(into: []) { found, row in
                 try users.restart(row)
-                if try users.step() { found.append(try users.text(0).map { try UserName(stored: $0) }) }
+                if try users.step() { found.append(try users.text(0).map { try UserName(stored: $0, shown: nil) }) }
             }
         }
     }

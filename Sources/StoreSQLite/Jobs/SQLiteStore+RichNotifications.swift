@@ -12,7 +12,9 @@ enum KeptNotification {
             app INTEGER NOT NULL REFERENCES app,
             id INTEGER NOT NULL,
             sender TEXT,
+            sender_shown TEXT,
             addressee TEXT NOT NULL,
+            addressee_shown TEXT,
             message TEXT NOT NULL,
             rich_type TEXT NOT NULL,
             content TEXT,
@@ -39,7 +41,9 @@ enum KeptNotification {
         """
 
     fileprivate static let columns =
-        "number, id, sender, addressee, message, rich_type, content, secure, created, read"
+        """
+        number, id, sender, addressee, message, rich_type, content, secure, created, read, sender_shown, addressee_shown
+        """
 }
 
 extension SQLiteStore {
@@ -57,11 +61,11 @@ extension SQLiteStore {
             }
             if let sender = query.sender {
                 conditions += " AND sender = ?"
-                arguments += [sender.name]
+                arguments += [sender.key]
             }
             if let addressee = query.addressee {
                 conditions += " AND addressee = ?"
-                arguments += [addressee.name]
+                arguments += [addressee.key]
             }
             if let content = query.content {
                 conditions += " AND content = ?"
@@ -100,19 +104,20 @@ extension WriteContext {
         try self.makePlace(for: notification, app: app)
         let added = try self.database.change(
             """
-            INSERT INTO rich(app, id, sender, addressee, message, rich_type, content, secure, created)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+            INSERT INTO rich(app, id, sender, sender_shown, addressee, addressee_shown, message, rich_type, content, secure, created)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """,
             [
-                app, notification.id, notification.sender?.name, notification.addressee.name, notification.message,
-                notification.richType, notification.content, notification.isSecure, self.wall.milliseconds,
+                app, notification.id, notification.sender?.key, notification.sender?.shown, notification.addressee.key,
+                notification.addressee.shown, notification.message, notification.richType, notification.content,
+                notification.isSecure, self.wall.milliseconds,
             ]
         )
         guard added > 0 else { throw StoreError(.conflict, "the id of a rich notification is taken") }
     }
 
     private func makePlace(for notification: NewRichNotification, app: Int64) throws {
-        let (quota, sender) = (notification.quota, notification.sender?.name)
+        let (quota, sender) = (notification.quota, notification.sender?.key)
         let own = try self.database.first(
             "SELECT count(*) FROM (SELECT 1 FROM rich WHERE app = ? AND sender IS ? LIMIT ?)",
             [app, sender, quota.perSender]
@@ -140,8 +145,8 @@ extension RichNotification {
     fileprivate init(_ row: Row) throws {
         self.init(
             id: row[1],
-            sender: try (row[2] as String?).map { try UserName(stored: $0) },
-            addressee: try UserName(stored: row[3]),
+            sender: try (row[2] as String?).map { try UserName(stored: $0, shown: row[10]) },
+            addressee: try UserName(stored: row[3], shown: row[11]),
             message: row[4],
             richType: row[5],
             content: row[6],

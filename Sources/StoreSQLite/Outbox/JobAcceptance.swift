@@ -229,9 +229,9 @@ private struct JobInserter {
 
     private static func statement(rows: Int) -> String {
         """
-        INSERT INTO job(id, app, user, key, kind, priority, platforms, state, work, message, expires, waiter, accepted, starts_at,
-            ends)
-        VALUES \(Array(repeating: "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", count: rows).joined(separator: ", "))
+        INSERT INTO job(id, app, user, user_shown, key, kind, priority, platforms, state, work, message, expires, waiter, accepted,
+            starts_at, ends)
+        VALUES \(Array(repeating: "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", count: rows).joined(separator: ", "))
         """
     }
 
@@ -245,7 +245,8 @@ private struct JobInserter {
             let job = row.job
             try statement.bind(job.id.bytes, at: next())
             try statement.bind(self.app, at: next())
-            try statement.bind(job.user?.name, at: next())
+            try statement.bind(job.user?.key, at: next())
+            try statement.bind(job.user?.shown, at: next())
             try statement.bind(job.key, at: next())
             try statement.bind(Int64(job.work.kind.number), at: next())
             try statement.bind(Int64(job.priority.rank), at: next())

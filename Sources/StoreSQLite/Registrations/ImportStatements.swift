@@ -11,7 +11,7 @@ struct ImportStatements {
     /// New registrations in one statement.
     static let rowsAtOnce = 64
     /// Values that are a new registration's own.
-    private static let values = 6
+    private static let values = 7
     /// Entries of handles, and tags of registrations, in one statement.
     private static let entriesAtOnce = 64
     /// New tags in one statement.
@@ -64,7 +64,7 @@ struct ImportStatements {
             in: database
         )
         let insert = """
-            INSERT INTO registration(app, version, updated, state, id, handle, pns, user, expires, tags) VALUES\u{20}
+            INSERT INTO registration(app, version, updated, state, id, handle, pns, user, user_shown, expires, tags) VALUES\u{20}
             """
         let values = { (row: Int) in
             let own = (0..<Self.values).map { "?\(Self.values * row + $0 + 4)" }
@@ -80,7 +80,10 @@ struct ImportStatements {
             "UPDATE registration SET version = ?1, updated = ?2, expires = ?3, tags = ?4 WHERE row = ?5",
             in: database
         )
-        self.handOver = try RawStatement("UPDATE registration SET user = ?1 WHERE row = ?2", in: database)
+        self.handOver = try RawStatement(
+            "UPDATE registration SET user = ?1, user_shown = ?2 WHERE row = ?3",
+            in: database
+        )
         let addTag = "INSERT INTO tagged(tag, pns, row) VALUES (?, ?, ?)"
         self.addTag = try RawStatement(addTag, in: database)
         self.addTags = try RawStatement(
@@ -92,12 +95,12 @@ struct ImportStatements {
             in: database
         )
         self.makeTag = try RawStatement(
-            "INSERT INTO tag_name(app, name) VALUES (?1, ?2) ON CONFLICT (app, name) DO NOTHING",
+            "INSERT INTO tag_name(app, name, name_shown) VALUES (?1, ?2, ?3) ON CONFLICT (app, name) DO NOTHING",
             in: database
         )
         self.makeTags = try RawStatement(
-            "INSERT INTO tag_name(app, name) VALUES "
-                + (0..<Self.namesAtOnce).map { "(?1, ?\($0 + 2))" }.joined(separator: ", "),
+            "INSERT INTO tag_name(app, name, name_shown) VALUES "
+                + (0..<Self.namesAtOnce).map { "(?1, ?\(2 * $0 + 2), ?\(2 * $0 + 3))" }.joined(separator: ", "),
             in: database
         )
         self.findTag = try RawStatement(TagFinder.sql, in: database)
@@ -205,9 +208,10 @@ struct ImportStatements {
         try statement.bind(id.text, at: index)
         try statement.bind(row.handle.text, at: index + 1)
         try statement.bind(Int64(row.pns.number), at: index + 2)
-        try statement.bind(row.user?.name, at: index + 3)
-        try statement.bind(row.expires?.milliseconds, at: index + 4)
-        try statement.bind(tags.text, at: index + 5)
+        try statement.bind(row.user?.key, at: index + 3)
+        try statement.bind(row.user?.shown, at: index + 4)
+        try statement.bind(row.expires?.milliseconds, at: index + 5)
+        try statement.bind(tags.text, at: index + 6)
     }
 
     func update(_ known: Known, to row: ImportedRegistration, tags: NumberedTags) throws {
@@ -215,9 +219,10 @@ struct ImportStatements {
         try self.renew.bind(tags.text, at: 4)
         try self.renew.bind(known.row, at: 5)
         try self.renew.run()
-        guard known.user != row.user?.name else { return }
-        try self.handOver.bind(row.user?.name, at: 1)
-        try self.handOver.bind(known.row, at: 2)
+        guard known.user != row.user?.key else { return }
+        try self.handOver.bind(row.user?.key, at: 1)
+        try self.handOver.bind(row.user?.shown, at: 2)
+        try self.handOver.bind(known.row, at: 3)
         try self.handOver.run()
     }
 
@@ -271,16 +276,20 @@ struct ImportStatements {
 
     /// - Returns: The first of their numbers, the others follow; nil where one of them is there already.
     private func make(_ tags: ArraySlice<Tag>) throws -> Int64? {
-        for (index, tag) in tags.enumerated() { try self.makeTags.bind(tag.name, at: Int32(index + 2)) }
+        for (index, tag) in tags.enumerated() {
+            try self.makeTags.bind(tag.key, at: Int32(2 * index + 2))
+            try self.makeTags.bind(tag.shown, at: Int32(2 * index + 3))
+        }
         guard try self.makeTags.runUnlessConflicting() else { return nil }
         return self.database.lastInsertedRowID - Int64(tags.count) + 1
     }
 
     private func number(of tag: Tag) throws -> (number: Int64, isNew: Bool) {
-        try self.makeTag.bind(tag.name, at: 2)
+        try self.makeTag.bind(tag.key, at: 2)
+        try self.makeTag.bind(tag.shown, at: 3)
         try self.makeTag.run()
         if self.database.changesCount > 0 { return (self.database.lastInsertedRowID, true) }
-        try self.findTag.bind(tag.name, at: 2)
+        try self.findTag.bind(tag.key, at: 2)
         defer { self.findTag.reset() }
         guard try self.findTag.step() else { throw StoreError(.corrupt, "a tag that exists is not found") }
         return (self.findTag.integer(0), false)

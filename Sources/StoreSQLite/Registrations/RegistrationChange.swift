@@ -193,15 +193,15 @@ struct RegistrationChange {
         let state: Registration.State = reason == nil ? .live : .replaced
         let tags = TagList(state == .live ? try self.numbers(of: upsert.tags) : [])
         let values: StatementArguments = [
-            upsert.pns.number, upsert.handle.text, self.user?.name, state.number, self.sequence, self.wall,
-            self.expires?.milliseconds, reason == nil ? nil : self.wall, reason, tags.text,
+            upsert.pns.number, upsert.handle.text, self.user?.key, self.user?.shown, state.number, self.sequence,
+            self.wall, self.expires?.milliseconds, reason == nil ? nil : self.wall, reason, tags.text,
         ]
         let number: Int64
         if let row {
             try self.database.run(
                 """
-                UPDATE registration SET pns = ?, handle = ?, user = ?, state = ?, version = ?, updated = ?, expires = ?,
-                    ended_at = ?, ended_reason = ?, tags = ? WHERE row = ?
+                UPDATE registration SET pns = ?, handle = ?, user = ?, user_shown = ?, state = ?, version = ?, updated = ?,
+                    expires = ?, ended_at = ?, ended_reason = ?, tags = ? WHERE row = ?
                 """,
                 values + [row]
             )
@@ -209,8 +209,9 @@ struct RegistrationChange {
         } else {
             try self.database.run(
                 """
-                INSERT INTO registration(pns, handle, user, state, version, updated, expires, ended_at, ended_reason, tags, app, id)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO registration(pns, handle, user, user_shown, state, version, updated, expires, ended_at, ended_reason,
+                    tags, app, id)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 values + [self.app, id.text]
             )
@@ -249,7 +250,7 @@ extension RegistrationChange {
     ///
     /// By their changes' order, which no clock can turn round.
     private func endOldest() throws {
-        guard let user = self.user?.name, let most = self.most,
+        guard let user = self.user?.key, let most = self.most,
             try self.database.exists(Self.hasMore, [self.app, user, most]),
             let row = try self.database.first(Self.oldest, [self.app, user, most + 1], read: { $0[0] as Int64 })
         else { return }
@@ -261,7 +262,7 @@ extension RegistrationChange {
     ///
     /// Two for each that is new: there come to be no more of them than changes are made in a day.
     private func forgetOldest() throws {
-        guard let user = self.user?.name, let most = self.most,
+        guard let user = self.user?.key, let most = self.most,
             try self.database.exists(Self.hasMorePast, [self.app, user, most])
         else { return }
         for row in try self.database.all(Self.oldestPast, [self.app, user], read: { $0[0] as Int64 }) {

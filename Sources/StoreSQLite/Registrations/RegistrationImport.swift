@@ -132,7 +132,7 @@ struct RegistrationImport {
     private mutating func insert(_ new: [Int], _ numbered: ArraySlice<Numbered>, _ turn: inout ImportTurn) throws {
         guard !new.isEmpty else { return }
         // Whoever exports has them in this order already, which the sort sees.
-        let new = new.map { (user: self.rows[$0].user?.name ?? "", index: $0) }.sorted { $0.user < $1.user }
+        let new = new.map { (user: self.rows[$0].user?.key ?? "", index: $0) }.sorted { $0.user < $1.user }
             .map(\.index)
         var newTags: [ImportStatements.TagOfRow] = []
         for start in stride(from: 0, to: new.count, by: Self.step) {

@@ -39,7 +39,7 @@ struct RegistrationRanges {
 
     /// A range for each service, for the indexes have the service before the row.
     private mutating func addLive() {
-        var user = self.query.user?.name
+        var user = self.query.user?.key
         var number: Int64?
         switch self.tag {
         case .user(let owner, _):
@@ -69,7 +69,7 @@ struct RegistrationRanges {
         // The indexes are partial: `state <> 1` is what leads to them.
         let service = self.query.pns.map { " AND pns = \($0.number)" } ?? ""
         let source = "registration WHERE app = ? AND state <> 1\(service)"
-        if let user = self.query.user?.name {
+        if let user = self.query.user?.key {
             let state = self.query.state.map { "= \($0.number)" } ?? "<> \(Registration.State.deleted.number)"
             return self.add("\(source) AND user = ? AND state \(state)", [self.app, user])
         }

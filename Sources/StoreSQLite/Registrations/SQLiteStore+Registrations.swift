@@ -168,7 +168,7 @@ struct RegistrationRow {
     static let columns = """
         registration.row, registration.id, app.name, registration.pns, registration.handle, registration.user,
         registration.state, registration.version, registration.updated, registration.expires, registration.ended_at,
-        registration.ended_reason, registration.tags
+        registration.ended_reason, registration.tags, registration.user_shown
         """
     static let source = "registration JOIN app ON app.number = registration.app"
 
@@ -192,7 +192,7 @@ struct RegistrationRow {
         self.app = try AppID(stored: row[2])
         self.pns = try (row[3] as Int?).map { try PNS(number: $0) }
         self.handle = (row[4] as String?).map(Handle.init(stored:))
-        self.user = try (row[5] as String?).map { try UserName(stored: $0) }
+        self.user = try (row[5] as String?).map { try UserName(stored: $0, shown: row[13]) }
         self.state = try Registration.State(number: row[6])
         self.version = row[7]
         self.updated = Timestamp(milliseconds: row[8])
@@ -210,7 +210,9 @@ struct RegistrationRow {
 
     func registration(in database: Database) throws -> Registration {
         var tags = try self.tags.numbers.compactMap { number in
-            try database.first("SELECT name FROM tag_name WHERE number = ?", [number]) { try Tag(stored: $0[0]) }
+            try database.first("SELECT coalesce(name_shown, name) FROM tag_name WHERE number = ?", [number]) {
+                try Tag(stored: $0[0])
+            }
         }
         if self.state == .live, let user = self.user { tags.append(Tag(user: user)) }
         return Registration(

@@ -14,7 +14,7 @@ extension WriteContext {
     ///   - most: How many of the user's are kept: what is forgotten could do harm to that user alone; nil = all.
     /// - Throws: What SQLite says.
     func remember(deletionOf id: RegistrationID, by user: UserName?, app: Int64, version: Int64, most: Int?) throws {
-        let name = user?.name ?? ""
+        let name = user?.key ?? ""
         try self.database.run(
             """
             INSERT INTO tombstone(app, id, user, version, at) VALUES (?, ?, ?, ?, ?)
@@ -42,7 +42,7 @@ extension WriteContext {
             """
             SELECT max(version) FROM tombstone WHERE app = ? AND id = ? AND user IN ('', ?) AND version > ?
             """,
-            [app, id.text, user?.name ?? "", sequence]
+            [app, id.text, user?.key ?? "", sequence]
         ) { $0[0] as Int64? } ?? nil
     }
 

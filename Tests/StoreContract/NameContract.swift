@@ -1,0 +1,269 @@
+import PushModel
+import Store
+import Testing
+
+/// What any store must do with names that differ by letter case alone (decision 27).
+struct NameContract {
+    let fixture: any StoreFixture
+    let scenario: Scenario
+    var store: any ResultStore { self.scenario.store }
+
+    init() throws {
+        self.fixture = try StoreFixtures.make()
+        self.scenario = Scenario(self.fixture)
+    }
+
+    /// The rows that an expression reaches, with and without the way of many tags.
+    private func audience(_ text: String, _ users: AppSpec.Users = .folded) async throws -> [Int64] {
+        let expression = try TagExpression(parsing: text, users)
+        let page = try await self.store.wholeAudience(
+            of: expression,
+            app: .default,
+            pns: .apns,
+            after: 0,
+            through: 1000,
+            memory: nil
+        )
+        let found = try await self.store.handles(of: Array(1...100), in: expression, app: .default, pns: .apns)
+        #expect(found.keys.sorted() == page.rows)
+        if let tags = expression.alternatives {
+            let many = TagExpression.any(tags + (try (0..<100).map { try Tag("nobody:\($0)", users) }))
+            let same = try await self.store.wholeAudience(
+                of: many,
+                app: .default,
+                pns: .apns,
+                after: 0,
+                through: 1000,
+                memory: nil
+            )
+            #expect(same.rows == page.rows)
+        }
+        return page.rows
+    }
+
+    private func put(_ handle: String, user: UserName, tags: [PushModel.Tag] = []) async throws -> RegistrationID {
+        let id = RegistrationID.random()
+        let result = try await self.store.change(
+            .upsert(id, .init(pns: .apns, handle: Handle(stored: handle), tags: tags)),
+            app: .default,
+            user: user,
+            sequence: try await self.scenario.sequence(),
+            expires: nil,
+            most: nil
+        )
+        #expect(result == .done)
+        return id
+    }
+
+    @Test func aTagIsFoundInAnyLetterCaseAndShownAsFirstWritten() async throws {
+        let first = try await self.scenario.register(user: "ann", handle: "aa", tags: ["Beta", "BETA"])
+        let second = try await self.scenario.register(user: "bob", handle: "bb", tags: ["beta", "News"])
+        for text in ["beta", "Beta", "bETA"] { #expect(try await self.audience(text) == [1, 2]) }
+        #expect(try await self.audience("BETA && !NEWS") == [1])
+        #expect(try await self.store.registration(first, app: .default)?.tags.map(\.name) == ["Beta", "username:ann"])
+        #expect(
+            try await self.store.registration(second, app: .default)?.tags.map(\.name) == [
+                "Beta", "News", "username:bob",
+            ]
+        )
+        let query = RegistrationQuery(app: .default, tag: try Tag("nEWS", .folded))
+        #expect(try await self.store.registrations(query).items.map(\.id) == [second])
+    }
+
+    @Test func anImportMeansTheSameTagsAndUsers() async throws {
+        func rows(_ user: String, _ tags: [String]) throws -> [ImportedRegistration] {
+            [
+                ImportedRegistration(
+                    pns: .apns,
+                    handle: Handle(stored: "aa"),
+                    user: try UserName(user, .folded),
+                    tags: try tags.map { try Tag($0, .folded) }
+                )
+            ]
+        }
+        let many = (0..<30).map { "T\($0)" }
+        for (user, tags) in [("Ann", many + ["t0"]), ("ANN", many.map { $0.lowercased() })] {
+            let sequence = try await self.store.beginImport()
+            _ = try await self.store.importRegistrations(rows(user, tags), app: .default, sequence: sequence)
+            let stored = try #require(try await self.store.registrations(RegistrationQuery(app: .default)).items.first)
+            #expect(stored.user?.name == "Ann")
+            #expect(stored.tags.map(\.name).sorted() == (many + ["username:ann"]).sorted())
+            #expect(try await self.audience("USERNAME:Ann && T7 && t29") == [1])
+        }
+        let sequence = try await self.store.beginImport()
+        _ = try await self.store.importRegistrations(rows("Bob", []), app: .default, sequence: sequence)
+        #expect(try await self.store.registrations(RegistrationQuery(app: .default)).items.first?.user?.name == "Bob")
+    }
+
+    @Test func aUserIsOneInAnyLetterCase() async throws {
+        let (first, later) = (try UserName("Ann", .folded), try UserName("aNN", .folded))
+        let id = try await self.put("aa", user: first)
+        #expect(try await self.audience("username:ann") == [1])
+        #expect(try await self.audience("UserName:ANN") == [1])
+        #expect(try await self.store.registration(id, app: .default)?.user?.name == "Ann")
+        let query = RegistrationQuery(app: .default, user: later)
+        #expect(try await self.store.registrations(query).items.map(\.id) == [id])
+        let job = try await self.scenario.accept(self.scenario.campaign(to: "t"), user: first)
+        #expect(try await self.store.jobs(JobQuery(app: .default, user: later)).items.map(\.id) == [job.id])
+        #expect(try await self.scenario.job(job.id).user?.name == "Ann")
+        let deleted = try await self.store.change(
+            .delete(id),
+            app: .default,
+            user: later,
+            sequence: try await self.scenario.sequence(),
+            expires: nil,
+            most: nil
+        )
+        #expect(deleted == .done)
+    }
+
+    @Test func exactUsersAreTwo() async throws {
+        let (large, small) = (try UserName("Ann", .exact), try UserName("ann", .exact))
+        let own = try PushModel.Tag(Tag.Owned.sender.rawValue.uppercased() + "Ann", .exact)
+        let first = try await self.put("aa", user: large, tags: [own])
+        let second = try await self.put("bb", user: small, tags: [try Tag("NEWS", .exact)])
+        #expect(try await self.audience("username:Ann", .exact) == [1])
+        #expect(try await self.audience("USERNAME:ann", .exact) == [2])
+        #expect(try await self.audience("username:ANN", .exact).isEmpty)
+        #expect(try await self.audience("from:Ann", .exact) == [1])
+        #expect(try await self.audience("from:ann", .exact).isEmpty)
+        #expect(try await self.audience("news", .exact) == [2])
+        for (user, id) in [(large, first), (small, second)] {
+            let query = RegistrationQuery(app: .default, user: user)
+            #expect(try await self.store.registrations(query).items.map(\.id) == [id])
+            #expect(try await self.store.registration(id, app: .default)?.user?.name == user.name)
+        }
+    }
+
+    /// Sends to one tag share a message, and each keeps its audience.
+    @Test(arguments: AppSpec.Users.allCases) func aSmallSendReachesWhoIsMeant(users: AppSpec.Users) async throws {
+        _ = try await self.put("aa", user: UserName("Ann", users), tags: [Tag("News", users)])
+        _ = try await self.put("bb", user: UserName("ann", users), tags: [Tag("NEWS", users)])
+        var reached: [[Int64]] = []
+        for text in ["news", "username:Ann", "Username:ann", "username:ANN"] {
+            let request = self.scenario.send(to: .tag(try Tag(text, users)))
+            let job = try await self.scenario.accept(request)
+            let claim = try #require(try await self.store.peek(self.scenario.message(of: job.id).id))
+            let send = try #require(try await self.scenario.sends(of: claim).first)
+            guard case .all(let reaches) = send.audience else { throw Unexpected("\(send.audience)") }
+            reached.append(reaches.flatMap(\.devices.rows))
+        }
+        #expect(reached == (users == .exact ? [[1, 2], [1], [2], []] : [[1, 2], [1, 2], [1, 2], [1, 2]]))
+    }
+
+    @Test func aDeletionStopsTheUsersEarlierChange() async throws {
+        let id = RegistrationID.random()
+        let (earlier, later) = (try await self.scenario.sequence(), try await self.scenario.sequence())
+        func change(_ request: RegisterRequest, _ user: String, _ sequence: Int64) async throws -> RegisterResult {
+            try await self.store.change(
+                request,
+                app: .default,
+                user: UserName(user, .folded),
+                sequence: sequence,
+                expires: nil,
+                most: 5
+            )
+        }
+        #expect(try await change(.delete(id), "ANN", later) == .notFound)
+        let upsert = RegisterRequest.upsert(id, .init(pns: .apns, handle: Handle(stored: "aa"), tags: []))
+        #expect(try await change(upsert, "Ann", earlier) == .superseded)
+    }
+
+    @Test func richNotificationsAreTheirUsers() async throws {
+        let (ann, bob) = (try UserName("Ann", .folded), try UserName("Bob", .folded))
+        let content = StoredContent(owner: ann, mediaType: "a/b", bytes: [1, 2, 3])
+        let quota = AppSpec.Contents(accountBytes: ContentAcceptance.cost(of: content), appBytes: 1 << 20)
+        guard case .kept(let id) = try await self.store.put(content, app: .default, key: nil, quota: quota) else {
+            throw Unexpected("not kept")
+        }
+        let other = StoredContent(owner: try UserName("aNN", .folded), mediaType: "a/b", bytes: [1])
+        guard case .accountIsFull = try await self.store.put(other, app: .default, key: nil, quota: quota) else {
+            throw Unexpected("another account's quota")
+        }
+        #expect(try await self.store.content(id, app: .default)?.owner == other.owner)
+        let notification = NewRichNotification(
+            sender: ann,
+            addressee: bob,
+            message: "m",
+            richType: "img",
+            content: id,
+            isSecure: false,
+            quota: NewRichNotification.Quota(perSender: 10, perApp: 10)
+        )
+        try await self.scenario.keep(notification)
+        let kept = try #require(try await self.store.richNotification(notification.id, app: .default))
+        #expect(kept.sender?.name == "Ann")
+        #expect(kept.addressee.name == "Bob")
+        #expect(try await self.store.names(id, in: UserName("BOB", .folded), app: .default))
+        let query = RichNotificationQuery(app: .default, sender: try UserName("ann", .folded))
+        #expect(try await self.store.richNotifications(query).items.map(\.id) == [notification.id])
+    }
+
+    // MARK: Accounts and apps
+
+    private func add(_ name: String, _ users: AppSpec.Users) async throws {
+        let account = Account(
+            app: .default,
+            name: try UserName(name, users),
+            role: .user,
+            isDisabled: false,
+            created: self.fixture.time.wall
+        )
+        try await self.store.change(.put(account, passwordHash: "of \(name)"))
+    }
+
+    private func hash(of name: String, _ users: AppSpec.Users) async throws -> String? {
+        try await self.store.account(UserName(name, users), app: .default)?.passwordHash
+    }
+
+    @Test func anAccountThatDiffersByLetterCaseIsInConflict() async throws {
+        try await self.add("Ann", .folded)
+        try await self.add("Ann", .folded)
+        #expect(try await self.hash(of: "aNN", .folded) == "of Ann")
+        #expect(try await self.store.accounts(app: .default).map(\.name.name) == ["Ann"])
+        let error = await #expect(throws: StoreError.self) { try await self.add("ann", .folded) }
+        #expect(error?.code == .conflict)
+        #expect(try await self.hash(of: "ann", .folded) == "of Ann")
+        #expect(
+            try await self.store.change(.setDisabled(true, account: UserName("ANN", .folded), app: .default))
+        )
+        #expect(try await self.store.accounts(app: .default).map(\.isDisabled) == [true])
+    }
+
+    @Test func accountsFollowTheirAppAsLongAsNothingElseIsKept() async throws {
+        #expect(try await self.store.apply(AppSpec(users: .folded), to: .default))
+        try await self.add("Ann", .folded)
+        #expect(try await self.store.apply(AppSpec(users: .exact), to: .default))
+        #expect(try await self.hash(of: "Ann", .exact) == "of Ann")
+        #expect(try await self.hash(of: "ann", .exact) == nil)
+        try await self.add("ann", .exact)
+        let error = await #expect(throws: StoreError.self) {
+            try await self.store.apply(AppSpec(users: .folded), to: .default)
+        }
+        #expect(error?.code == .conflict)
+        #expect(error?.message.contains("differ by letter case alone") == true)
+        #expect(try await self.store.app(.default)?.users == .exact)
+        #expect(try await self.hash(of: "Ann", .exact) == "of Ann")
+    }
+
+    @Test func howUsersCompareIsFixedOnceThereAreRegistrations() async throws {
+        #expect(try await self.store.apply(AppSpec(users: .exact), to: .default))
+        _ = try await self.store.importRegistrations(
+            [ImportedRegistration(pns: .apns, handle: Handle(stored: "aa"), user: try UserName("Ann", .exact))],
+            app: .default,
+            sequence: try await self.store.beginImport()
+        )
+        let error = await #expect(throws: StoreError.self) {
+            try await self.store.apply(AppSpec(users: .folded), to: .default)
+        }
+        #expect(error?.code == .conflict)
+        #expect(error?.message.contains("declare a new app with users: folded") == true)
+        #expect(try await self.store.app(.default)?.users == .exact)
+        // Whatever else changes.
+        #expect(try await self.store.apply(AppSpec(users: .exact, recording: .all), to: .default))
+        // Another app's are none of its.
+        let other = try AppID("other")
+        #expect(try await self.store.apply(AppSpec(), to: other))
+        #expect(try await self.store.apply(AppSpec(users: .exact), to: other))
+    }
+}
