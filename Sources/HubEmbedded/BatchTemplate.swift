@@ -46,7 +46,7 @@ struct BatchTemplate {
     }
 
     /// The payload for one service, or why the app's devices there cannot be reached at all.
-    private func payload(for pns: PNS) -> Result<NativePayload, Undeliverable> {
+    private func payload(for pns: PushService) -> Result<NativePayload, Undeliverable> {
         guard pns.isInService else {
             let reason = "\(pns.rawValue) was switched off by its owner"
             return .failure(Undeliverable(failure: .retiredService, reason: reason))
@@ -108,7 +108,7 @@ private struct Undeliverable: Error {
 }
 
 extension AppSpec {
-    fileprivate func hasCredentials(for pns: PNS) -> Bool {
+    fileprivate func hasCredentials(for pns: PushService) -> Bool {
         switch pns {
         case .apns: self.apns != nil
         case .fcm: self.fcm != nil

@@ -35,7 +35,7 @@ package enum PayloadFormatter {
     ///   keeps to itself; `collapse` is too long; the service is retired.
     package static func format(
         _ content: Content,
-        for pns: PNS,
+        for pns: PushService,
         options: Options = Options()
     ) throws(InvalidValue) -> NativePayload {
         if let collapse = options.collapse, collapse.utf8.count > Self.maximumCollapse {

@@ -11,7 +11,7 @@ enum SenderRecipe: Sendable, Equatable {
     case fcm(AppSpec.FCM)
     case wns(AppSpec.WNS)
 
-    init(pns: PNS, spec: AppSpec) throws(SenderError) {
+    init(pns: PushService, spec: AppSpec) throws(SenderError) {
         let recipe: SenderRecipe? =
             switch pns {
             case .apns: spec.apns.map(SenderRecipe.apns)

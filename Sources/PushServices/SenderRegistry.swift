@@ -12,7 +12,7 @@ import ServiceLifecycle
 package final class SenderRegistry: Service {
     private struct Key: Hashable {
         let app: AppID
-        let pns: PNS
+        let pns: PushService
     }
 
     private struct Entry {
@@ -60,7 +60,7 @@ package final class SenderRegistry: Service {
     ///   - spec: The app as it is declared now.
     /// - Returns: A sender that may be used until the registry is closed; ask for it again with each batch.
     /// - Throws: ``SenderError`` that says which file or setting is wrong.
-    package func sender(app: AppID, pns: PNS, spec: AppSpec) throws(SenderError) -> any PushSender {
+    package func sender(app: AppID, pns: PushService, spec: AppSpec) throws(SenderError) -> any PushSender {
         let recipe = try SenderRecipe(pns: pns, spec: spec)
         let key = Key(app: app, pns: pns)
         let result: Result<any PushSender, SenderError> = self.state.withLockedValue { state in
@@ -76,7 +76,7 @@ package final class SenderRegistry: Service {
     /// When what the app's sender was made with ends, as far as that is known.
     ///
     /// - Throws: As ``sender(app:pns:spec:)``.
-    package func ends(app: AppID, pns: PNS, spec: AppSpec) throws(SenderError) -> [CredentialEnd] {
+    package func ends(app: AppID, pns: PushService, spec: AppSpec) throws(SenderError) -> [CredentialEnd] {
         _ = try self.sender(app: app, pns: pns, spec: spec)
         return self.state.withLockedValue { $0.entries[Key(app: app, pns: pns)]?.ends ?? [] }
     }

@@ -92,7 +92,7 @@ import Yams
         #expect(words("RegistrationState") == Registration.State.allCases.map(\.rawValue))
         #expect(words("Outcome") == ["accepted"] + FailureClass.allCases.map(\.rawValue))
         #expect(words("Role") == Role.allCases.map(\.rawValue))
-        #expect(words("Service") == PNS.allCases.map(\.rawValue))
+        #expect(words("Service") == PushService.allCases.map(\.rawValue))
     }
 
     /// What a schema says of a value, the server does: here is where a fuzzer found them apart.

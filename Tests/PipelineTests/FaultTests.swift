@@ -126,7 +126,7 @@ import Testing
 
     @Test func aLostAnswerCostsOneCopy() async throws {
         try await Plant.with { plant in
-            let handles: [(PNS, String)] = [
+            let handles: [(PushService, String)] = [
                 (.apns, token(1)), (.fcm, "fcm-token"), (.wns, try plant.simulator.urls.wnsChannel + "a"),
             ]
             for (pns, handle) in handles { try await plant.register("ann", pns, handle) }

@@ -99,7 +99,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
 
     func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult { throw NotAsked() }
 
-    func credit(for kind: CreditKind, app: AppID, pns: PNS, priority: Priority) async throws -> Credit {
+    func credit(for kind: CreditKind, app: AppID, pns: PushService, priority: Priority) async throws -> Credit {
         throw NotAsked()
     }
 
@@ -108,7 +108,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
     func audience(
         of expression: TagExpression,
         app: AppID,
-        pns: PNS,
+        pns: PushService,
         after: Int64,
         through: Int64,
         limit: Int,
@@ -118,7 +118,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
     func count(
         of expression: TagExpression,
         app: AppID,
-        pns: PNS,
+        pns: PushService,
         after: Int64,
         through: Int64
     ) async throws -> AudienceCount { throw NotAsked() }
@@ -127,7 +127,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
         of rows: [Int64],
         in expression: TagExpression,
         app: AppID,
-        pns: PNS,
+        pns: PushService,
         memory: AudienceMemory?
     ) async throws -> [Int64: Handle] { throw NotAsked() }
 

@@ -11,12 +11,12 @@ struct HostileServiceTests {
         try await Senders.with(SimulatorConfiguration(), { $0.connectTimeout = .seconds(2) }, body)
     }
 
-    private func service(_ pns: PNS) throws -> SimulatedService {
+    private func service(_ pns: PushService) throws -> SimulatedService {
         try #require(SimulatedService(rawValue: pns.rawValue))
     }
 
     /// Sends until everything is taken, as the worker does.
-    private func expectRecovery(_ senders: Senders, _ pns: PNS) async throws {
+    private func expectRecovery(_ senders: Senders, _ pns: PushService) async throws {
         let sender = try senders.sender(pns)
         let end = ContinuousClock.now + .seconds(60)
         var results: [DeviceResult] = []
@@ -29,7 +29,7 @@ struct HostileServiceTests {
     }
 
     @Test("an answer that is no HTTP: it may have been delivered", arguments: Self.services)
-    func garbage(pns: PNS) async throws {
+    func garbage(pns: PushService) async throws {
         try await self.with { senders in
             senders.simulator.inject(SimulatorFault(.garbage, pns: try self.service(pns)))
             let batch = try senders.batch(pns, 5, time: .seconds(30))
@@ -45,11 +45,11 @@ struct HostileServiceTests {
         }
     }
 
-    static let services: [PNS] = [.apns, .fcm, .wns]
+    static let services: [PushService] = [.apns, .fcm, .wns]
     static let silences: [SimulatorFault.Action] = [.mute, .plain, .expiredCertificate]
 
     @Test("a service that cannot be spoken to delays", arguments: Self.services, Self.silences)
-    func unreachable(pns: PNS, action: SimulatorFault.Action) async throws {
+    func unreachable(pns: PushService, action: SimulatorFault.Action) async throws {
         try await self.with { senders in
             senders.simulator.inject(SimulatorFault(action, pns: try self.service(pns)))
             let batch = try senders.batch(pns, 3, time: .seconds(20))
@@ -67,7 +67,7 @@ struct HostileServiceTests {
 
     /// As above, but the access token is there and connections are lost: the service itself is what cannot be reached.
     @Test("a service that can no longer be spoken to delays", arguments: Self.services, Self.silences)
-    func lost(pns: PNS, action: SimulatorFault.Action) async throws {
+    func lost(pns: PushService, action: SimulatorFault.Action) async throws {
         try await self.with { senders in
             let sender = try senders.sender(pns)
             let service = try self.service(pns)

@@ -148,8 +148,8 @@ struct RegistryTests {
         }
     }
 
-    @Test("a sender that is closed lets its batches end", arguments: [PNS.apns, .fcm, .wns])
-    func closedInWork(pns: PNS) async throws {
+    @Test("a sender that is closed lets its batches end", arguments: [PushService.apns, .fcm, .wns])
+    func closedInWork(pns: PushService) async throws {
         try await Senders.with { senders in
             senders.simulator.inject(SimulatorFault(.delay, pns: nil, latency: 300))
             let sender = try senders.sender(pns)

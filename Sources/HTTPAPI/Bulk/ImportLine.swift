@@ -27,7 +27,7 @@ struct ImportLine {
 
     private func read(_ members: StrictMembers) throws -> ImportedRegistration {
         let platform = try members.requiredString("pns")
-        guard let pns = PNS(platformName: platform) else {
+        guard let pns = PushService(platformName: platform) else {
             throw InvalidValue(member: "pns", "is none of apns, fcm, gcm, wns and mpns")
         }
         let prefixes = self.spec.wns?.channelPrefixes ?? []

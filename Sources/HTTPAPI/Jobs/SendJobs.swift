@@ -84,7 +84,7 @@ struct SendJobs: Sendable {
     /// - Throws: ``Problem`` 400 that names the member.
     static func check(
         _ content: Content,
-        for platforms: [PNS],
+        for platforms: [PushService],
         options: PayloadFormatter.Options = PayloadFormatter.Options(),
         spec: AppSpec
     ) throws {
@@ -110,9 +110,12 @@ extension Content.Message {
 
 extension AppSpec {
     /// The services that the app has credentials for; all where it has none yet.
-    var configuredServices: [PNS] {
-        let found = [self.apns.map { _ in PNS.apns }, self.fcm.map { _ in PNS.fcm }, self.wns.map { _ in PNS.wns }]
-            .compactMap { $0 }
-        return found.isEmpty ? PNS.allCases.filter(\.isInService) : found
+    var configuredServices: [PushService] {
+        let found = [
+            self.apns.map { _ in PushService.apns }, self.fcm.map { _ in PushService.fcm },
+            self.wns.map { _ in PushService.wns },
+        ]
+        .compactMap { $0 }
+        return found.isEmpty ? PushService.allCases.filter(\.isInService) : found
     }
 }

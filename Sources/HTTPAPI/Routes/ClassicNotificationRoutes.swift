@@ -30,7 +30,7 @@ struct ClassicNotificationRoutes: Sendable {
     private func send(_ request: APIRequest, platform: String, to recipient: String) async throws -> Response {
         let caller = try request.caller
         let sender = try Self.sender(caller)
-        guard let pns = PNS(platformName: platform), pns.isInService else {
+        guard let pns = PushService(platformName: platform), pns.isInService else {
             throw Problem.invalid("pns", "\"\(platform.prefix(40))\" is none of wns, apns, gcm and fcm")
         }
         let user: UserName
@@ -231,7 +231,7 @@ private struct RichWish {
     let richType: String
     let content: String?
     let isSecure: Bool
-    let platforms: [PNS]
+    let platforms: [PushService]
 
     init(_ request: APIRequest) throws {
         let standard = request.spec.richDefault

@@ -37,7 +37,7 @@ struct ClassicRegistrationRoutes: Sendable {
         let user = try caller.requireUser()
         let members = try TolerantMembers(request.anyJSON())
         guard let platform = try members.string("Platform") else { throw Problem.invalid("Platform", "is needed") }
-        guard let pns = PNS(platformName: platform) else {
+        guard let pns = PushService(platformName: platform) else {
             throw Problem.invalid("Platform", "\"\(platform.prefix(40))\" is none of wns, apns, mpns, gcm and fcm")
         }
         guard let text = try members.string("Handle") else { throw Problem.invalid("Handle", "is needed") }

@@ -37,8 +37,10 @@ struct ListQuery {
         }
     }
 
-    var pns: PNS? {
-        get throws { try self.choice("pns", PNS.allCases.map(\.rawValue) + ["gcm"], PNS.init(platformName:)) }
+    var pns: PushService? {
+        get throws {
+            try self.choice("pns", PushService.allCases.map(\.rawValue) + ["gcm"], PushService.init(platformName:))
+        }
     }
 
     var user: UserName? {

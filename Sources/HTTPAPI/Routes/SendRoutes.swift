@@ -99,7 +99,7 @@ struct SendRoutes: Sendable {
 struct SendTarget {
     let audience: TagExpression
     let isToUser: Bool
-    let platforms: [PNS]
+    let platforms: [PushService]
 
     /// The ways to say whom a send is for.
     private static let audiences = ["user", "users", "tag", "tags"]
@@ -171,10 +171,10 @@ struct SendTarget {
     }
 
     /// The services that an array names.
-    static func platforms(_ values: [JSONValue], member: String = "platforms") throws -> [PNS] {
-        var found: [PNS] = []
+    static func platforms(_ values: [JSONValue], member: String = "platforms") throws -> [PushService] {
+        var found: [PushService] = []
         for (index, value) in values.enumerated() {
-            guard case .string(let name) = value, let pns = PNS(platformName: name) else {
+            guard case .string(let name) = value, let pns = PushService(platformName: name) else {
                 throw Problem.invalid("\(member)[\(index)]", "must be one of apns, fcm (or gcm), wns and mpns")
             }
             if !found.contains(pns) { found.append(pns) }

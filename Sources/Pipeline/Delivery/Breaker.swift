@@ -206,7 +206,7 @@ struct Observation {
     ///   - results: What came of a send.
     ///   - pns: The service. A channel of WNS names its own host, which the device chose: that nothing comes from there says nothing
     ///     about the service, or one made-up channel could keep an app's messages from all others.
-    init(_ results: some Sequence<DeviceResult>, of pns: PNS = .apns) {
+    init(_ results: some Sequence<DeviceResult>, of pns: PushService = .apns) {
         for (place, result) in results.enumerated() {
             switch result {
             case .accepted, .rejected, .retry(_, .device, _, _, _): self.answered += 1

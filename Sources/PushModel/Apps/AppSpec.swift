@@ -76,7 +76,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
     }
 
     /// The most devices to send to in a second through that service, over all jobs and workers; nil = as fast as it goes.
-    package func devicesPerSecond(for pns: PNS) -> Int? {
+    package func devicesPerSecond(for pns: PushService) -> Int? {
         switch pns {
         case .apns: self.apns?.devicesPerSecond
         case .fcm: self.fcm?.devicesPerSecond

@@ -16,7 +16,7 @@ package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
     ///   - channelPrefixes: For WNS, the beginnings of channel URIs that are taken besides `https` hosts under
     ///     `notify.windows.com` (a forged channel would be sent the app's bearer token).
     /// - Throws: ``InvalidValue`` that says what is wrong, without the address.
-    package init(_ text: String, pns: PNS, channelPrefixes: [String] = []) throws(InvalidValue) {
+    package init(_ text: String, pns: PushService, channelPrefixes: [String] = []) throws(InvalidValue) {
         guard !text.isEmpty else { throw InvalidValue("a handle is needed") }
         guard text.utf8.count <= Handle.maximumLength else {
             throw InvalidValue("a handle has at most \(Handle.maximumLength) bytes")
@@ -78,7 +78,7 @@ package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
         return text
     }
 
-    private static func channel(_ text: String, pns: PNS, prefixes: [String]) throws(InvalidValue) -> String {
+    private static func channel(_ text: String, pns: PushService, prefixes: [String]) throws(InvalidValue) -> String {
         let visible = try Handle.visible(text)
         // Some URL parsers end the host at a backslash and others do not: no channel has one.
         guard !visible.contains("\\") else { throw InvalidValue("a channel URI has no backslash") }

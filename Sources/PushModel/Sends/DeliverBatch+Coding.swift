@@ -41,7 +41,9 @@ extension DeliverBatch {
         guard flags.isSubset(of: .all) else { throw MalformedBatch("it has flags of another version") }
         guard let app = try? AppID(try reader.text()) else { throw MalformedBatch("its app has no legal name") }
         let job = JobID(high: try reader.integer(), low: try reader.integer())
-        guard let pns = PNS(code: try reader.integer()) else { throw MalformedBatch("its push service is unknown") }
+        guard let pns = PushService(code: try reader.integer()) else {
+            throw MalformedBatch("its push service is unknown")
+        }
         let page: UInt32 = try reader.integer()
         let attempt: UInt32 = try reader.integer()
         let rank: UInt8 = try reader.integer()
@@ -102,7 +104,7 @@ package struct MalformedBatch: Error, Equatable, Sendable, CustomStringConvertib
 }
 
 // The wire's numbers never change; names in Swift may.
-extension PNS {
+extension PushService {
     var code: UInt8 {
         switch self {
         case .apns: 1
@@ -113,7 +115,7 @@ extension PNS {
     }
 
     init?(code: UInt8) {
-        guard let found = PNS.allCases.first(where: { $0.code == code }) else { return nil }
+        guard let found = PushService.allCases.first(where: { $0.code == code }) else { return nil }
         self = found
     }
 }

@@ -149,7 +149,7 @@ struct Checkup {
 
 extension AppSpec {
     /// The push services that the app has credentials for.
-    fileprivate var services: [PNS] {
+    fileprivate var services: [PushService] {
         [self.apns.map { _ in .apns }, self.fcm.map { _ in .fcm }, self.wns.map { _ in .wns }].compactMap { $0 }
     }
 }

@@ -27,7 +27,7 @@ extension RegistrationsCommand {
         var platform: String?
 
         func validate() throws {
-            guard self.platform.map({ PNS(platformName: $0) != nil }) ?? true else {
+            guard self.platform.map({ PushService(platformName: $0) != nil }) ?? true else {
                 throw ValidationError("--platform is apns, fcm, wns or mpns.")
             }
         }

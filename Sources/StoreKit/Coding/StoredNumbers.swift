@@ -3,8 +3,8 @@ package import Store
 
 // The numbers that the tables hold. They never change; names in Swift may.
 
-extension PNS {
-    /// 1 to 4, in ``PNS/allCases``' order of today.
+extension PushService {
+    /// 1 to 4, in ``PushService/allCases``' order of today.
     package var number: Int {
         switch self {
         case .apns: 1
@@ -16,7 +16,7 @@ extension PNS {
 
     /// Reads what a row holds.
     package init(number: Int) throws(StoreError) {
-        guard let found = PNS.allCases.first(where: { $0.number == number }) else {
+        guard let found = PushService.allCases.first(where: { $0.number == number }) else {
             throw StoreError(.corrupt, "a row names an unknown push service")
         }
         self = found

@@ -1,5 +1,5 @@
 /// A platform's push notification service.
-package enum PNS: String, CaseIterable, Codable, Hashable, Sendable, Comparable {
+package enum PushService: String, CaseIterable, Codable, Hashable, Sendable, Comparable {
     /// Apple Push Notification service.
     case apns
     /// Firebase Cloud Messaging, HTTP v1. Older apps say `gcm`, which means the same here.
@@ -32,5 +32,5 @@ package enum PNS: String, CaseIterable, Codable, Hashable, Sendable, Comparable 
         }
     }
 
-    package static func < (lhs: PNS, rhs: PNS) -> Bool { lhs.rawValue < rhs.rawValue }
+    package static func < (lhs: PushService, rhs: PushService) -> Bool { lhs.rawValue < rhs.rawValue }
 }
