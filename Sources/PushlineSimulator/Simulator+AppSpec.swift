@@ -6,8 +6,8 @@ extension Simulator {
         get throws {
             let credentials = try self.credentials
             let urls = try self.urls
-            return AppSpec(
-                apns: AppSpec.APNs(
+            return AppSpec(credentials: [
+                AppSpec.APNs(
                     keyFile: credentials.apnsKeyFile,
                     keyID: credentials.apnsKeyID,
                     teamID: credentials.apnsTeamID,
@@ -15,20 +15,20 @@ extension Simulator {
                     endpoint: urls.apns,
                     trustFile: credentials.trustFile
                 ),
-                fcm: AppSpec.FCM(
+                AppSpec.FCM(
                     serviceAccountFile: credentials.fcmServiceAccountFile,
                     endpoint: urls.fcm,
                     trustFile: credentials.trustFile
                 ),
-                wns: AppSpec.WNS(
+                AppSpec.WNS(
                     clientID: credentials.wnsClientID,
                     clientSecretFile: credentials.wnsClientSecretFile,
                     tokenURL: urls.wnsToken,
                     scope: credentials.wnsScope,
                     channelPrefixes: [urls.wnsChannel],
                     trustFile: credentials.trustFile
-                )
-            )
+                ),
+            ])
         }
     }
 }

@@ -31,7 +31,7 @@ struct ClassicNotificationRoutes: Sendable {
         let caller = try request.caller
         let sender = try Self.sender(caller)
         guard let pns = PushService(platformName: platform), pns.isInService else {
-            throw Problem.invalid("pns", "\"\(platform.prefix(40))\" is none of wns, apns, gcm and fcm")
+            throw Problem.invalid([PushService.unknown(platform, among: PushService.inService).named("pns")])
         }
         let user: UserName
         do { user = try UserName(recipient) } catch { throw Problem.invalid([error.named("to_tag")]) }

@@ -38,9 +38,7 @@ struct ListQuery {
     }
 
     var pns: PushService? {
-        get throws {
-            try self.choice("pns", PushService.allCases.map(\.rawValue) + ["gcm"], PushService.init(platformName:))
-        }
+        get throws { try self.choice("pns", PushService.allCases.flatMap(\.names), PushService.init(platformName:)) }
     }
 
     var user: UserName? {

@@ -174,8 +174,9 @@ struct SendTarget {
     static func platforms(_ values: [JSONValue], member: String = "platforms") throws -> [PushService] {
         var found: [PushService] = []
         for (index, value) in values.enumerated() {
-            guard case .string(let name) = value, let pns = PushService(platformName: name) else {
-                throw Problem.invalid("\(member)[\(index)]", "must be one of apns, fcm (or gcm), wns and mpns")
+            let name = if case .string(let text) = value { text } else { nil as String? }
+            guard let pns = name.flatMap(PushService.init(platformName:)) else {
+                throw Problem.invalid([PushService.unknown(name).named("\(member)[\(index)]")])
             }
             if !found.contains(pns) { found.append(pns) }
         }

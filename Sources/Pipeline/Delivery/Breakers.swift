@@ -22,7 +22,7 @@ final class Breakers: Sendable {
         self.configuration = configuration
         self.logger = logger
         self.open = Dictionary(
-            uniqueKeysWithValues: PushService.allCases.filter(\.isInService).map { pns in
+            uniqueKeysWithValues: PushService.inService.map { pns in
                 (pns, Gauge(label: "push.breakers.open", dimensions: [("push.service", pns.rawValue)]))
             }
         )

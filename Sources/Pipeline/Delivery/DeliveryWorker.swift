@@ -75,7 +75,7 @@ package struct DeliveryWorker: Service {
 
     private func work() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
-            let services = PushService.allCases.filter(\.isInService)
+            let services = PushService.inService
             let limiters = services.map { _ in
                 FairLimiter(permits: self.configuration.devices, slowAfter: self.configuration.slowAfter)
             }

@@ -59,9 +59,9 @@ package struct DeliverBatch: Sendable, Equatable {
         package var count: Int { self.rows.count }
 
         /// The bytes that a device takes in a message, about, whose handle has that length.
-        package static func wireSize(handleLength length: Int, pns: PushService) -> Int {
-            // Row, end of the handle, and the handle; APNs tokens travel as two digits a byte.
-            12 + (pns == .apns ? (length + 1) / 2 : length)
+        package static func wireSize(handleLength length: Int, isHexadecimal: Bool) -> Int {
+            // Row, end of the handle, and the handle; hexadecimal ones travel as two digits a byte.
+            12 + (isHexadecimal ? (length + 1) / 2 : length)
         }
 
         package func tries(at index: Int) -> Int { self.tries.isEmpty ? 0 : Int(self.tries[index]) }

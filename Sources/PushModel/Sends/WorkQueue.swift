@@ -8,7 +8,7 @@ package enum WorkQueue: Hashable, Sendable, CaseIterable, CustomStringConvertibl
     case deliver(PushService)
 
     package static let allCases: [WorkQueue] =
-        [.register, .send] + PushService.allCases.filter(\.isInService).map(WorkQueue.deliver)
+        [.register, .send] + PushService.inService.map(WorkQueue.deliver)
 
     /// `register`, `send`, or `deliver.` and the service.
     package var description: String {

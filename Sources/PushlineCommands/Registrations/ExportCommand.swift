@@ -23,12 +23,12 @@ extension RegistrationsCommand {
         @Option(help: "Those with this tag.")
         var tag: String?
 
-        @Option(help: "Those of this push service: apns, fcm, wns or mpns.")
+        @Option(help: "Those of this push service: \(PushService.list()).", completion: PushService.completion)
         var platform: String?
 
         func validate() throws {
             guard self.platform.map({ PushService(platformName: $0) != nil }) ?? true else {
-                throw ValidationError("--platform is apns, fcm, wns or mpns.")
+                throw ValidationError("--platform is \(PushService.list()).")
             }
         }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PushModel
 import PushlineClient
 
 /// `pushline registrations`.
@@ -21,7 +22,7 @@ struct RegistrationsCommand: AsyncParsableCommand {
         @Option(help: "Those with this tag.")
         var tag: String?
 
-        @Option(help: "Those of this push service: apns, fcm, wns or mpns.")
+        @Option(help: "Those of this push service: \(PushService.list()).", completion: PushService.completion)
         var platform: String?
 
         @Option(help: "live, pruned, expired, replaced or deleted; all but the deleted unless given.")

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PushModel
 import PushlineClient
 
 /// `pushline jobs`.
@@ -26,7 +27,10 @@ struct ListJobsCommand: AsyncParsableCommand {
     @Option(help: "send or register.")
     var kind: String?
 
-    @Option(help: "Those that went through this push service: apns, fcm or wns.")
+    @Option(
+        help: "Those that went through this push service: \(PushService.list(PushService.inService)).",
+        completion: PushService.completion
+    )
     var platform: String?
 
     @Option(help: "Those that this user asked for.")

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PushModel
 import PushlineClient
 
 /// `pushline send`.
@@ -53,7 +54,10 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A piece of data for the app; may be repeated.", valueName: "name=value"))
     var data: [String] = []
 
-    @Option(help: "apns, fcm (gcm means the same) or wns; may be repeated. All unless given.")
+    @Option(
+        help: "\(PushService.list(PushService.inService)); may be repeated. All unless given.",
+        completion: PushService.completion
+    )
     var platform: [String] = []
 
     @Option(help: "high or normal.")

@@ -106,7 +106,7 @@ extension WriteContext {
     ) throws {
         let due = self.now + RetryList.leastWait(devices).milliseconds
         let message = try self.insertMessage(
-            queue: .deliver(try PushService(number: key.pns)),
+            queue: .deliver(try PushService(stored: key.pns)),
             app: job.app,
             priority: job.priority,
             state: .ready,

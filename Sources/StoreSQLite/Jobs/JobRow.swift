@@ -102,7 +102,7 @@ struct JobRow {
             [self.sequence]
         ) { row in
             (
-                pns: try PushService(number: row[0]), after: row[1] as Int64, through: row[2] as Int64,
+                pns: try PushService(stored: row[0]), after: row[1] as Int64, through: row[2] as Int64,
                 isDone: row[3] as Bool,
                 devices: row[4] as Int
             )
@@ -132,7 +132,7 @@ struct JobRow {
             (pns: row[0] as Int, kind: try CountClass(number: row[1]), count: row[2] as Int)
         }
         for (pns, kind, count) in written + unwritten {
-            tallies[try PushService(number: pns), default: Tally()].add(count, of: kind)
+            tallies[try PushService(stored: pns), default: Tally()].add(count, of: kind)
         }
         return tallies
     }

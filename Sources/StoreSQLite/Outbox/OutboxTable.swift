@@ -68,7 +68,7 @@ extension WorkQueue {
         switch number {
         case 1: self = .register
         case 2: self = .send
-        default: self = .deliver(try PushService(number: number - Self.firstDelivery))
+        default: self = .deliver(try PushService(stored: number - Self.firstDelivery))
         }
     }
 }

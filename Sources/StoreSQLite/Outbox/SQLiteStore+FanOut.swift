@@ -179,7 +179,7 @@ extension Database {
             [job]
         ) { row in
             AudienceCursor(
-                pns: try PushService(number: row[0]),
+                pns: try PushService(stored: row[0]),
                 after: row[1],
                 through: row[2],
                 nextPage: row[3],
@@ -267,7 +267,7 @@ private struct BatchRow {
         let retries = try self.carried.map(RetryList.decode) ?? []
         let overdue = Duration.milliseconds(now - (self.due ?? now))
         return DueBatch(
-            key: BatchKey(job: job.id, pns: try PushService(number: self.pns), page: self.page, attempt: self.attempt),
+            key: BatchKey(job: job.id, pns: try PushService(stored: self.pns), page: self.page, attempt: self.attempt),
             job: job,
             request: request,
             from: self.from,
