@@ -11,10 +11,6 @@ struct HostileServiceTests {
         try await Senders.with(SimulatorConfiguration(), { $0.connectTimeout = .seconds(2) }, body)
     }
 
-    private func service(_ pns: PushService) throws -> SimulatedService {
-        try #require(SimulatedService(rawValue: pns.rawValue))
-    }
-
     /// Sends until everything is taken, as the worker does.
     private func expectRecovery(_ senders: Senders, _ pns: PushService) async throws {
         let sender = try senders.sender(pns)
@@ -31,7 +27,7 @@ struct HostileServiceTests {
     @Test("an answer that is no HTTP: it may have been delivered", arguments: Self.services)
     func garbage(pns: PushService) async throws {
         try await self.with { senders in
-            senders.simulator.inject(SimulatorFault(.garbage, pns: try self.service(pns)))
+            senders.simulator.inject(SimulatorFault(.garbage, pns: pns))
             let batch = try senders.batch(pns, 5, time: .seconds(30))
             for result in try await senders.sender(pns).send(batch) {
                 switch result {
@@ -51,7 +47,7 @@ struct HostileServiceTests {
     @Test("a service that cannot be spoken to delays", arguments: Self.services, Self.silences)
     func unreachable(pns: PushService, action: SimulatorFault.Action) async throws {
         try await self.with { senders in
-            senders.simulator.inject(SimulatorFault(action, pns: try self.service(pns)))
+            senders.simulator.inject(SimulatorFault(action, pns: pns))
             let batch = try senders.batch(pns, 3, time: .seconds(20))
             for result in try await senders.sender(pns).send(batch) {
                 guard case .retry(nil, .sender, false, _, nil) = result else {
@@ -70,7 +66,7 @@ struct HostileServiceTests {
     func lost(pns: PushService, action: SimulatorFault.Action) async throws {
         try await self.with { senders in
             let sender = try senders.sender(pns)
-            let service = try self.service(pns)
+            let service = pns
             #expect(await sender.send(try senders.batch(pns, 1)) == [.accepted])
             senders.simulator.inject(SimulatorFault(.close, pns: service, count: 1))
             senders.simulator.inject(SimulatorFault(action, pns: service))

@@ -138,6 +138,14 @@ struct RegistryTests {
         }
     }
 
+    @Test("every service that takes notifications has a sender, and a stand-in that it can reach")
+    func all() async throws {
+        #expect(Set(Simulator.services) == Set(PushService.inService))
+        try await Senders.with { senders in
+            for pns in PushService.inService { _ = try senders.sender(pns) }
+        }
+    }
+
     @Test("a closed registry makes no senders, and its senders send nothing")
     func closed() async throws {
         try await Senders.with { senders in

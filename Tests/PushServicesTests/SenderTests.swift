@@ -11,7 +11,7 @@ struct SenderTests {
         try await Senders.with { senders in
             let results = try await senders.sender(pns).send(senders.batch(pns, 300))
             #expect(results == Array(repeating: .accepted, count: 300))
-            let counts = senders.simulator.counts[try #require(SimulatedService(rawValue: pns.rawValue))]
+            let counts = senders.simulator.counts[pns]
             #expect(counts.accepted == 300)
             #expect(counts.distinctTokens == 300)
             #expect(counts.accessTokens == (pns == .apns ? 0 : 1))
@@ -213,22 +213,21 @@ struct SenderTests {
                 return try await group.reduce(into: []) { $0 += $1 }
             }
             #expect(results == Array(repeating: .accepted, count: 50))
-            #expect(senders.simulator.counts[pns == .fcm ? .fcm : .wns].accessTokens == 2)
+            #expect(senders.simulator.counts[pns].accessTokens == 2)
         }
     }
 
     @Test("a second refusal of a fresh token stops the sender", arguments: [PushService.fcm, .wns])
     func refusedTwice(pns: PushService) async throws {
         try await Senders.with { senders in
-            let service: SimulatedService = pns == .fcm ? .fcm : .wns
-            senders.simulator.inject(SimulatorFault(.answer(status: 401), pns: service))
+            senders.simulator.inject(SimulatorFault(.answer(status: 401), pns: pns))
             let results = try await senders.sender(pns).send(senders.batch(pns, 1))
             guard case .misconfigured(_, 401) = results[0] else {
                 Issue.record("\(results)")
                 return
             }
-            #expect(senders.simulator.counts[service].accessTokens == 2)
-            #expect(senders.simulator.counts[service].requests == 2)
+            #expect(senders.simulator.counts[pns].accessTokens == 2)
+            #expect(senders.simulator.counts[pns].requests == 2)
         }
     }
 

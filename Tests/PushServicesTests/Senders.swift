@@ -44,7 +44,7 @@ struct Senders {
         switch pns {
         case .apns: String(format: "%064x", number)
         case .wns: try self.simulator.urls.wnsChannel + "channel-\(number)"
-        case .fcm, .mpns: "device-\(number)"
+        default: "device-\(number)"
         }
     }
 

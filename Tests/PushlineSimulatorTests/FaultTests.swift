@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import Foundation
 import NIOCore
+import PushModel
 import Testing
 
 @testable import PushlineSimulator

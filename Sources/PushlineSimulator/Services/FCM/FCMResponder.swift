@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import PushModel
 
 /// Answers as FCM and Google's token endpoint do.
 struct FCMResponder: Responder {
