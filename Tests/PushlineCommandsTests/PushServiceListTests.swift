@@ -1,3 +1,4 @@
+import ArgumentParser
 import PushModel
 import PushlineClient
 import Testing
