@@ -223,7 +223,8 @@ let package = Package(
         .testTarget(
             name: "HTTP2EngineTests",
             dependencies: [
-                "HTTP2Engine", "PushlineSimulator", crypto, logging, nioConcurrency, nioCore, nioPosix, nioSSL,
+                "HTTP2Engine", "PushModel", "PushlineSimulator", crypto, logging, nioConcurrency, nioCore, nioPosix,
+                nioSSL,
             ]
         ),
         .testTarget(
@@ -235,7 +236,8 @@ let package = Package(
         .testTarget(
             name: "PushlineSimulatorTests",
             dependencies: [
-                "PushlineSimulator", asyncHTTPClient, crypto, jwtKit, logging, nioCore, nioHTTP1, nioPosix, nioSSL,
+                "PushModel", "PushlineSimulator", asyncHTTPClient, crypto, jwtKit, logging, nioCore, nioHTTP1, nioPosix,
+                nioSSL,
             ]
         ),
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),

@@ -34,7 +34,7 @@ package struct Advance: Sendable {
         /// More is to be done, from this claim on, after a pause.
         case more(FanOutClaim, after: Duration)
         /// All that is left waits for credit of these services (rule 12); there is none before the pause is over.
-        case blocked(FanOutClaim, on: Set<PNS>, after: Duration)
+        case blocked(FanOutClaim, on: Set<PushService>, after: Duration)
         /// The hub has all of it.
         case done
         /// Another planner has the message, or its sends were stopped.

@@ -27,8 +27,10 @@ struct AudiencePages {
             self.pages.append(Page(batch: batch, devices: devices))
             (from, start, bytes) = (through, end, 0)
         }
+        let isHexadecimal = cursor.pns.descriptor.handle.isHexadecimal
         for index in audience.rows.indices {
-            let size = DeliverBatch.Devices.wireSize(handleLength: audience.handles.length(at: index), pns: cursor.pns)
+            let length = audience.handles.length(at: index)
+            let size = DeliverBatch.Devices.wireSize(handleLength: length, isHexadecimal: isHexadecimal)
             let isFull = index - start == DeliverBatch.maximumDevices || bytes + size > DeliverBatch.maximumBytes
             if isFull, index > start { close(before: index, at: audience.rows[index - 1]) }
             bytes += size

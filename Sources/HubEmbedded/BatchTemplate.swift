@@ -46,12 +46,12 @@ struct BatchTemplate {
     }
 
     /// The payload for one service, or why the app's devices there cannot be reached at all.
-    private func payload(for pns: PNS) -> Result<NativePayload, Undeliverable> {
+    private func payload(for pns: PushService) -> Result<NativePayload, Undeliverable> {
         guard pns.isInService else {
             let reason = "\(pns.rawValue) was switched off by its owner"
             return .failure(Undeliverable(failure: .retiredService, reason: reason))
         }
-        guard self.spec.hasCredentials(for: pns) else {
+        guard self.spec.credentials[pns] != nil else {
             let reason = "the app has no \(pns.rawValue) credentials; declare them with pushline apps apply"
             return .failure(Undeliverable(failure: .misconfigured, reason: reason))
         }
@@ -104,16 +104,5 @@ private struct Undeliverable: Error {
     func outcome(of key: BatchKey, rows: [Int64]) -> BatchOutcome {
         let failures = rows.map { DeviceFailure(row: $0, failure: self.failure, status: 0, reason: self.reason) }
         return BatchOutcome(key: key, failures: failures, at: .now)
-    }
-}
-
-extension AppSpec {
-    fileprivate func hasCredentials(for pns: PNS) -> Bool {
-        switch pns {
-        case .apns: self.apns != nil
-        case .fcm: self.fcm != nil
-        case .wns: self.wns != nil
-        case .mpns: false
-        }
     }
 }

@@ -45,7 +45,7 @@ extension EmbeddedHub {
         case step(PreparedStep)
         /// No send that was looked at may be written now; those behind may.
         case passedOver(FanOutClaim)
-        case blocked(FanOutClaim, on: Set<PNS>, after: Duration)
+        case blocked(FanOutClaim, on: Set<PushService>, after: Duration)
         case nothing
     }
 
@@ -64,7 +64,7 @@ extension EmbeddedHub {
 
     private func divide(
         _ sends: [SmallSend],
-        credit: [PNS: Credit],
+        credit: [PushService: Credit],
         of claim: FanOutClaim,
         spec: AppSpec
     ) -> Reading {
@@ -169,7 +169,7 @@ extension EmbeddedHub {
 
     // MARK: Credit
 
-    private func credit(for kind: CreditKind, of claim: FanOutClaim, at pns: PNS) async throws -> Credit {
+    private func credit(for kind: CreditKind, of claim: FanOutClaim, at pns: PushService) async throws -> Credit {
         let message = claim.message
         return try await self.store.credit(for: kind, app: message.app, pns: pns, priority: message.priority)
     }

@@ -6,11 +6,11 @@ struct GroupPlanner {
     private let message: OutboxMessage
     private let spec: AppSpec
     /// How many more devices of each service may be sent to.
-    private var credit: [PNS: Int]
+    private var credit: [PushService: Int]
     /// Services that took nothing from the beginning.
-    private let closed: Set<PNS>
+    private let closed: Set<PushService>
     /// The delivery message of each service that is not full yet.
-    private var open: [PNS: (index: Int, capacity: DeliveryMessage.Capacity)] = [:]
+    private var open: [PushService: (index: Int, capacity: DeliveryMessage.Capacity)] = [:]
 
     private(set) var step = GroupStep()
     /// What the step's delivery messages hold.
@@ -18,9 +18,9 @@ struct GroupPlanner {
     /// The sends that have batches, or no target.
     private(set) var written: [SmallSend] = []
     /// Services that sends which were passed over wait for.
-    private(set) var blocked: Set<PNS> = []
+    private(set) var blocked: Set<PushService> = []
 
-    init(_ message: OutboxMessage, credit: [PNS: Credit], spec: AppSpec) {
+    init(_ message: OutboxMessage, credit: [PushService: Credit], spec: AppSpec) {
         self.message = message
         self.spec = spec
         self.credit = credit.mapValues(\.devices)

@@ -35,7 +35,7 @@ package enum PayloadFormatter {
     ///   keeps to itself; `collapse` is too long; the service is retired.
     package static func format(
         _ content: Content,
-        for pns: PNS,
+        for pns: PushService,
         options: Options = Options()
     ) throws(InvalidValue) -> NativePayload {
         if let collapse = options.collapse, collapse.utf8.count > Self.maximumCollapse {
@@ -48,7 +48,8 @@ package enum PayloadFormatter {
         case .apns: try APNsPayload.format(content)
         case .fcm: try FCMPayload.format(content, options: options)
         case .wns: try WNSPayload.format(content)
-        case .mpns: throw InvalidValue("mpns is a retired service: devices can be registered, but not sent to")
+        case .mpns:
+            throw InvalidValue("\(pns.rawValue) is a retired service: devices can be registered, but not sent to")
         }
     }
 
@@ -56,13 +57,13 @@ package enum PayloadFormatter {
     ///
     /// - Parameters:
     ///   - size: The bytes that the service counts.
-    ///   - limit: The most that it takes.
-    ///   - service: Its name, for the caller's eyes.
+    ///   - pns: The service.
     /// - Throws: ``InvalidValue`` that says by how many bytes it is too large.
-    static func check(size: Int, limit: Int, service: String) throws(InvalidValue) {
+    static func check(size: Int, for pns: PushService) throws(InvalidValue) {
+        let limit = pns.descriptor.maximumPayload
         guard size > limit else { return }
         throw InvalidValue(
-            "the notification is too large for \(service): its payload has \(size) bytes, \(size - limit) more than the "
+            "the notification is too large for \(pns.descriptor.title): its payload has \(size) bytes, \(size - limit) more than the "
                 + "\(limit) that the service takes; shorten the text or the data"
         )
     }

@@ -47,22 +47,3 @@ package struct CredentialEnd: Sendable, Equatable {
         }
     }
 }
-
-extension SenderRecipe {
-    /// When what it names ends, as far as files and the declaration tell.
-    var ends: [CredentialEnd] {
-        switch self {
-        case .apns(let spec): [Self.trust("apns", spec.trustFile)].compactMap { $0 }
-        case .fcm(let spec): [Self.trust("fcm", spec.trustFile)].compactMap { $0 }
-        case .wns(let spec):
-            [
-                Self.trust("wns", spec.trustFile),
-                spec.secretEnds.map { CredentialEnd(setting: "wns.client_secret_file", end: $0) },
-            ].compactMap { $0 }
-        }
-    }
-
-    private static func trust(_ section: String, _ path: String?) -> CredentialEnd? {
-        path.flatMap { .ofCertificates(setting: "\(section).trust_file", path: $0, isChain: false) }
-    }
-}

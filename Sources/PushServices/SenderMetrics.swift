@@ -7,7 +7,7 @@ struct SenderMetrics: Sendable {
     private let duration: Timer
     private let connections: Gauge
 
-    init(pns: PNS) {
+    init(pns: PushService) {
         let classes = ["accepted", "retry", "dead", "rejected", "misconfigured", "unsent", "unanswered"]
         let service = ("push.service", pns.rawValue)
         self.requests = Dictionary(

@@ -12,11 +12,11 @@ import ServiceLifecycle
 package final class SenderRegistry: Service {
     private struct Key: Hashable {
         let app: AppID
-        let pns: PNS
+        let pns: PushService
     }
 
     private struct Entry {
-        let recipe: SenderRecipe
+        let recipe: any SenderRecipe
         let sender: any PushSender
         var files: [CredentialFile]
         let ends: [CredentialEnd]
@@ -60,8 +60,8 @@ package final class SenderRegistry: Service {
     ///   - spec: The app as it is declared now.
     /// - Returns: A sender that may be used until the registry is closed; ask for it again with each batch.
     /// - Throws: ``SenderError`` that says which file or setting is wrong.
-    package func sender(app: AppID, pns: PNS, spec: AppSpec) throws(SenderError) -> any PushSender {
-        let recipe = try SenderRecipe(pns: pns, spec: spec)
+    package func sender(app: AppID, pns: PushService, spec: AppSpec) throws(SenderError) -> any PushSender {
+        let recipe = try spec.recipe(for: pns)
         let key = Key(app: app, pns: pns)
         let result: Result<any PushSender, SenderError> = self.state.withLockedValue { state in
             do throws(SenderError) {
@@ -76,13 +76,14 @@ package final class SenderRegistry: Service {
     /// When what the app's sender was made with ends, as far as that is known.
     ///
     /// - Throws: As ``sender(app:pns:spec:)``.
-    package func ends(app: AppID, pns: PNS, spec: AppSpec) throws(SenderError) -> [CredentialEnd] {
+    package func ends(app: AppID, pns: PushService, spec: AppSpec) throws(SenderError) -> [CredentialEnd] {
         _ = try self.sender(app: app, pns: pns, spec: spec)
         return self.state.withLockedValue { $0.entries[Key(app: app, pns: pns)]?.ends ?? [] }
     }
 
     /// Under the lock, so that a sender is made once however many ask.
-    private func sender(_ key: Key, _ recipe: SenderRecipe, _ state: inout State) throws(SenderError) -> any PushSender
+    private func sender(_ key: Key, _ recipe: any SenderRecipe, _ state: inout State) throws(SenderError)
+        -> any PushSender
     {
         guard !state.isClosed else { throw SenderError(.invalid, "the senders are closed: the process is stopping") }
         let now = ContinuousClock.now
@@ -91,7 +92,8 @@ package final class SenderRegistry: Service {
         logger[metadataKey: "push.service"] = "\(key.pns.rawValue)"
         if var entry = state.entries[key] {
             entry.used = now
-            var isCurrent = entry.recipe == recipe
+            let isDeclared = entry.recipe.isEqual(to: recipe)
+            var isCurrent = isDeclared
             if isCurrent, now - entry.checked >= self.settings.fileCheckInterval {
                 entry.checked = now
                 for index in entry.files.indices where isCurrent { isCurrent = !entry.files[index].hasChanged() }
@@ -100,7 +102,7 @@ package final class SenderRegistry: Service {
                 state.entries[key] = entry
                 return entry.sender
             }
-            if entry.recipe == recipe {
+            if isDeclared {
                 do throws(SenderError) {
                     let made = try self.make(key, recipe, &state, logger: logger)
                     logger.notice("A credential file was replaced: from now on the new one is used")
@@ -127,11 +129,12 @@ package final class SenderRegistry: Service {
 
     private func make(
         _ key: Key,
-        _ recipe: SenderRecipe,
+        _ recipe: any SenderRecipe,
         _ state: inout State,
         logger: Logger
     ) throws(SenderError) -> any PushSender {
-        let made = try recipe.make(settings: self.settings, eventLoopGroup: self.eventLoopGroup, logger: logger)
+        let parts = SenderParts(settings: self.settings, eventLoopGroup: self.eventLoopGroup, logger: logger)
+        let made = try recipe.makeSender(parts)
         let now = ContinuousClock.now
         state.entries[key] = Entry(
             recipe: recipe,

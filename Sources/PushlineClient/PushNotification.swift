@@ -1,7 +1,7 @@
 public import Foundation
 
 /// A push notification service, by the name that the API has for it.
-public struct Platform: RawRepresentable, Hashable, Sendable, Codable, CustomStringConvertible {
+public struct Platform: RawRepresentable, CaseIterable, Hashable, Sendable, Codable, CustomStringConvertible {
     /// The name.
     public let rawValue: String
 
@@ -16,6 +16,9 @@ public struct Platform: RawRepresentable, Hashable, Sendable, Codable, CustomStr
     public static let wns = Platform(rawValue: "wns")
     /// Microsoft's retired service: devices can be registered, but not sent to.
     public static let mpns = Platform(rawValue: "mpns")
+
+    /// Those that this version knows; the server may know others.
+    public static let allCases: [Platform] = [.apns, .fcm, .wns, .mpns]
 
     /// The name.
     public var description: String { self.rawValue }

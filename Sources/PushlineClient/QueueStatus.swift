@@ -22,7 +22,7 @@ public struct QueueStatus: Sendable, Equatable, Codable {
         public let consumers: Int
     }
 
-    /// `register`, `send`, `deliver.apns`, `deliver.fcm`, `deliver.wns`, `dead`, or `parking`.
+    /// `register`, `send`, `deliver.` and a push service, `dead`, or `parking`.
     public let name: String
     /// Whether the app's work in it rests; `dead` and `parking` cannot be paused.
     public let paused: Bool?

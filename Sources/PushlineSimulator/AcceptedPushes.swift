@@ -2,12 +2,13 @@ import Crypto
 import DequeModule
 import Foundation
 import NIOCore
+import PushModel
 
 /// What tells one accepted push from another, for whoever checks that nothing was lost or sent twice.
 struct AcceptedPush: Equatable {
     /// Its place among all that were accepted since the start, from 0.
     var index: Int
-    var pns: SimulatedService
+    var pns: PushService
     var token: String
     /// The same in every copy: the `apns-id`, or 16 hexadecimal digits of the body's SHA-256.
     var id: String
@@ -47,13 +48,13 @@ struct AcceptedPushes {
         self.blocks = []
     }
 
-    mutating func append(_ pns: SimulatedService, token: String, request: InboundRequest) {
+    mutating func append(_ pns: PushService, token: String, request: InboundRequest) {
         let marker = self.marker(of: request)
-        let id = pns == .apns ? request["apns-id"].map { Array($0.utf8.prefix(255)) } : nil
+        let id = request["apns-id"].map { Array($0.utf8.prefix(255)) }
         self.append(pns, token: token, id: id ?? Self.digest(of: request.body), marker: marker)
     }
 
-    private mutating func append(_ pns: SimulatedService, token: String, id: [UInt8], marker: [UInt8]) {
+    private mutating func append(_ pns: PushService, token: String, id: [UInt8], marker: [UInt8]) {
         if self.blocks.last.map({ $0.bytes.count >= Self.blockSize }) ?? true {
             if self.blocks.count == self.maximumBlocks { self.blocks.removeFirst() }
             self.blocks.append(Block(first: self.next))
@@ -62,7 +63,7 @@ struct AcceptedPushes {
         let length = UInt16(token.count)
         let place = self.blocks.count - 1
         self.blocks[place].bytes.append(contentsOf: [
-            UInt8(SimulatedService.allCases.firstIndex(of: pns) ?? 0), UInt8(id.count), UInt8(marker.count),
+            UInt8(pns.number), UInt8(id.count), UInt8(marker.count),
             UInt8(truncatingIfNeeded: length), UInt8(length >> 8),
         ])
         self.blocks[place].bytes.append(contentsOf: token)
@@ -85,11 +86,11 @@ struct AcceptedPushes {
                 let id = token + Int(header[3]) + Int(header[4]) << 8
                 let marker = id + Int(header[1])
                 place = marker + Int(header[2])
-                guard index >= since else { continue }
+                guard index >= since, let pns = PushService(number: Int(header[0])) else { continue }
                 found.append(
                     AcceptedPush(
                         index: index,
-                        pns: SimulatedService.allCases[Int(header[0])],
+                        pns: pns,
                         token: String(decoding: block.bytes[token..<id], as: UTF8.self),
                         id: String(decoding: block.bytes[id..<marker], as: UTF8.self),
                         marker: String(decoding: block.bytes[marker..<place], as: UTF8.self)
@@ -117,7 +118,7 @@ struct AcceptedPushes {
         return Array((request["apns-collapse-id"] ?? "").utf8.prefix(Self.longestMarker))
     }
 
-    /// What is before a text in the messages of the three services, and what ends it.
+    /// What is before a text in the messages of the services, and what ends it.
     private static let places: [(before: [Data], end: UInt8)] =
         ["title", "alert", "body", "message"].map { ([Data("\"\($0)\":\"".utf8)], UInt8(ascii: "\"")) }
         + [([Data("<text".utf8), Data(">".utf8)], UInt8(ascii: "<"))]

@@ -1,12 +1,13 @@
 import DequeModule
 package import Foundation
 import NIOCore
+package import PushModel
 
 /// A push as the simulator received it.
 package struct ReceivedPush: Sendable, Equatable {
     /// Its place among all that came since the start, from 0.
     package var index: Int
-    package var pns: SimulatedService
+    package var pns: PushService
     /// The device token as sent, or the channel URI.
     package var token: String
     /// Names in lower case.
@@ -40,29 +41,46 @@ package struct SimulatorCounts: Sendable, Equatable, Codable {
         package var accessTokens = 0
     }
 
-    package var apns = Service()
-    package var fcm = Service()
-    package var wns = Service()
+    private var services: [PushService: Service] = [:]
     /// The index that the next push will have; for `since`.
     package var next = 0
     /// Whether distinct tokens and duplicates are still exact: they stop growing at ten million entries.
     package var isExact = true
 
-    package subscript(pns: SimulatedService) -> Service {
-        get {
-            switch pns {
-            case .apns: self.apns
-            case .fcm: self.fcm
-            case .wns: self.wns
-            }
+    package init() {}
+
+    package subscript(pns: PushService) -> Service {
+        get { self.services[pns] ?? Service() }
+        set { self.services[pns] = newValue }
+    }
+
+    /// The members of the JSON text: ``next``, ``isExact``, and one for each service.
+    private struct Key: CodingKey {
+        static let next = Key("next")
+        static let isExact = Key("isExact")
+
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(_ name: String) { self.stringValue = name }
+        init?(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Key.self)
+        self.next = try container.decode(Int.self, forKey: .next)
+        self.isExact = try container.decode(Bool.self, forKey: .isExact)
+        for service in Simulator.services {
+            self[service] = try container.decode(Service.self, forKey: Key(service.rawValue))
         }
-        set {
-            switch pns {
-            case .apns: self.apns = newValue
-            case .fcm: self.fcm = newValue
-            case .wns: self.wns = newValue
-            }
-        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(self.next, forKey: .next)
+        try container.encode(self.isExact, forKey: .isExact)
+        for service in Simulator.services { try container.encode(self[service], forKey: Key(service.rawValue)) }
     }
 }
 
@@ -71,7 +89,7 @@ struct KeptPushes {
     /// One push in one allocation: 200,000 of them must fit.
     fileprivate struct Entry {
         var milliseconds: Int64
-        var pns: SimulatedService
+        var pns: PushService
         var status: UInt16
         var tokenEnd: UInt32
         var headersEnd: UInt32
@@ -152,12 +170,11 @@ struct Journal {
         self.accepted.clear()
     }
 
-    mutating func countAccessToken(of pns: SimulatedService) {
+    mutating func countAccessToken(of pns: PushService) {
         self.counts[pns].accessTokens += 1
     }
 
-    mutating func record(_ pns: SimulatedService, token: String, request: InboundRequest, status: Int, reason: String?)
-    {
+    mutating func record(_ pns: PushService, token: String, request: InboundRequest, status: Int, reason: String?) {
         self.count(pns, token: token, request: request, status: status, reason: reason)
         guard self.keep > 0 else { return }
         if self.kept.entries.isEmpty { self.kept.first = self.counts.next - 1 }
@@ -200,7 +217,7 @@ struct Journal {
     }
 
     private mutating func count(
-        _ pns: SimulatedService,
+        _ pns: PushService,
         token: String,
         request: InboundRequest,
         status: Int,
@@ -218,7 +235,7 @@ struct Journal {
                 hasher.combine(pns)
                 hasher.combine(token)
                 if self.tokens.insert(hasher.finalize()).inserted { of.distinctTokens += 1 }
-                if pns == .apns, let id = request["apns-id"] {
+                if let id = request["apns-id"] {
                     hasher.combine(id)
                 } else {
                     hasher.combine(request.body)
@@ -236,7 +253,7 @@ struct Journal {
 /// Which pushes are asked for.
 struct ReceivedFilter {
     var token: String?
-    var pns: SimulatedService?
+    var pns: PushService?
     var sinceIndex: Int?
     var sinceTime: Date?
     var limit = Int.max

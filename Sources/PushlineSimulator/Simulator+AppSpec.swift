@@ -6,29 +6,7 @@ extension Simulator {
         get throws {
             let credentials = try self.credentials
             let urls = try self.urls
-            return AppSpec(
-                apns: AppSpec.APNs(
-                    keyFile: credentials.apnsKeyFile,
-                    keyID: credentials.apnsKeyID,
-                    teamID: credentials.apnsTeamID,
-                    topic: credentials.apnsTopic,
-                    endpoint: urls.apns,
-                    trustFile: credentials.trustFile
-                ),
-                fcm: AppSpec.FCM(
-                    serviceAccountFile: credentials.fcmServiceAccountFile,
-                    endpoint: urls.fcm,
-                    trustFile: credentials.trustFile
-                ),
-                wns: AppSpec.WNS(
-                    clientID: credentials.wnsClientID,
-                    clientSecretFile: credentials.wnsClientSecretFile,
-                    tokenURL: urls.wnsToken,
-                    scope: credentials.wnsScope,
-                    channelPrefixes: [urls.wnsChannel],
-                    trustFile: credentials.trustFile
-                )
-            )
+            return AppSpec(credentials: SimulatedService.all.map { $0.declaration(credentials, urls) })
         }
     }
 }

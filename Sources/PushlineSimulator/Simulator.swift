@@ -1,13 +1,12 @@
-import Crypto
-import CryptoExtras
 import Foundation
 package import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+package import PushModel
 import ServiceLifecycle
 
-/// APNs, FCM and WNS with their token endpoints, on loopback ports, as strict as the real ones.
+/// Push services with their token endpoints, on loopback ports, as strict as the real ones.
 ///
 /// It can be run as a service or started and stopped by hand. Once stopped it cannot be started again.
 package final class Simulator: Service {
@@ -51,17 +50,21 @@ package final class Simulator: Service {
         let controlGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var channels: [any Channel] = []
         do {
-            try await self.bind(
-                &channels,
-                group: group,
-                controlGroup: controlGroup,
-                keys: keys,
-                credentials: credentials
+            let parts = ResponderParts(core: self.core, credentials: credentials, keys: keys)
+            var ports: [PushService: Int] = [:]
+            for simulated in SimulatedService.all {
+                let channel = try await self.bind(simulated, Listener(group: group), parts)
+                channels.append(channel)
+                ports[simulated.service] = channel.localAddress?.port
+            }
+            let control = try await Listener(group: controlGroup).bindPlain(
+                port: self.configuration.controlPort,
+                responder: ControlResponder(core: self.core)
             )
-            let ports = channels.map { $0.localAddress?.port ?? 0 }
-            let urls = SimulatorURLs(apns: ports[0], fcm: ports[1], wns: ports[2], control: ports[3])
+            channels.append(control)
+            let urls = SimulatorURLs(ports: ports, control: control.localAddress?.port ?? 0)
             self.core.urls = urls
-            try credentials.write(urls: urls, keys: keys)
+            try credentials.write(urls: urls)
             let isFolderOurs = self.configuration.folder == nil
             self.running.withLockedValue {
                 $0 = Running(
@@ -81,58 +84,18 @@ package final class Simulator: Service {
     }
 
     private func bind(
-        _ channels: inout [any Channel],
-        group: MultiThreadedEventLoopGroup,
-        controlGroup: MultiThreadedEventLoopGroup,
-        keys: KeyMaterial,
-        credentials: SimulatorCredentials
-    ) async throws {
+        _ simulated: SimulatedService,
+        _ listener: Listener,
+        _ parts: ResponderParts
+    ) async throws -> any Channel {
         let core = self.core
-        let listener = Listener(group: group)
-        let control = Listener(group: controlGroup)
-        let ports = self.configuration.ports
-        let tokens = TokenEndpoint(
-            core: self.core,
-            credentials: credentials,
-            serviceAccountKey: keys.serviceAccountKey.publicKey
-        )
-        let rules = APNsRules(
-            bundleIDs: self.configuration.bundleIDs,
-            keyID: credentials.apnsKeyID,
-            teamID: credentials.apnsTeamID,
-            publicKey: keys.apnsKey.publicKey,
-            tokenUpdates: self.configuration.providerTokenUpdates,
-            tokenWindow: self.configuration.providerTokenWindow
-        )
-        channels.append(
-            try await listener.bind(
-                port: ports.apns,
-                keys: keys,
-                protocols: .http2(streams: self.configuration.apnsInitialStreams),
-                responder: APNsResponder(core: self.core, rules: rules),
-                fault: { core.connectionFault(of: .apns) }
-            )
-        )
-        channels.append(
-            try await listener.bind(
-                port: ports.fcm,
-                keys: keys,
-                protocols: .either(streams: self.configuration.fcmStreams),
-                responder: FCMResponder(core: self.core, tokenEndpoint: tokens, project: credentials.fcmProject),
-                fault: { core.connectionFault(of: .fcm) }
-            )
-        )
-        channels.append(
-            try await listener.bind(
-                port: ports.wns,
-                keys: keys,
-                protocols: .http1,
-                responder: WNSResponder(core: self.core, tokenEndpoint: tokens),
-                fault: { core.connectionFault(of: .wns) }
-            )
-        )
-        channels.append(
-            try await control.bindPlain(port: ports.control, responder: ControlResponder(core: self.core))
+        let service = simulated.service
+        return try await listener.bind(
+            port: self.configuration.ports[service] ?? 0,
+            keys: parts.keys,
+            protocols: simulated.protocols(self.configuration),
+            responder: simulated.responder(parts),
+            fault: { core.connectionFault(of: service) }
         )
     }
 
@@ -210,7 +173,7 @@ package final class Simulator: Service {
     /// - Returns: What came in, whatever was answered.
     package func received(
         token: String? = nil,
-        pns: SimulatedService? = nil,
+        pns: PushService? = nil,
         since: Int? = nil
     ) -> [ReceivedPush] {
         let filter = ReceivedFilter(token: token, pns: pns, sinceIndex: since)

@@ -1,21 +1,11 @@
+package import PushModel
+
 /// Where a simulator listens, whom it believes, and how strict its limits are.
 package struct SimulatorConfiguration: Sendable {
-    /// Ports on 127.0.0.1; 0 = any free one.
-    package struct Ports: Sendable {
-        package var apns: Int
-        package var fcm: Int
-        package var wns: Int
-        package var control: Int
-
-        package init(apns: Int = 0, fcm: Int = 0, wns: Int = 0, control: Int = 0) {
-            self.apns = apns
-            self.fcm = fcm
-            self.wns = wns
-            self.control = control
-        }
-    }
-
-    package var ports: Ports
+    /// Ports on 127.0.0.1; any free one for a service that has none here.
+    package var ports: [PushService: Int]
+    /// The control address' port; 0 = any free one.
+    package var controlPort: Int
     /// Where credentials are written; nil = a temporary folder that is removed at the end.
     package var folder: String?
     /// Bundle ids that the APNs key may send to; the first one is written to `apps.yaml`.
@@ -40,7 +30,8 @@ package struct SimulatorConfiguration: Sendable {
     package var threads: Int
 
     package init(
-        ports: Ports = Ports(),
+        ports: [PushService: Int] = [:],
+        controlPort: Int = 0,
         folder: String? = nil,
         bundleIDs: [String] = ["com.example.pushline"],
         apnsInitialStreams: Int = 1,
@@ -54,6 +45,7 @@ package struct SimulatorConfiguration: Sendable {
         threads: Int = 2
     ) {
         self.ports = ports
+        self.controlPort = controlPort
         self.folder = folder
         self.bundleIDs = bundleIDs
         self.apnsInitialStreams = apnsInitialStreams
@@ -68,34 +60,22 @@ package struct SimulatorConfiguration: Sendable {
     }
 }
 
-/// The addresses of a simulator that runs; none ends with a slash.
-package struct SimulatorURLs: Sendable, Codable, Equatable {
-    /// `https://127.0.0.1:…`, for `POST /3/device/<token>`.
-    package var apns: String
-    /// `https://127.0.0.1:…`, for `POST /v1/projects/<project>/messages:send`.
-    package var fcm: String
-    /// FCM's token endpoint, the `token_uri` of the service account.
-    package var fcmToken: String
-    /// `https://127.0.0.1:…`, WNS' own address.
-    package var wns: String
-    /// How every channel URI begins; anything may follow.
-    package var wnsChannel: String
-    /// WNS' token endpoint of the newer generation (Entra ID).
-    package var wnsToken: String
-    /// WNS' token endpoint of the older generation (Store).
-    package var wnsStoreToken: String
-    /// `http://127.0.0.1:…`, for `/received`, `/counts`, `/faults`, `/reset`, `/healthz`.
-    package var control: String
-
-    init(apns: Int, fcm: Int, wns: Int, control: Int) {
-        self.apns = "https://127.0.0.1:\(apns)"
-        self.fcm = "https://127.0.0.1:\(fcm)"
-        self.fcmToken = "https://127.0.0.1:\(fcm)/token"
-        self.wns = "https://127.0.0.1:\(wns)"
-        self.wnsChannel = "https://127.0.0.1:\(wns)/wns/"
-        self.wnsToken = "https://127.0.0.1:\(wns)/simulator/oauth2/v2.0/token"
-        self.wnsStoreToken = "https://127.0.0.1:\(wns)/accesstoken.srf"
-        self.control = "http://127.0.0.1:\(control)"
+extension SimulatorConfiguration {
+    /// Reads ports as `apns=8443,fcm=8444` has them.
+    ///
+    /// - Throws: ``SimulatorError`` that says what is wrong.
+    package static func ports(_ text: String) throws(SimulatorError) -> [PushService: Int] {
+        var ports: [PushService: Int] = [:]
+        for pair in text.split(separator: ",") {
+            let parts = pair.split(separator: "=", omittingEmptySubsequences: false)
+            guard parts.count == 2, let service = SimulatedService.named(String(parts[0])), let port = Int(parts[1]),
+                (0...65_535).contains(port)
+            else {
+                throw SimulatorError("\"\(pair)\" is not \(SimulatedService.names), = and a port, such as apns=8443")
+            }
+            ports[service] = port
+        }
+        return ports
     }
 }
 

@@ -22,7 +22,7 @@ final class SimulatorCore: Sendable {
         set { self.addresses.withLockedValue { $0 = newValue } }
     }
 
-    func record(_ pns: SimulatedService, token: String, request: InboundRequest, status: Int, reason: String?) {
+    func record(_ pns: PushService, token: String, request: InboundRequest, status: Int, reason: String?) {
         self.state.withLockedValue {
             $0.journal.record(pns, token: token, request: request, status: status, reason: reason)
         }
@@ -35,7 +35,7 @@ final class SimulatorCore: Sendable {
 
     /// Applies the faults to a request that is in order, and records it.
     func decide(
-        _ pns: SimulatedService,
+        _ pns: PushService,
         token: String,
         request: InboundRequest,
         success: Answer,
@@ -82,7 +82,7 @@ final class SimulatorCore: Sendable {
     }
 
     private static func faulty(
-        _ pns: SimulatedService,
+        _ pns: PushService,
         reason wanted: String?,
         status given: Int?,
         retryAfter: SimulatorFault.RetryAfter?,
@@ -102,16 +102,16 @@ final class SimulatorCore: Sendable {
     }
 
     /// The fault that hits a token endpoint, if any.
-    func tokenEndpointFault(of pns: SimulatedService) -> SimulatorFault? {
+    func tokenEndpointFault(of pns: PushService) -> SimulatorFault? {
         self.state.withLockedValue { $0.takeFault(for: pns, token: "", at: .tokenEndpoint).first }
     }
 
     /// The fault that hits a connection just accepted, if any.
-    func connectionFault(of pns: SimulatedService) -> SimulatorFault.Action? {
+    func connectionFault(of pns: PushService) -> SimulatorFault.Action? {
         self.state.withLockedValue { $0.takeFault(for: pns, token: "", at: .connection).first?.action }
     }
 
-    func issueAccessToken(for pns: SimulatedService) -> String {
+    func issueAccessToken(for pns: PushService) -> String {
         self.state.withLockedValue { $0.journal.countAccessToken(of: pns) }
         return self.accessTokens.issue(for: pns)
     }

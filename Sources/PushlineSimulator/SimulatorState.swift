@@ -1,4 +1,5 @@
 import DequeModule
+import PushModel
 
 /// A fault and what became of it.
 struct InjectedFault {
@@ -68,7 +69,7 @@ struct SimulatorState {
     ///
     /// The oldest that matches wins; a mere delay or change of settings goes before one that answers.
     mutating func takeFault(
-        for pns: SimulatedService,
+        for pns: PushService,
         token: String,
         at place: FaultPlace = .push
     ) -> [SimulatorFault] {
@@ -127,7 +128,7 @@ extension SimulatorFault {
         }
     }
 
-    func matches(_ pns: SimulatedService, token: String, at place: FaultPlace) -> Bool {
+    func matches(_ pns: PushService, token: String, at place: FaultPlace) -> Bool {
         guard place == self.place else { return false }
         if let wanted = self.pns, wanted != pns { return false }
         if place != .push { return true }
@@ -140,7 +141,8 @@ extension SimulatorFault {
     }
 }
 
-/// Whole or its end; APNs tokens in any letter case.
-func tokenMatches(_ token: String, wanted: String, pns: SimulatedService) -> Bool {
-    pns == .apns ? token.lowercased().hasSuffix(wanted.lowercased()) : token.hasSuffix(wanted)
+/// Whole or its end; hexadecimal ones in any letter case.
+func tokenMatches(_ token: String, wanted: String, pns: PushService) -> Bool {
+    pns.descriptor.handle.isHexadecimal
+        ? token.lowercased().hasSuffix(wanted.lowercased()) : token.hasSuffix(wanted)
 }

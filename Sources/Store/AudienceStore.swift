@@ -12,7 +12,7 @@ package protocol AudienceStore: Sendable {
     func audience(
         of expression: TagExpression,
         app: AppID,
-        pns: PNS,
+        pns: PushService,
         after: Int64,
         through: Int64,
         limit: Int,
@@ -25,7 +25,7 @@ package protocol AudienceStore: Sendable {
     func count(
         of expression: TagExpression,
         app: AppID,
-        pns: PNS,
+        pns: PushService,
         after: Int64,
         through: Int64
     ) async throws -> AudienceCount
@@ -35,7 +35,7 @@ package protocol AudienceStore: Sendable {
         of rows: [Int64],
         in expression: TagExpression,
         app: AppID,
-        pns: PNS,
+        pns: PushService,
         memory: AudienceMemory?
     ) async throws -> [Int64: Handle]
 }
@@ -45,7 +45,7 @@ extension AudienceStore {
     package func audience(
         of expression: TagExpression,
         app: AppID,
-        pns: PNS,
+        pns: PushService,
         after: Int64,
         through: Int64,
         limit: Int
@@ -66,7 +66,7 @@ extension AudienceStore {
         of rows: [Int64],
         in expression: TagExpression,
         app: AppID,
-        pns: PNS
+        pns: PushService
     ) async throws -> [Int64: Handle] {
         try await self.handles(of: rows, in: expression, app: app, pns: pns, memory: nil)
     }
@@ -79,7 +79,7 @@ extension AudienceStore {
     package func wholeAudience(
         of expression: TagExpression,
         app: AppID,
-        pns: PNS,
+        pns: PushService,
         after: Int64,
         through: Int64,
         memory: AudienceMemory?

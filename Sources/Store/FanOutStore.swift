@@ -41,7 +41,7 @@ package protocol FanOutStore: AudienceStore {
     func abandon(_ claim: FanOutClaim, reason: String) async throws -> String?
 
     /// What may be published now to a service, for an app and priority (rule 12).
-    func credit(for kind: CreditKind, app: AppID, pns: PNS, priority: Priority) async throws -> Credit
+    func credit(for kind: CreditKind, app: AppID, pns: PushService, priority: Priority) async throws -> Credit
 
     /// The open batches of a delivery message, for who publishes it again.
     func batches(of message: MessageID) async throws -> [DueBatch]
@@ -60,7 +60,7 @@ package struct FanOutClaim: Sendable {
     /// The last of its sends that was looked at in this pass, by its number.
     package var position: Int64 = 0
     /// Services that sends which were passed over wait for.
-    package var blocked: Set<PNS> = []
+    package var blocked: Set<PushService> = []
 
     package init(message: OutboxMessage, claims: Int, isHeld: Bool, work: FanOutWork? = nil) {
         self.message = message
@@ -86,7 +86,7 @@ package struct FanOutClaim: Sendable {
 /// What is to be fanned out.
 package enum FanOutWork: Sendable {
     /// Small sends, and what each of their services may take now.
-    case group([SmallSend], credit: [PNS: Credit])
+    case group([SmallSend], credit: [PushService: Credit])
     /// The only send of its message, of any size.
     case campaign(Campaign)
 }
@@ -119,7 +119,7 @@ package struct Campaign: Sendable {
 
 /// How far a campaign's audience is in batches, for one service.
 package struct AudienceCursor: Sendable, Equatable {
-    package let pns: PNS
+    package let pns: PushService
     /// The last row in a batch.
     package var after: Int64
     /// The highest row that counts: the highest there was when the fan-out began.
@@ -127,7 +127,7 @@ package struct AudienceCursor: Sendable, Equatable {
     package var nextPage: Int
     package var isDone: Bool
 
-    package init(pns: PNS, after: Int64, through: Int64, nextPage: Int, isDone: Bool) {
+    package init(pns: PushService, after: Int64, through: Int64, nextPage: Int, isDone: Bool) {
         self.pns = pns
         self.after = after
         self.through = through
@@ -140,10 +140,10 @@ package struct AudienceCursor: Sendable, Equatable {
 package struct SmallSend: Sendable, Equatable {
     /// Its devices at one service.
     package struct Reach: Sendable, Equatable {
-        package let pns: PNS
+        package let pns: PushService
         package var devices = DeliverBatch.Devices()
 
-        package init(pns: PNS) { self.pns = pns }
+        package init(pns: PushService) { self.pns = pns }
     }
 
     /// Whom it reaches.
@@ -197,8 +197,8 @@ package struct SmallSend: Sendable, Equatable {
 
 extension [SmallSend] {
     /// The services that they go through.
-    package var services: Set<PNS> {
-        var services: Set<PNS> = []
+    package var services: Set<PushService> {
+        var services: Set<PushService> = []
         for send in self {
             guard case .all(let reaches) = send.audience else { continue }
             for reach in reaches { services.insert(reach.pns) }
@@ -230,8 +230,8 @@ package struct GroupStep: Sendable {
     }
 
     /// How many devices it has of each service.
-    package var devices: [PNS: Int] {
-        var devices: [PNS: Int] = [:]
+    package var devices: [PushService: Int] {
+        var devices: [PushService: Int] = [:]
         for case .batches(let batches) in self.sends.map(\.fate) {
             for batch in batches { devices[batch.pns, default: 0] += batch.size }
         }
@@ -259,13 +259,13 @@ package struct PlannedSend: Sendable {
 
 /// All devices of a small send on one service: page 0 of it, and the only one.
 package struct SmallBatch: Sendable, Equatable {
-    package let pns: PNS
+    package let pns: PushService
     /// How many devices it had when it was read.
     package let size: Int
     /// Which of the step's delivery messages it travels in.
     package let message: Int
 
-    package init(pns: PNS, size: Int, message: Int) {
+    package init(pns: PushService, size: Int, message: Int) {
         self.pns = pns
         self.size = size
         self.message = message
@@ -279,10 +279,10 @@ package struct PageStep: Sendable {
     /// All cursors as they are after this step; the first step of a campaign writes them all.
     package let cursors: [AudienceCursor]
     /// The service whose cursor moves.
-    package let pns: PNS
+    package let pns: PushService
     package let batches: [PlannedBatch]
 
-    package init(sequence: Int64, cursors: [AudienceCursor], pns: PNS, batches: [PlannedBatch]) {
+    package init(sequence: Int64, cursors: [AudienceCursor], pns: PushService, batches: [PlannedBatch]) {
         self.sequence = sequence
         self.cursors = cursors
         self.pns = pns

@@ -4,7 +4,7 @@ package import PushModel
 package struct ImportedRegistration: Sendable, Equatable {
     /// The id that the device's app keeps; nil = that of the live registration with this handle, or a new one.
     package var id: RegistrationID?
-    package var pns: PNS
+    package var pns: PushService
     package var handle: Handle
     package var user: UserName?
     /// The tags besides the user's own, which the store adds.
@@ -14,7 +14,7 @@ package struct ImportedRegistration: Sendable, Equatable {
 
     package init(
         id: RegistrationID? = nil,
-        pns: PNS,
+        pns: PushService,
         handle: Handle,
         user: UserName? = nil,
         tags: [Tag] = [],

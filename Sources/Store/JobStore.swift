@@ -149,7 +149,7 @@ package final class NewJob: Sendable {
 package struct JobQuery: Sendable {
     package var app: AppID
     package var state: Job.State?
-    package var pns: PNS?
+    package var pns: PushService?
     package var user: UserName?
     package var key: String?
     package var kind: JobKind?
@@ -161,7 +161,7 @@ package struct JobQuery: Sendable {
     package init(
         app: AppID,
         state: Job.State? = nil,
-        pns: PNS? = nil,
+        pns: PushService? = nil,
         user: UserName? = nil,
         key: String? = nil,
         kind: JobKind? = nil,
@@ -186,7 +186,7 @@ package struct DeliveryQuery: Sendable {
     package var job: JobID
     package var app: AppID
     package var outcome: DeliveryRecord.Outcome?
-    package var pns: PNS?
+    package var pns: PushService?
     package var cursor: String?
     /// 1 to 1000.
     package var limit: Int
@@ -195,7 +195,7 @@ package struct DeliveryQuery: Sendable {
         job: JobID,
         app: AppID,
         outcome: DeliveryRecord.Outcome? = nil,
-        pns: PNS? = nil,
+        pns: PushService? = nil,
         cursor: String? = nil,
         limit: Int = 100
     ) {
@@ -216,7 +216,7 @@ package struct DeliveryRecord: Sendable, Equatable {
         case failed(FailureClass)
     }
 
-    package let pns: PNS
+    package let pns: PushService
     package let row: Int64
     /// The registration's id, while the store still has it.
     package let registration: RegistrationID?
@@ -231,7 +231,7 @@ package struct DeliveryRecord: Sendable, Equatable {
     package let notificationID: JobID
 
     package init(
-        pns: PNS,
+        pns: PushService,
         row: Int64,
         registration: RegistrationID?,
         user: UserName?,

@@ -90,7 +90,7 @@ package struct Deferral: Sendable, Equatable {
     /// How long it is not due.
     package var pause: Duration
     /// The services whose credit it waits for: from its due time on it is taken when one of them has some.
-    package var blockedOn: Set<PNS>
+    package var blockedOn: Set<PushService>
     /// Whether it waits as a campaign that has begun there, behind first pages.
     package var isContinued: Bool
     /// What it waits for, for whoever asks; at most 200 characters are kept.
@@ -98,7 +98,7 @@ package struct Deferral: Sendable, Equatable {
 
     package init(
         pause: Duration = .zero,
-        blockedOn: Set<PNS> = [],
+        blockedOn: Set<PushService> = [],
         isContinued: Bool = false,
         reason: String? = nil
     ) {

@@ -67,7 +67,7 @@ package struct RegistrationQuery: Sendable {
     package var app: AppID
     package var user: UserName?
     package var tag: Tag?
-    package var pns: PNS?
+    package var pns: PushService?
     /// nil = all but the deleted.
     package var state: Registration.State?
     package var cursor: String?
@@ -78,7 +78,7 @@ package struct RegistrationQuery: Sendable {
         app: AppID,
         user: UserName? = nil,
         tag: Tag? = nil,
-        pns: PNS? = nil,
+        pns: PushService? = nil,
         state: Registration.State? = nil,
         cursor: String? = nil,
         limit: Int = 100

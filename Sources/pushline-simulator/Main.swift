@@ -9,7 +9,7 @@ import UnixSignals
 struct Main: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pushline-simulator",
-        abstract: "Stands in for APNs, FCM and WNS on 127.0.0.1, as strict as they are.",
+        abstract: "Stands in for push services (\(Simulator.titles)) on 127.0.0.1, as strict as they are.",
         discussion: """
             At its start it writes certificates, keys and an apps.yaml for `pushline apps apply` into its folder.
             The control address, plain HTTP, takes
@@ -23,7 +23,7 @@ struct Main: AsyncParsableCommand {
               POST /reset                  forgets faults, pushes and counts
               GET /healthz                 200 once it serves
             Options come before PUSHLINE_SIMULATOR_… variables, and those before the file's section `simulator`:
-            FOLDER, STATE, APNS_PORT, FCM_PORT, WNS_PORT, CONTROL_PORT, KEEP (folder, state, apns_port …).
+            FOLDER, STATE, PORTS, CONTROL_PORT, KEEP (folder, state, ports …).
             """,
         version: "0.1.0"
     )
@@ -37,14 +37,8 @@ struct Main: AsyncParsableCommand {
     @Option(help: "File to write the addresses to as JSON, once it serves; removed at the end.")
     var state: String?
 
-    @Option(help: "Port of APNs; 0 = any free one.")
-    var apnsPort: Int?
-
-    @Option(help: "Port of FCM and its token endpoint.")
-    var fcmPort: Int?
-
-    @Option(help: "Port of WNS and its token endpoints.")
-    var wnsPort: Int?
+    @Option(help: "Ports of services, such as apns=8443,fcm=8444; any free ones unless said.")
+    var ports: String?
 
     @Option(help: "Port of the control address, plain HTTP.")
     var controlPort: Int?
@@ -87,14 +81,9 @@ struct State: Encodable {
     var ca: String
 
     var text: String {
-        """
-        APNs      \(self.urls.apns)
-        FCM       \(self.urls.fcm)
-        WNS       \(self.urls.wns)
-        channels  \(self.urls.wnsChannel)…
-        control   \(self.urls.control)
-        apps      \(self.apps)
-        """
+        let lines = self.urls.all.sorted { $0.key < $1.key } + [(key: "apps", value: self.apps)]
+        return lines.map { name, place in "\(name.padding(toLength: 14, withPad: " ", startingAt: 0))\(place)" }
+            .joined(separator: "\n")
     }
 
     func write(to path: String?) throws {

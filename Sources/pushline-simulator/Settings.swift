@@ -15,8 +15,8 @@ struct Settings {
         var texts: [String: String] = [:]
         var numbers: [String: Int] = [:]
 
-        private static let textKeys: Set<String> = ["folder", "state"]
-        private static let numberKeys: Set<String> = ["apns_port", "fcm_port", "wns_port", "control_port", "keep"]
+        private static let textKeys: Set<String> = ["folder", "state", "ports"]
+        private static let numberKeys: Set<String> = ["control_port", "keep"]
 
         init(file: String?) throws {
             let path = file ?? "Config/pushline.yaml"
@@ -50,10 +50,14 @@ struct Settings {
         self.environment = environment
         self.section = try Section(file: command.config)
         self.simulator = SimulatorConfiguration()
-        self.simulator.ports.apns = try self.number(command.apnsPort, "apns_port", within: 0...65_535) ?? 0
-        self.simulator.ports.fcm = try self.number(command.fcmPort, "fcm_port", within: 0...65_535) ?? 0
-        self.simulator.ports.wns = try self.number(command.wnsPort, "wns_port", within: 0...65_535) ?? 0
-        self.simulator.ports.control = try self.number(command.controlPort, "control_port", within: 0...65_535) ?? 0
+        if let ports = self.text(command.ports, "ports") {
+            do {
+                self.simulator.ports = try SimulatorConfiguration.ports(ports)
+            } catch {
+                throw ValidationError("ports: \(error)")
+            }
+        }
+        self.simulator.controlPort = try self.number(command.controlPort, "control_port", within: 0...65_535) ?? 0
         if let keep = try self.number(command.keep, "keep", within: 0...10_000_000) {
             self.simulator.keepReceived = keep
         }

@@ -1,5 +1,6 @@
 import Foundation
 import InstallationSupport
+import PushModel
 import PushlineSimulator
 import Testing
 

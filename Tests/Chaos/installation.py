@@ -142,7 +142,7 @@ class Installation:
         log = (self.logs / "simulator.log").open("ab")
         ports = [str(free_port()) for _ in range(4)]
         command = [self.bin / "pushline-simulator", "--folder", self.folder / "simulator", "--state", state]
-        command += ["--apns-port", ports[0], "--fcm-port", ports[1], "--wns-port", ports[2], "--control-port", ports[3]]
+        command += ["--ports", f"apns={ports[0]},fcm={ports[1]},wns={ports[2]}", "--control-port", ports[3]]
         with log:
             self.simulator = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         self.control = f"http://127.0.0.1:{ports[3]}"

@@ -3,6 +3,7 @@ import Foundation
 import HTTP2Engine
 import Logging
 import NIOPosix
+import PushModel
 import PushlineSimulator
 import Testing
 

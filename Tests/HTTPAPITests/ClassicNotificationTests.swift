@@ -14,8 +14,8 @@ import Testing
         return send
     }
 
-    @Test(arguments: [("apns", PNS.apns), ("GCM", .fcm), ("fcm", .fcm), ("Wns", .wns)])
-    func aTextGoesToAUser(platform: String, pns: PNS) async throws {
+    @Test(arguments: [("apns", PushService.apns), ("GCM", .fcm), ("fcm", .fcm), ("Wns", .wns)])
+    func aTextGoesToAUser(platform: String, pns: PushService) async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(
                 .post,

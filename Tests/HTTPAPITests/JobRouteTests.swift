@@ -181,9 +181,9 @@ import Testing
         arguments: [
             ([.apns: 100, .fcm: 2], 400), ([.apns: 5, .fcm: 2], 400), ([.apns: 0.5, .fcm: 2], 1500),
             ([.apns: 100, .fcm: 0], nil), ([.apns: 100], nil),
-        ] as [([PNS: Double], Double?)]
+        ] as [([PushService: Double], Double?)]
     )
-    func theSlowestServiceTellsHowLongStill(rates: [PNS: Double], seconds: Double?) throws {
+    func theSlowestServiceTellsHowLongStill(rates: [PushService: Double], seconds: Double?) throws {
         let plan = Job.Plan([
             .apns: Job.Plan.Lane(devices: 400, estimate: 1000), .fcm: Job.Plan.Lane(devices: 100, estimate: 800),
             // Done, and at no rate any more.

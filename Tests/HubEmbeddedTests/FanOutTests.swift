@@ -94,7 +94,7 @@ import Testing
     }
 
     /// The batches that are at the broker.
-    private func batches(at broker: InMemoryBroker, _ pns: PNS) async throws -> [DeliverBatch] {
+    private func batches(at broker: InMemoryBroker, _ pns: PushService) async throws -> [DeliverBatch] {
         let queue = QueueName.work(.deliver(pns), .normal)
         guard try await broker.depth(of: queue).ready > 0 else { return [] }
         let body = try await broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }

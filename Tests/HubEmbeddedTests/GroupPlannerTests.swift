@@ -29,7 +29,7 @@ import Testing
     }
 
     /// A send with so many devices of each service; nil = too many to be read.
-    private func send(_ sequence: Int64, _ devices: KeyValuePairs<PNS, Int>?) throws -> SmallSend {
+    private func send(_ sequence: Int64, _ devices: KeyValuePairs<PushService, Int>?) throws -> SmallSend {
         let reaches = devices.map { devices in
             devices.map { pns, count in
                 var reach = SmallSend.Reach(pns: pns)
@@ -55,7 +55,7 @@ import Testing
 
     /// Plans sends, numbered from 1, of which so many are looked at.
     private func plan(
-        _ sends: [KeyValuePairs<PNS, Int>?],
+        _ sends: [KeyValuePairs<PushService, Int>?],
         looksAt count: Int? = nil,
         with planner: inout GroupPlanner
     ) throws {

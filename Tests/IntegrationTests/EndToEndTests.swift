@@ -1,5 +1,6 @@
 import Foundation
 import InstallationSupport
+import PushModel
 import PushlineSimulator
 import Testing
 
@@ -42,6 +43,9 @@ import FoundationXML
         case .wns:
             let document = try XMLDocument(data: Data(push.body.utf8), options: [.nodePreserveAll])
             return try #require(document.nodes(forXPath: "/toast/visual/binding/text").first?.stringValue)
+        default:
+            Issue.record("a push to \(push.pns)")
+            return ""
         }
     }
 

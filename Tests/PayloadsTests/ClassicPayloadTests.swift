@@ -4,16 +4,16 @@ import Testing
 
 /// The payloads of contract/app-backend.md, byte for byte.
 @Suite struct ClassicPayloadTests {
-    private func text(_ content: Content, _ pns: PNS) throws -> String {
+    private func text(_ content: Content, _ pns: PushService) throws -> String {
         String(decoding: try PayloadFormatter.format(content, for: pns).body, as: UTF8.self)
     }
 
     @Test(arguments: [
-        (PNS.wns, NativePayload.Kind.toast, toastText01("From bob: hello")),
+        (PushService.wns, NativePayload.Kind.toast, toastText01("From bob: hello")),
         (.apns, .alert, #"{"aps":{"alert":"From bob: hello"}}"#),
         (.fcm, .message, #"{"data":{"message":"From bob: hello"}}"#),
     ])
-    func classicTable(pns: PNS, kind: NativePayload.Kind, body: String) throws {
+    func classicTable(pns: PushService, kind: NativePayload.Kind, body: String) throws {
         let content = Content.classic(sender: "bob", text: "hello")
         let payload = try PayloadFormatter.format(content, for: pns)
         #expect(payload.kind == kind)
@@ -32,13 +32,13 @@ import Testing
 
     @Test(arguments: [
         (
-            PNS.apns, NativePayload.Kind.background,
+            PushService.apns, NativePayload.Kind.background,
             #"{"aps":{"content-available":1,"sound":""},"richId":"7","richMessage":"Check this image out!","richType":"img"}"#
         ),
         (.fcm, .message, #"{"data":{"richId":"7","richMessage":"Check this image out!","richType":"img"}}"#),
         (.wns, .raw, #"{"richId":"7","richMessage":"Check this image out!","richType":"img"}"#),
     ])
-    func rich(pns: PNS, kind: NativePayload.Kind, body: String) throws {
+    func rich(pns: PushService, kind: NativePayload.Kind, body: String) throws {
         let content = Content.rich(
             .init(id: 7, message: "Check this image out!", richType: "img", isSecure: false)
         )
@@ -48,11 +48,11 @@ import Testing
     }
 
     @Test(arguments: [
-        (PNS.apns, #"{"aps":{"content-available":1},"secureId":"2147483647"}"#),
+        (PushService.apns, #"{"aps":{"content-available":1},"secureId":"2147483647"}"#),
         (.fcm, #"{"data":{"secureId":"2147483647"}}"#),
         (.wns, "2147483647"),
     ])
-    func secureSaysItsIDAlone(pns: PNS, body: String) throws {
+    func secureSaysItsIDAlone(pns: PushService, body: String) throws {
         let content = Content.rich(.init(id: .max, message: "private", richType: "img", isSecure: true))
         #expect(try self.text(content, pns) == body)
     }

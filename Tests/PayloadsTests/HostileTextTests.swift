@@ -148,8 +148,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [PNS.apns, .fcm, .wns])
-    func veryLongTextIsRefused(pns: PNS) {
+    @Test(arguments: [PushService.apns, .fcm, .wns])
+    func veryLongTextIsRefused(pns: PushService) {
         let content = Content.message(.init(body: String(repeating: "\u{0}<\"👩‍👩‍👧‍👦", count: 5000)))
         #expect(throws: InvalidValue.self) { try PayloadFormatter.format(content, for: pns) }
     }

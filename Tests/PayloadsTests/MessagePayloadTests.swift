@@ -56,7 +56,7 @@ import Testing
     func table(_ row: Case) throws {
         let silent = row.message.isSilent
         for (pns, expected, kind) in [
-            (PNS.apns, row.apns, silent ? NativePayload.Kind.background : .alert),
+            (PushService.apns, row.apns, silent ? NativePayload.Kind.background : .alert),
             (.fcm, row.fcm, .message),
             (.wns, row.wns, silent ? .raw : .toast),
         ] {
@@ -79,7 +79,7 @@ import Testing
         let payload = try PayloadFormatter.format(content, for: .fcm, options: options)
         #expect(String(decoding: payload.body, as: UTF8.self) == #"{"notification":{"body":"B"}"# + android + "}")
         // The other services are told in headers.
-        for pns in [PNS.apns, .wns] {
+        for pns in [PushService.apns, .wns] {
             #expect(
                 try PayloadFormatter.format(content, for: pns, options: options)
                     == PayloadFormatter.format(content, for: pns)
@@ -88,26 +88,27 @@ import Testing
     }
 
     @Test(arguments: [
-        (PNS.fcm, "from"), (.fcm, "gcm"), (.fcm, "gcm.notification.x"), (.fcm, "google.c.a"), (.fcm, "googlex"),
+        (PushService.fcm, "from"), (.fcm, "gcm"), (.fcm, "gcm.notification.x"), (.fcm, "google.c.a"), (.fcm, "googlex"),
         (.fcm, "message_type"), (.fcm, "gcm\u{301}"), (.apns, "aps"),
     ])
-    func reservedNames(pns: PNS, key: String) {
+    func reservedNames(pns: PushService, key: String) {
         let content = Content.message(.init(body: "B", data: [key: "v", "ok": "v"]))
         let error = #expect(throws: InvalidValue.self) { try PayloadFormatter.format(content, for: pns) }
         #expect(error?.member == "data.\(key)")
     }
 
     @Test(arguments: [
-        (PNS.fcm, "From"), (.fcm, "fromage"), (.fcm, "aps"), (.fcm, "x.google"), (.apns, "from"), (.apns, "APS"),
+        (PushService.fcm, "From"), (.fcm, "fromage"), (.fcm, "aps"), (.fcm, "x.google"), (.apns, "from"),
+        (.apns, "APS"),
         (.wns, "aps"), (.wns, "from"), (.wns, "gcm"),
     ])
-    func namesThatAreFree(pns: PNS, key: String) throws {
+    func namesThatAreFree(pns: PushService, key: String) throws {
         let payload = try PayloadFormatter.format(.message(.init(data: [key: "v"])), for: pns)
         #expect(String(decoding: payload.body, as: UTF8.self).contains("\"\(key)\":\"v\""))
     }
 
-    @Test(arguments: [(PNS.apns, 4096, 38), (.fcm, 4096, 26), (.wns, 5000, 88)])
-    func limits(pns: PNS, limit: Int, frame: Int) throws {
+    @Test(arguments: [(PushService.apns, 4096, 38), (.fcm, 4096, 26), (.wns, 5000, 88)])
+    func limits(pns: PushService, limit: Int, frame: Int) throws {
         let fits = Content.message(.init(body: String(repeating: "é", count: (limit - frame) / 2)))
         let payload = try PayloadFormatter.format(fits, for: pns)
         #expect(payload.body.count + 1 >= limit)
@@ -126,7 +127,7 @@ import Testing
         let content = Content.message(.init(body: "B"))
         let fits = PayloadFormatter.Options(collapse: String(repeating: "é", count: 32))
         let tooLong = PayloadFormatter.Options(collapse: String(repeating: "é", count: 32) + "x")
-        for pns in PNS.allCases where pns.isInService {
+        for pns in PushService.allCases where pns.isInService {
             _ = try PayloadFormatter.format(content, for: pns, options: fits)
             let error = #expect(throws: InvalidValue.self) {
                 try PayloadFormatter.format(content, for: pns, options: tooLong)

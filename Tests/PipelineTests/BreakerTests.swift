@@ -278,7 +278,7 @@ extension PlantTests {
             return pace
         }
 
-        private func send(to tag: String, _ pns: PNS) throws -> Job.Work {
+        private func send(to tag: String, _ pns: PushService) throws -> Job.Work {
             .send(
                 SendRequest(
                     audience: .tag(try Tag(tag, .folded)),
@@ -320,7 +320,7 @@ extension PlantTests {
 
         /// Sends of another app at the same service, and of the same app at another, are delivered.
         private func expectOthersGoOn(_ plant: Plant, _ other: AppID) async throws {
-            for (app, tag, pns) in [(other, "username:ben", PNS.apns), (.default, "username:ann", .fcm)] {
+            for (app, tag, pns) in [(other, "username:ben", PushService.apns), (.default, "username:ann", .fcm)] {
                 let job = try await plant.accept(try self.send(to: tag, pns), app: app)
                 try await plant.publish(job)
                 let done = try await plant.wait(for: job.id, app: app)

@@ -132,11 +132,11 @@ import Testing
 
     @Test func aLostAnswerCostsOneCopy() async throws {
         try await Plant.with { plant in
-            let handles: [(PNS, String)] = [
+            let handles: [(PushService, String)] = [
                 (.apns, token(1)), (.fcm, "fcm-token"), (.wns, try plant.simulator.urls.wnsChannel + "a"),
             ]
             for (pns, handle) in handles { try await plant.register("ann", pns, handle) }
-            for service in SimulatedService.allCases {
+            for service in Simulator.services {
                 plant.simulator.inject(SimulatorFault(.swallow, pns: service, count: 1))
             }
             let done = try await plant.wait(for: try await plant.send(to: "username:ann"))

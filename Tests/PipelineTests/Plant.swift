@@ -183,7 +183,7 @@ struct Plant: Sendable {
     @discardableResult
     func register(
         _ user: String,
-        _ pns: PNS,
+        _ pns: PushService,
         _ handle: String,
         tags: [String] = [],
         app: AppID = .default
@@ -266,7 +266,7 @@ struct Plant: Sendable {
     func send(
         to tag: String,
         _ text: String = "hello",
-        platforms: [PNS] = [],
+        platforms: [PushService] = [],
         timeToLive: Duration? = nil,
         expires: Duration = .seconds(3600),
         isPublished: Bool = true

@@ -101,7 +101,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
 
     func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult { throw NotAsked() }
 
-    func credit(for kind: CreditKind, app: AppID, pns: PNS, priority: Priority) async throws -> Credit {
+    func credit(for kind: CreditKind, app: AppID, pns: PushService, priority: Priority) async throws -> Credit {
         throw NotAsked()
     }
 
@@ -110,7 +110,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
     func audience(
         of expression: TagExpression,
         app: AppID,
-        pns: PNS,
+        pns: PushService,
         after: Int64,
         through: Int64,
         limit: Int,
@@ -120,7 +120,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
     func count(
         of expression: TagExpression,
         app: AppID,
-        pns: PNS,
+        pns: PushService,
         after: Int64,
         through: Int64
     ) async throws -> AudienceCount { throw NotAsked() }
@@ -129,7 +129,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
         of rows: [Int64],
         in expression: TagExpression,
         app: AppID,
-        pns: PNS,
+        pns: PushService,
         memory: AudienceMemory?
     ) async throws -> [Int64: Handle] { throw NotAsked() }
 

@@ -2,7 +2,7 @@ import PushModel
 import Testing
 
 @Suite struct DeliveryMessageTests {
-    private static func batch(_ number: Int, pns: PNS = .apns, app: AppID = .default) -> DeliverBatch {
+    private static func batch(_ number: Int, pns: PushService = .apns, app: AppID = .default) -> DeliverBatch {
         var devices = DeliverBatch.Devices()
         devices.rows = [Int64(number)]
         devices.handles.append("ab\(number % 10)\(number % 10)".utf8)

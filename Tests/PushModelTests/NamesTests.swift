@@ -57,15 +57,15 @@ import Testing
     }
 
     @Test(arguments: [
-        ("apns", PNS.apns), ("APNS", .apns), ("fcm", .fcm), ("gcm", .fcm), ("GcM", .fcm), ("wns", .wns),
+        ("apns", PushService.apns), ("APNS", .apns), ("fcm", .fcm), ("gcm", .fcm), ("GcM", .fcm), ("wns", .wns),
         ("mpns", .mpns),
     ])
-    func platformNames(name: String, pns: PNS) {
-        #expect(PNS(platformName: name) == pns)
+    func platformNames(name: String, pns: PushService) {
+        #expect(PushService(platformName: name) == pns)
     }
 
     @Test(arguments: ["", "apn", "apns ", "ios", "adm", "ａpns"]) func noPlatformNames(name: String) {
-        #expect(PNS(platformName: name) == nil)
+        #expect(PushService(platformName: name) == nil)
     }
 
     @Test func ranksOfPriorities() {

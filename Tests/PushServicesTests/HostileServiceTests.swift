@@ -11,12 +11,8 @@ struct HostileServiceTests {
         try await Senders.with(SimulatorConfiguration(), { $0.connectTimeout = .seconds(2) }, body)
     }
 
-    private func service(_ pns: PNS) throws -> SimulatedService {
-        try #require(SimulatedService(rawValue: pns.rawValue))
-    }
-
     /// Sends until everything is taken, as the worker does.
-    private func expectRecovery(_ senders: Senders, _ pns: PNS) async throws {
+    private func expectRecovery(_ senders: Senders, _ pns: PushService) async throws {
         let sender = try senders.sender(pns)
         let end = ContinuousClock.now + .seconds(60)
         var results: [DeviceResult] = []
@@ -29,9 +25,9 @@ struct HostileServiceTests {
     }
 
     @Test("an answer that is no HTTP: it may have been delivered", arguments: Self.services)
-    func garbage(pns: PNS) async throws {
+    func garbage(pns: PushService) async throws {
         try await self.with { senders in
-            senders.simulator.inject(SimulatorFault(.garbage, pns: try self.service(pns)))
+            senders.simulator.inject(SimulatorFault(.garbage, pns: pns))
             let batch = try senders.batch(pns, 5, time: .seconds(30))
             for result in try await senders.sender(pns).send(batch) {
                 switch result {
@@ -45,13 +41,13 @@ struct HostileServiceTests {
         }
     }
 
-    static let services: [PNS] = [.apns, .fcm, .wns]
+    static let services: [PushService] = [.apns, .fcm, .wns]
     static let silences: [SimulatorFault.Action] = [.mute, .plain, .expiredCertificate]
 
     @Test("a service that cannot be spoken to delays", arguments: Self.services, Self.silences)
-    func unreachable(pns: PNS, action: SimulatorFault.Action) async throws {
+    func unreachable(pns: PushService, action: SimulatorFault.Action) async throws {
         try await self.with { senders in
-            senders.simulator.inject(SimulatorFault(action, pns: try self.service(pns)))
+            senders.simulator.inject(SimulatorFault(action, pns: pns))
             let batch = try senders.batch(pns, 3, time: .seconds(20))
             for result in try await senders.sender(pns).send(batch) {
                 guard case .retry(nil, .sender, false, _, nil) = result else {
@@ -67,10 +63,10 @@ struct HostileServiceTests {
 
     /// As above, but the access token is there and connections are lost: the service itself is what cannot be reached.
     @Test("a service that can no longer be spoken to delays", arguments: Self.services, Self.silences)
-    func lost(pns: PNS, action: SimulatorFault.Action) async throws {
+    func lost(pns: PushService, action: SimulatorFault.Action) async throws {
         try await self.with { senders in
             let sender = try senders.sender(pns)
-            let service = try self.service(pns)
+            let service = pns
             #expect(await sender.send(try senders.batch(pns, 1)) == [.accepted])
             senders.simulator.inject(SimulatorFault(.close, pns: service, count: 1))
             senders.simulator.inject(SimulatorFault(action, pns: service))

@@ -138,6 +138,14 @@ struct RegistryTests {
         }
     }
 
+    @Test("every service that takes notifications has a sender, and a stand-in that it can reach")
+    func all() async throws {
+        #expect(Set(Simulator.services) == Set(PushService.inService))
+        try await Senders.with { senders in
+            for pns in PushService.inService { _ = try senders.sender(pns) }
+        }
+    }
+
     @Test("a closed registry makes no senders, and its senders send nothing")
     func closed() async throws {
         try await Senders.with { senders in
@@ -148,8 +156,8 @@ struct RegistryTests {
         }
     }
 
-    @Test("a sender that is closed lets its batches end", arguments: [PNS.apns, .fcm, .wns])
-    func closedInWork(pns: PNS) async throws {
+    @Test("a sender that is closed lets its batches end", arguments: [PushService.apns, .fcm, .wns])
+    func closedInWork(pns: PushService) async throws {
         try await Senders.with { senders in
             senders.simulator.inject(SimulatorFault(.delay, pns: nil, latency: 300))
             let sender = try senders.sender(pns)

@@ -6,12 +6,12 @@ import Testing
 
 @Suite("Senders", .serialized)
 struct SenderTests {
-    @Test("devices are reached", arguments: [PNS.apns, .fcm, .wns])
-    func accepted(pns: PNS) async throws {
+    @Test("devices are reached", arguments: [PushService.apns, .fcm, .wns])
+    func accepted(pns: PushService) async throws {
         try await Senders.with { senders in
             let results = try await senders.sender(pns).send(senders.batch(pns, 300))
             #expect(results == Array(repeating: .accepted, count: 300))
-            let counts = senders.simulator.counts[try #require(SimulatedService(rawValue: pns.rawValue))]
+            let counts = senders.simulator.counts[pns]
             #expect(counts.accepted == 300)
             #expect(counts.distinctTokens == 300)
             #expect(counts.accessTokens == (pns == .apns ? 0 : 1))
@@ -105,7 +105,7 @@ struct SenderTests {
     }
 
     struct Fault: Sendable {
-        let pns: PNS
+        let pns: PushService
         let fault: SimulatorFault.Action
         let expected: DeviceResult
     }
@@ -199,8 +199,8 @@ struct SenderTests {
         }
     }
 
-    @Test("an access token that is turned down is fetched anew, once", arguments: [PNS.fcm, .wns])
-    func refresh(pns: PNS) async throws {
+    @Test("an access token that is turned down is fetched anew, once", arguments: [PushService.fcm, .wns])
+    func refresh(pns: PushService) async throws {
         try await Senders.with { senders in
             let sender = try senders.sender(pns)
             #expect(try await sender.send(senders.batch(pns, 2)) == [.accepted, .accepted])
@@ -213,27 +213,29 @@ struct SenderTests {
                 return try await group.reduce(into: []) { $0 += $1 }
             }
             #expect(results == Array(repeating: .accepted, count: 50))
-            #expect(senders.simulator.counts[pns == .fcm ? .fcm : .wns].accessTokens == 2)
+            #expect(senders.simulator.counts[pns].accessTokens == 2)
         }
     }
 
-    @Test("a second refusal of a fresh token stops the sender", arguments: [PNS.fcm, .wns])
-    func refusedTwice(pns: PNS) async throws {
+    @Test("a second refusal of a fresh token stops the sender", arguments: [PushService.fcm, .wns])
+    func refusedTwice(pns: PushService) async throws {
         try await Senders.with { senders in
-            let service: SimulatedService = pns == .fcm ? .fcm : .wns
-            senders.simulator.inject(SimulatorFault(.answer(status: 401), pns: service))
+            senders.simulator.inject(SimulatorFault(.answer(status: 401), pns: pns))
             let results = try await senders.sender(pns).send(senders.batch(pns, 1))
             guard case .misconfigured(_, 401) = results[0] else {
                 Issue.record("\(results)")
                 return
             }
-            #expect(senders.simulator.counts[service].accessTokens == 2)
-            #expect(senders.simulator.counts[service].requests == 2)
+            #expect(senders.simulator.counts[pns].accessTokens == 2)
+            #expect(senders.simulator.counts[pns].requests == 2)
         }
     }
 
-    @Test("a token service that refuses stops the sender; one that fails delays it", arguments: [PNS.fcm, .wns])
-    func tokenService(pns: PNS) async throws {
+    @Test(
+        "a token service that refuses stops the sender; one that fails delays it",
+        arguments: [PushService.fcm, .wns]
+    )
+    func tokenService(pns: PushService) async throws {
         try await Senders.with { senders in
             senders.simulator.inject(
                 SimulatorFault(.tokenEndpoint(status: 400, error: "invalid_grant"), pns: pns == .fcm ? .fcm : .wns)
@@ -254,8 +256,8 @@ struct SenderTests {
         }
     }
 
-    @Test("a send ends before its deadline, whatever is silent", arguments: [PNS.apns, .fcm, .wns])
-    func deadline(pns: PNS) async throws {
+    @Test("a send ends before its deadline, whatever is silent", arguments: [PushService.apns, .fcm, .wns])
+    func deadline(pns: PushService) async throws {
         try await Senders.with { senders in
             senders.simulator.inject(SimulatorFault(.silence, token: try senders.handle(pns, 1)))
             let batch = try senders.batch(pns, 3, time: .seconds(2))
@@ -269,8 +271,8 @@ struct SenderTests {
         }
     }
 
-    @Test("a stopped batch leaves the rest unsent", arguments: [PNS.apns, .fcm, .wns])
-    func stop(pns: PNS) async throws {
+    @Test("a stopped batch leaves the rest unsent", arguments: [PushService.apns, .fcm, .wns])
+    func stop(pns: PushService) async throws {
         try await Senders.with(SimulatorConfiguration(apnsStreams: 5, fcmStreams: 5)) { senders in
             senders.simulator.inject(SimulatorFault(.delay, latency: 50))
             let sender = try senders.sender(pns)
@@ -284,8 +286,8 @@ struct SenderTests {
         }
     }
 
-    @Test("a service that is not there: retry, and the try does not count", arguments: [PNS.apns, .fcm, .wns])
-    func absent(pns: PNS) async throws {
+    @Test("a service that is not there: retry, and the try does not count", arguments: [PushService.apns, .fcm, .wns])
+    func absent(pns: PushService) async throws {
         let simulator = Simulator(
             SimulatorConfiguration(folder: NSTemporaryDirectory() + "absent-\(UUID().uuidString)")
         )

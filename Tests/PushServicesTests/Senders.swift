@@ -35,21 +35,21 @@ struct Senders {
         )
     }
 
-    func sender(_ pns: PNS) throws -> any PushSender {
+    func sender(_ pns: PushService) throws -> any PushSender {
         try self.registry.sender(app: .default, pns: pns, spec: self.spec)
     }
 
     /// The address of a device in the simulator.
-    func handle(_ pns: PNS, _ number: Int) throws -> String {
+    func handle(_ pns: PushService, _ number: Int) throws -> String {
         switch pns {
         case .apns: String(format: "%064x", number)
         case .wns: try self.simulator.urls.wnsChannel + "channel-\(number)"
-        case .fcm, .mpns: "device-\(number)"
+        default: "device-\(number)"
         }
     }
 
     func batch(
-        _ pns: PNS,
+        _ pns: PushService,
         _ count: Int,
         from first: Int = 0,
         time: Duration = .seconds(60),
@@ -64,7 +64,7 @@ struct Senders {
     }
 
     func batch(
-        _ pns: PNS,
+        _ pns: PushService,
         handles: [String],
         time: Duration = .seconds(60),
         isStopped: @escaping @Sendable () -> Bool = { false }
@@ -81,7 +81,7 @@ struct Senders {
         )
     }
 
-    private static func payload(_ pns: PNS) -> NativePayload {
+    private static func payload(_ pns: PushService) -> NativePayload {
         switch pns {
         case .apns: NativePayload(kind: .alert, body: Array(#"{"aps":{"alert":"hello"}}"#.utf8))
         case .wns, .mpns:

@@ -173,14 +173,16 @@ import Testing
         let apps = try AppsFile.read(url.path(percentEncoded: false)).apps
         #expect(apps[.default]?.apns?.keyFile.hasSuffix("/Config/secrets/AuthKey_ABC1234567.p8") == true)
         let text = try String(contentsOf: url, encoding: .utf8)
-        let keys = AppSpec.keys + AppSpec.APNs.keys + AppSpec.FCM.keys + AppSpec.WNS.keys + AppSpec.RichDefault.keys
+        let keys =
+            AppSpec.keys + AppSpec.RichDefault.keys
+            + PushService.allCases.flatMap { $0.descriptor.credentials?.keys ?? [] }
         for key in keys { #expect(text.contains("\(key):"), "\(key) is missing") }
     }
 }
 
 @Suite struct AppSpecChangesTests {
     @Test func namesWhatChanged() {
-        var before = AppSpec(reservedTags: ["a"], fcm: .init(serviceAccountFile: "/f"))
+        var before = AppSpec(reservedTags: ["a"], credentials: [AppSpec.FCM(serviceAccountFile: "/f")])
         before.requestsPerSecond = 5
         var after = before
         after.reservedTags = ["a", "b"]

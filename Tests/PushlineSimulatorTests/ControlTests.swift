@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import PushModel
 import Testing
 
 @testable import PushlineSimulator
@@ -313,7 +314,7 @@ struct LifeTests {
     @Test func aPortInUseIsAnError() async throws {
         try await withSimulator { simulator in
             let port = try #require(URL(string: simulator.urls.apns)?.port)
-            let second = Simulator(SimulatorConfiguration(ports: .init(apns: port)))
+            let second = Simulator(SimulatorConfiguration(ports: [.apns: port]))
             await #expect(throws: (any Error).self) { try await second.start() }
         }
     }

@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import Foundation
 import NIOCore
+import PushModel
 import Testing
 
 @testable import PushlineSimulator
@@ -9,7 +10,7 @@ import Testing
 struct FaultTests {
     static let message = #"{"message":{"token":"device-1","data":{"message":"hello"}}}"#
 
-    @Test(arguments: FaultAnswers.apns.sorted { $0.key < $1.key })
+    @Test(arguments: SimulatedService.apns.answers.statuses.sorted { $0.key < $1.key })
     func everyAPNsReasonComesByName(reason: String, status: Int) throws {
         var state = SimulatorState(keep: 1)
         _ = state.add(SimulatorFault(.answer(reason: reason)))

@@ -171,7 +171,7 @@ private struct Life {
             let status = try await self.scenario.status(of: keys)
             let open = zip(keys, status).filter { $0.1 != .closed }.map(\.0)
             let job = try await self.scenario.job(id)
-            for pns in PNS.allCases {
+            for pns in PushService.allCases {
                 let waiting = open.filter { $0.pns == pns && $0.attempt > 0 }.reduce(0) { $0 + (self.batches[$1] ?? 0) }
                 let tally = job.tallies[pns] ?? Tally()
                 #expect(tally.targets == tally.accounted + waiting, "\(job.state)")

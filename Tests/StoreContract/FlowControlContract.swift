@@ -39,12 +39,14 @@ struct FlowControlContract {
         return claim
     }
 
-    private func credit(_ kind: CreditKind, _ priority: Priority = .normal, pns: PNS = .apns) async throws -> Int {
+    private func credit(_ kind: CreditKind, _ priority: Priority = .normal, pns: PushService = .apns) async throws
+        -> Int
+    {
         try await self.store.credit(for: kind, app: .default, pns: pns, priority: priority).devices
     }
 
     /// Defers a claim's message until a service has credit.
-    private func block(_ claim: CampaignClaim, on pns: PNS = .apns) async throws -> Bool {
+    private func block(_ claim: CampaignClaim, on pns: PushService = .apns) async throws -> Bool {
         let message = claim.claim.message
         return try await self.store.defer(message.id, epoch: message.epoch, Deferral(blockedOn: [pns]))
     }

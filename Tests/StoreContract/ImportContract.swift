@@ -19,7 +19,7 @@ struct ImportContract {
         id: RegistrationID? = nil,
         user: String? = nil,
         tags: [String] = [],
-        pns: PNS = .apns,
+        pns: PushService = .apns,
         expires: Timestamp? = nil
     ) throws -> ImportedRegistration {
         ImportedRegistration(
@@ -42,7 +42,7 @@ struct ImportContract {
         try await self.store.registrations(RegistrationQuery(app: .default, state: state, limit: 1000)).items
     }
 
-    private func audience(_ tag: String, pns: PNS = .apns) async throws -> [Int64] {
+    private func audience(_ tag: String, pns: PushService = .apns) async throws -> [Int64] {
         try await self.store.audience(
             of: .tag(PushModel.Tag(tag, .folded)),
             app: .default,
@@ -57,7 +57,7 @@ struct ImportContract {
     private struct Shape: Equatable {
         let id: RegistrationID
         let user: String?
-        let pns: PNS?
+        let pns: PushService?
         let handle: String?
         let tags: [String]
         let state: Registration.State

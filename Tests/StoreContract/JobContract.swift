@@ -120,7 +120,7 @@ struct JobContract {
 
     /// A list of one's own many jobs that has none of them gives readers back after a part, and goes on from there.
     @Test func aFilteredListOfManyJobsComesInParts() async throws {
-        let user = try UserName("busy")
+        let user = try UserName("busy", .folded)
         let send = Job.Work.send(try self.scenario.campaign(to: "t"))
         let kept = try await self.scenario.accept(self.scenario.campaign(to: "t", platforms: [.wns]), user: user).id
         for _ in 0..<41 {

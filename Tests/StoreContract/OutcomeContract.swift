@@ -155,7 +155,7 @@ struct OutcomeContract {
         var old = try #require(try await self.scenario.claimCampaign(job))
         var new = try #require(try await self.scenario.claimCampaign(job))
         #expect(new.claim.message.epoch == old.claim.message.epoch + 1)
-        #expect(Set(new.campaign.cursors.map(\.pns)) == Set(PNS.allCases))
+        #expect(Set(new.campaign.cursors.map(\.pns)) == Set(PushService.allCases))
         #expect(try await old.commit(devices: 1, through: 1, isDone: true) == .lost)
         #expect(try await !self.store.extend(old.claim))
         #expect(try await self.store.extend(new.claim))

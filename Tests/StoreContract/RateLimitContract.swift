@@ -18,7 +18,7 @@ struct RateLimitContract {
 
     private func limit(_ rate: Int?) async throws {
         let apns = AppSpec.APNs(keyFile: "k", keyID: "k", teamID: "t", topic: "t", devicesPerSecond: rate)
-        _ = try await self.store.apply(AppSpec(apns: apns), to: .default)
+        _ = try await self.store.apply(AppSpec(credentials: [apns]), to: .default)
     }
 
     private func credit(_ kind: CreditKind = .page, _ priority: Priority = .normal) async throws -> Credit {

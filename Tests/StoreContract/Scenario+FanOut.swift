@@ -79,7 +79,7 @@ extension Scenario {
 
     /// Divides what a claim has: each service of a send goes into the message of that service.
     package func step(for claim: FanOutClaim) async throws -> (step: GroupStep, keys: [BatchKey]) {
-        var step = GroupStep(messages: PNS.allCases.count)
+        var step = GroupStep(messages: PushService.allCases.count)
         var keys: [BatchKey] = []
         for send in try await self.sends(of: claim) {
             step.through = max(step.through, send.through)
@@ -89,7 +89,7 @@ extension Scenario {
             }
             let batches = reaches.map { reach in
                 keys.append(BatchKey(job: send.id, pns: reach.pns, page: 0, attempt: 0))
-                let message = PNS.allCases.firstIndex(of: reach.pns) ?? 0
+                let message = PushService.allCases.firstIndex(of: reach.pns) ?? 0
                 return SmallBatch(pns: reach.pns, size: reach.devices.count, message: message)
             }
             step.sends.append(PlannedSend(sequence: send.sequence, fate: .batches(batches)))
@@ -102,7 +102,7 @@ extension Scenario {
         let result = try await self.store.commit(.group(step), of: claim)
         if case .written(let written) = result {
             for key in keys {
-                guard let index = PNS.allCases.firstIndex(of: key.pns), index < written.deliveries.count,
+                guard let index = PushService.allCases.firstIndex(of: key.pns), index < written.deliveries.count,
                     let message = written.deliveries[index]
                 else { continue }
                 self.note(message, batches: [key])
@@ -130,13 +130,13 @@ package struct CampaignClaim: Sendable {
     package var campaign: Campaign
 
     /// The cursor of a service.
-    package func cursor(_ pns: PNS = .apns) throws -> AudienceCursor {
+    package func cursor(_ pns: PushService = .apns) throws -> AudienceCursor {
         guard let cursor = self.campaign.cursors.first(where: { $0.pns == pns }) else { throw Unexpected("no cursor") }
         return cursor
     }
 
     /// The name of a page's batch.
-    package func key(_ pns: PNS = .apns, page: Int = 0) -> BatchKey {
+    package func key(_ pns: PushService = .apns, page: Int = 0) -> BatchKey {
         BatchKey(job: self.campaign.job.id, pns: pns, page: page, attempt: 0)
     }
 
@@ -150,7 +150,7 @@ package struct CampaignClaim: Sendable {
     /// - Returns: What came of it.
     /// - Throws: What the store throws.
     package mutating func commit(
-        _ pns: PNS = .apns,
+        _ pns: PushService = .apns,
         devices: Int,
         through: Int64? = nil,
         isDone: Bool = false

@@ -26,12 +26,12 @@ package struct Scenario: Sendable {
 
     // MARK: Accepting
 
-    package func send(to expression: TagExpression, platforms: [PNS] = []) -> SendRequest {
+    package func send(to expression: TagExpression, platforms: [PushService] = []) -> SendRequest {
         SendRequest(audience: expression, platforms: platforms, content: .message(.init(title: "t", body: "b")))
     }
 
     /// A send that is fanned out page by page, however few have the tag: only sends to one tag share a message.
-    package func campaign(to tag: String, platforms: [PNS] = []) throws -> SendRequest {
+    package func campaign(to tag: String, platforms: [PushService] = []) throws -> SendRequest {
         self.send(
             to: .any([.tag(try Tag(tag, .folded)), .tag(try Tag("nobody-has-this", .folded))]),
             platforms: platforms
@@ -98,7 +98,7 @@ package struct Scenario: Sendable {
     package func register(
         user: String,
         handle: String,
-        pns: PNS = .apns,
+        pns: PushService = .apns,
         tags: [String] = [],
         app: AppID = .default,
         expires: Timestamp? = nil
@@ -130,7 +130,7 @@ package struct Scenario: Sendable {
         _ id: RegistrationID,
         user: String?,
         handle: String,
-        pns: PNS = .apns,
+        pns: PushService = .apns,
         tags: [String] = [],
         app: AppID = .default,
         sequence: Int64? = nil,

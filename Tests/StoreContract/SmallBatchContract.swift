@@ -69,7 +69,7 @@ struct SmallBatchContract {
                 lines.append("\(job.state) \(job.hubState as Any) \(job.reason as Any) \(job.tallies)")
                 lines.append("\(job.due as Any) \(job.finished as Any)")
             }
-            for pns in [nil, PNS.apns, .fcm] {
+            for pns in [nil, PushService.apns, .fcm] {
                 let query = JobQuery(app: .default, pns: pns, kind: .send)
                 lines.append("\(try await store.jobs(query).items.map(\.id))")
             }

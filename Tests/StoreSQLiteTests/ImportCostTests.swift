@@ -25,7 +25,7 @@ struct ImportCostTests {
         id: RegistrationID? = nil,
         user: String? = nil,
         tags: [String] = [],
-        pns: PNS = .apns,
+        pns: PushService = .apns,
         expires: Timestamp? = nil
     ) throws -> ImportedRegistration {
         ImportedRegistration(

@@ -14,7 +14,7 @@ import Testing
     private struct Known {
         let row: Int64
         let handle: String
-        let pns: PNS
+        let pns: PushService
         let user: String
     }
 
@@ -91,7 +91,7 @@ import Testing
             let limit = Int.random(in: 1...250, using: &random)
             let from = Int64.random(in: 0...last, using: &random) * Int64.random(in: 0...1, using: &random)
             let through = Bool.random(using: &random) ? .max : Int64.random(in: from...(last + 5), using: &random)
-            for pns in [PNS.apns, .fcm, .wns] {
+            for pns in [PushService.apns, .fcm, .wns] {
                 let meant = known.filter {
                     $0.pns == pns && wanted.contains($0.user) && $0.row > from && $0.row <= through
                 }

@@ -27,13 +27,10 @@ struct ImportLine {
 
     private func read(_ members: StrictMembers) throws -> ImportedRegistration {
         let platform = try members.requiredString("pns")
-        guard let pns = PNS(platformName: platform) else {
-            throw InvalidValue(member: "pns", "is none of apns, fcm, gcm, wns and mpns")
+        guard let pns = PushService(platformName: platform) else {
+            throw PushService.unknown().named("pns")
         }
-        let prefixes = self.spec.wns?.channelPrefixes ?? []
-        let handle = try Self.named("handle") {
-            try Handle(try members.requiredString("handle"), pns: pns, channelPrefixes: prefixes)
-        }
+        let handle = try Self.named("handle") { try self.spec.handle(try members.requiredString("handle"), of: pns) }
         let id = try members.string("id").map { text in
             guard let id = RegistrationID(text) else {
                 throw InvalidValue(member: "id", "has 1 to 128 letters, digits and - _ . ~")

@@ -7,7 +7,7 @@ struct AudienceCounts: Sendable {
     /// How many registrations a send would be for.
     struct Answer {
         /// One for each service that it would go through.
-        var counts: [(pns: PNS, count: Int)] = []
+        var counts: [(pns: PushService, count: Int)] = []
         /// False when the time was over before all was counted: then there are at least so many.
         var isComplete = true
     }
@@ -25,7 +25,7 @@ struct AudienceCounts: Sendable {
     }
 
     /// - Throws: ``Problem`` 503 when others are being counted; what the store throws.
-    func count(_ audience: TagExpression, for caller: Caller, platforms: [PNS]) async throws -> Answer {
+    func count(_ audience: TagExpression, for caller: Caller, platforms: [PushService]) async throws -> Answer {
         guard self.permits.take(for: caller) else {
             throw Problem.later(.serviceUnavailable, "other audiences are being counted", seconds: 1)
         }
@@ -33,7 +33,7 @@ struct AudienceCounts: Sendable {
 
         let end = ContinuousClock.now + self.time
         var answer = Answer()
-        for pns in platforms.isEmpty ? PNS.allCases : platforms {
+        for pns in platforms.isEmpty ? PushService.allCases : platforms {
             var count = 0
             var after: Int64 = 0
             while after < .max {

@@ -9,13 +9,13 @@ final class JobMonitor: Sendable {
     /// A job as it was read, and its devices a second at each service.
     struct Sight: Sendable {
         let job: Job
-        let rates: [PNS: Double]?
+        let rates: [PushService: Double]?
     }
 
     private struct Sample {
         let at: ContinuousClock.Instant
         /// Devices whose outcome was known.
-        let counts: [PNS: Int]
+        let counts: [PushService: Int]
     }
 
     private struct Entry {
@@ -71,11 +71,11 @@ final class JobMonitor: Sendable {
         }
     }
 
-    private static func rates(_ samples: [Sample], of job: Job) -> [PNS: Double]? {
+    private static func rates(_ samples: [Sample], of job: Job) -> [PushService: Double]? {
         guard let first = samples.first, let last = samples.last else { return nil }
         let time = first.at.duration(to: last.at)
         if time >= Self.lifetime {
-            var rates: [PNS: Double] = [:]
+            var rates: [PushService: Double] = [:]
             for (pns, count) in last.counts {
                 rates[pns] = max(0, Double(count - first.counts[pns, default: 0]) / time.inSeconds)
             }

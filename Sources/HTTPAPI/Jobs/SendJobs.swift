@@ -84,12 +84,14 @@ struct SendJobs: Sendable {
     /// - Throws: ``Problem`` 400 that names the member.
     static func check(
         _ content: Content,
-        for platforms: [PNS],
+        for platforms: [PushService],
         options: PayloadFormatter.Options = PayloadFormatter.Options(),
         spec: AppSpec
     ) throws {
         if case .message(let message) = content, message.isSurelySmall { return }
-        for pns in platforms.isEmpty ? spec.configuredServices : platforms where pns.isInService {
+        // An app that has none yet may have any when its turn comes.
+        let all = spec.services.isEmpty ? PushService.inService : spec.services
+        for pns in platforms.isEmpty ? all : platforms where pns.isInService {
             do throws(InvalidValue) {
                 _ = try PayloadFormatter.format(content, for: pns, options: options)
             } catch {
@@ -101,18 +103,12 @@ struct SendJobs: Sendable {
 }
 
 extension Content.Message {
+    private static let smallestLimit = PushService.inService.map(\.descriptor.maximumPayload).min() ?? 0
+
     /// Whether no service could refuse it, however it writes it: a short text without data.
     fileprivate var isSurelySmall: Bool {
         // Six bytes are the most that a byte of text becomes, in JSON and in XML.
-        self.data.isEmpty && ((self.title?.utf8.count ?? 0) + (self.body?.utf8.count ?? 0)) * 6 + 512 <= 4096
-    }
-}
-
-extension AppSpec {
-    /// The services that the app has credentials for; all where it has none yet.
-    var configuredServices: [PNS] {
-        let found = [self.apns.map { _ in PNS.apns }, self.fcm.map { _ in PNS.fcm }, self.wns.map { _ in PNS.wns }]
-            .compactMap { $0 }
-        return found.isEmpty ? PNS.allCases.filter(\.isInService) : found
+        let size = ((self.title?.utf8.count ?? 0) + (self.body?.utf8.count ?? 0)) * 6 + 512
+        return self.data.isEmpty && size <= Self.smallestLimit
     }
 }

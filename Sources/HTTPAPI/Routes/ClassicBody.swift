@@ -10,7 +10,7 @@ struct ClassicBody {
     /// The id of uploaded content.
     let content: String?
     let isSecure: Bool?
-    let platforms: [PNS]?
+    let platforms: [PushService]?
 
     /// - Throws: ``Problem`` 400 when the body is neither, or a member is of the wrong kind.
     init(_ body: [UInt8]) throws {

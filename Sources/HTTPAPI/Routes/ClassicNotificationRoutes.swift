@@ -30,8 +30,8 @@ struct ClassicNotificationRoutes: Sendable {
     private func send(_ request: APIRequest, platform: String, to recipient: String) async throws -> Response {
         let caller = try request.caller
         let sender = try Self.sender(caller, request.spec.users)
-        guard let pns = PNS(platformName: platform), pns.isInService else {
-            throw Problem.invalid("pns", "\"\(platform.prefix(40))\" is none of wns, apns, gcm and fcm")
+        guard let pns = PushService(platformName: platform), pns.isInService else {
+            throw Problem.invalid([PushService.unknown(platform, among: PushService.inService).named("pns")])
         }
         let user: UserName
         do { user = try UserName(recipient, request.spec.users) } catch {
@@ -235,7 +235,7 @@ private struct RichWish {
     let richType: String
     let content: String?
     let isSecure: Bool
-    let platforms: [PNS]
+    let platforms: [PushService]
 
     init(_ request: APIRequest) throws {
         let standard = request.spec.richDefault

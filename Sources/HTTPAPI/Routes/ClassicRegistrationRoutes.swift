@@ -37,13 +37,13 @@ struct ClassicRegistrationRoutes: Sendable {
         let user = try caller.requireUser()
         let members = try TolerantMembers(request.anyJSON())
         guard let platform = try members.string("Platform") else { throw Problem.invalid("Platform", "is needed") }
-        guard let pns = PNS(platformName: platform) else {
-            throw Problem.invalid("Platform", "\"\(platform.prefix(40))\" is none of wns, apns, mpns, gcm and fcm")
+        guard let pns = PushService(platformName: platform) else {
+            throw Problem.invalid([PushService.unknown(platform).named("Platform")])
         }
         guard let text = try members.string("Handle") else { throw Problem.invalid("Handle", "is needed") }
         let handle: Handle
         do {
-            handle = try Handle(text, pns: pns, channelPrefixes: request.spec.wns?.channelPrefixes ?? [])
+            handle = try request.spec.handle(text, of: pns)
         } catch {
             throw Problem.invalid([error.named("Handle")])
         }

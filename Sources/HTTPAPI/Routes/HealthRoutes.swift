@@ -23,7 +23,7 @@ struct HealthRoutes: Sendable {
     }
 
     /// One for all who ask for it.
-    private static let description = ByteBuffer(bytes: OpenAPIDocument.bytes)
+    private static let description = ByteBuffer(string: OpenAPIDocument.text)
 
     private func document(_ request: APIRequest) -> Response {
         Response(

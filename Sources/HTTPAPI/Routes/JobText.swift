@@ -10,7 +10,7 @@ struct JobText {
     /// The job's path.
     let location: String
     /// Devices a second at the moment at each service, where that is known.
-    var rates: [PNS: Double]?
+    var rates: [PushService: Double]?
     /// What keeps it waiting now, where the job itself does not say.
     var obstacle: String?
 
@@ -19,7 +19,7 @@ struct JobText {
     ///   - prefix: What links begin with.
     ///   - rates: Devices a second at the moment at each service, where that is known.
     ///   - obstacle: What keeps it waiting now, where the job itself does not say.
-    init(job: Job, prefix: String, rates: [PNS: Double]? = nil, obstacle: String? = nil) {
+    init(job: Job, prefix: String, rates: [PushService: Double]? = nil, obstacle: String? = nil) {
         self.job = job
         self.id = job.id.description
         var location = prefix
@@ -112,7 +112,7 @@ struct JobText {
     }
 
     /// How long the service takes that is the last to be done; nil where one has no rate yet, or nobody knows how much is left there.
-    private func secondsLeft(_ rates: [PNS: Double]) -> Int? {
+    private func secondsLeft(_ rates: [PushService: Double]) -> Int? {
         let (lanes, tallies) = (self.job.plan?.lanes ?? [:], self.job.tallies)
         var longest = 0.0
         for pns in Set(lanes.keys).union(tallies.keys) {

@@ -39,8 +39,8 @@ struct ListQuery {
         }
     }
 
-    var pns: PNS? {
-        get throws { try self.choice("pns", PNS.allCases.map(\.rawValue) + ["gcm"], PNS.init(platformName:)) }
+    var pns: PushService? {
+        get throws { try self.choice("pns", PushService.allCases.flatMap(\.names), PushService.init(platformName:)) }
     }
 
     func user(_ name: String) throws -> UserName? {

@@ -99,7 +99,7 @@ struct SendRoutes: Sendable {
 struct SendTarget {
     let audience: TagExpression
     let isToUser: Bool
-    let platforms: [PNS]
+    let platforms: [PushService]
 
     /// The ways to say whom a send is for.
     private static let audiences = ["user", "users", "tag", "tags"]
@@ -175,11 +175,12 @@ struct SendTarget {
     }
 
     /// The services that an array names.
-    static func platforms(_ values: [JSONValue], member: String = "platforms") throws -> [PNS] {
-        var found: [PNS] = []
+    static func platforms(_ values: [JSONValue], member: String = "platforms") throws -> [PushService] {
+        var found: [PushService] = []
         for (index, value) in values.enumerated() {
-            guard case .string(let name) = value, let pns = PNS(platformName: name) else {
-                throw Problem.invalid("\(member)[\(index)]", "must be one of apns, fcm (or gcm), wns and mpns")
+            let name = if case .string(let text) = value { text } else { nil as String? }
+            guard let pns = name.flatMap(PushService.init(platformName:)) else {
+                throw Problem.invalid([PushService.unknown(name).named("\(member)[\(index)]")])
             }
             if !found.contains(pns) { found.append(pns) }
         }

@@ -191,9 +191,10 @@ extension ConfigurationKey {
     static let simulator: [ConfigurationKey] = [
         text("simulator.folder", "Where certificates, keys and apps.yaml are written; empty = a temporary folder."),
         text("simulator.state", "The file that the addresses are written to, as JSON; empty = none."),
-        port("simulator.apns_port", default: 0, "Port of APNs; 0 = any free one."),
-        port("simulator.fcm_port", default: 0, "Port of FCM and its token endpoint; 0 = any free one."),
-        port("simulator.wns_port", default: 0, "Port of WNS and its token endpoints; 0 = any free one."),
+        text(
+            "simulator.ports",
+            "Ports of services, such as apns=8443,fcm=8444; any free ones for those that are not named."
+        ),
         port("simulator.control_port", default: 0, "Port of the control address; 0 = any free one."),
         count(
             "simulator.keep",

@@ -2,9 +2,6 @@ import PushModel
 
 /// The JSON body for APNs.
 enum APNsPayload {
-    /// The most bytes that APNs takes as a body.
-    static let limit = 4096
-
     static func format(_ content: Content) throws(InvalidValue) -> NativePayload {
         let payload: NativePayload
         switch content {
@@ -16,7 +13,7 @@ enum APNsPayload {
         case .rich(let rich):
             payload = Self.rich(rich)
         }
-        try PayloadFormatter.check(size: payload.body.count, limit: Self.limit, service: "APNs")
+        try PayloadFormatter.check(size: payload.body.count, for: .apns)
         return payload
     }
 

@@ -4,11 +4,6 @@ import PushModel
 ///
 /// Never an empty object: the sender puts a member in front.
 enum FCMPayload {
-    /// The most bytes of notification and data that FCM takes.
-    ///
-    /// Google does not say how it counts. We count the JSON text of `notification` and `data` with their names, which is never
-    /// less than any way of counting keys and values; options and target are left out.
-    static let limit = 4096
     /// The longest time that FCM keeps a message, in seconds: 28 days.
     ///
     /// A longer wish is cut, for FCM would refuse the message.
@@ -24,9 +19,10 @@ enum FCMPayload {
         case .rich(let rich):
             parts = [.init("data", .object(RichReference.members(rich).map { .init($0.name, .string($0.text)) }))]
         }
-        // Without the braces around: they are the message's.
+        // Google does not say how it counts. The JSON text of notification and data with their names is never less than any way
+        // of counting keys and values; options and target are left out, and so are the braces around, which are the message's.
         let size = JSONValue.object(parts).bytes.count - 2
-        try PayloadFormatter.check(size: size, limit: Self.limit, service: "FCM")
+        try PayloadFormatter.check(size: size, for: .fcm)
         return NativePayload(kind: .message, body: JSONValue.object(parts + Self.android(options)).bytes)
     }
 

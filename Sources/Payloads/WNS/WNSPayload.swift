@@ -2,9 +2,6 @@ import PushModel
 
 /// A toast, or raw bytes, for WNS.
 enum WNSPayload {
-    /// The most bytes that WNS takes as a body.
-    static let limit = 5000
-
     static func format(_ content: Content) throws(InvalidValue) -> NativePayload {
         let payload: NativePayload
         switch content {
@@ -22,7 +19,7 @@ enum WNSPayload {
                 body: rich.isSecure ? Array(String(rich.id).utf8) : JSONValue.object(members).bytes
             )
         }
-        try PayloadFormatter.check(size: payload.body.count, limit: Self.limit, service: "WNS")
+        try PayloadFormatter.check(size: payload.body.count, for: .wns)
         return payload
     }
 

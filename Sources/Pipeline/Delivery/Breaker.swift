@@ -204,9 +204,9 @@ struct Observation {
 
     /// - Parameters:
     ///   - results: What came of a send.
-    ///   - pns: The service. A channel of WNS names its own host, which the device chose: that nothing comes from there says nothing
-    ///     about the service, or one made-up channel could keep an app's messages from all others.
-    init(_ results: some Sequence<DeviceResult>, of pns: PNS = .apns) {
+    ///   - pns: The service. Where devices choose the host, that nothing comes from there says nothing about it.
+    init(_ results: some Sequence<DeviceResult>, of pns: PushService = .apns) {
+        let deviceChoosesHost = pns.descriptor.deviceChoosesHost
         for (place, result) in results.enumerated() {
             switch result {
             case .accepted, .rejected, .retry(_, .device, _, _, _): self.answered += 1
@@ -214,8 +214,8 @@ struct Observation {
                 self.answered += 1
                 self.deadAt.append(place)
                 self.deadReason = reason
-            case .retry(_, .sender, _, _, nil) where pns == .wns: break
-            case .unanswered where pns == .wns: break
+            case .retry(_, .sender, _, _, nil) where deviceChoosesHost: break
+            case .unanswered where deviceChoosesHost: break
             case .retry(let after, .sender, _, let reason, let status):
                 self.failed += 1
                 self.fault = status.map { "\($0) \(reason)" } ?? reason

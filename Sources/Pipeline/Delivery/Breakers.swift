@@ -8,7 +8,7 @@ import PushServices
 final class Breakers: Sendable {
     private struct Key: Hashable {
         let app: AppID
-        let pns: PNS
+        let pns: PushService
     }
 
     private let configuration: Breaker.Configuration
@@ -16,13 +16,13 @@ final class Breakers: Sendable {
     private let breakers = NIOLockedValueBox<[Key: Breaker]>([:])
     /// What was said last of credentials that do not work; nothing is said twice.
     private let refusals = NIOLockedValueBox<[Key: String]>([:])
-    private let open: [PNS: Gauge]
+    private let open: [PushService: Gauge]
 
     init(_ configuration: Breaker.Configuration, logger: Logger) {
         self.configuration = configuration
         self.logger = logger
         self.open = Dictionary(
-            uniqueKeysWithValues: PNS.allCases.filter(\.isInService).map { pns in
+            uniqueKeysWithValues: PushService.inService.map { pns in
                 (pns, Gauge(label: "push.breakers.open", dimensions: [("push.service", pns.rawValue)]))
             }
         )
@@ -30,19 +30,19 @@ final class Breakers: Sendable {
     }
 
     /// What is to be done with a message before it waits for a permit.
-    func look(_ app: AppID, _ pns: PNS) -> Breaker.Passage {
+    func look(_ app: AppID, _ pns: PushService) -> Breaker.Passage {
         self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.look(now: .now) ?? .free }
     }
 
     /// Asks to send; unless it is refused, ``record(_:as:_:_:)`` must follow.
-    func enter(_ app: AppID, _ pns: PNS) -> Breaker.Passage {
+    func enter(_ app: AppID, _ pns: PushService) -> Breaker.Passage {
         self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.enter(now: .now) ?? .free }
     }
 
     /// Takes note of what the results of a send say.
     ///
     /// - Returns: Whether the tokens that these results call bad are not to be believed.
-    func record(_ observation: Observation, as passage: Breaker.Passage, _ app: AppID, _ pns: PNS) -> Bool {
+    func record(_ observation: Observation, as passage: Breaker.Passage, _ app: AppID, _ pns: PushService) -> Bool {
         let key = Key(app: app, pns: pns)
         self.note(observation, of: key)
         let (transition, areDoubted, count) = self.breakers.withLockedValue { breakers in

@@ -9,7 +9,7 @@ struct DeliveryMetrics: Sendable {
     private struct Counters {
         let accepted, failed, expired, cancelled, carried: Counter
 
-        init(_ pns: PNS) {
+        init(_ pns: PushService) {
             func counter(_ outcome: String) -> Counter {
                 Counter(label: "pushline.deliveries", dimensions: [("service", pns.rawValue), ("outcome", outcome)])
             }
@@ -22,7 +22,7 @@ struct DeliveryMetrics: Sendable {
     }
 
     /// Made once each: looking one up by its labels' text costs as much as half a delivery.
-    private let services = NIOLockedValueBox<[PNS: Counters]>([:])
+    private let services = NIOLockedValueBox<[PushService: Counters]>([:])
 
     func record(_ outcome: BatchOutcome) {
         let pns = outcome.key.pns

@@ -72,7 +72,7 @@ extension DeliveryWorker {
     }
 
     /// Whether nothing more of an app is to be sent to a service: the process is about to end, or the queue is paused.
-    private func isHalted(_ app: AppID, _ pns: PNS) -> Bool {
+    private func isHalted(_ app: AppID, _ pns: PushService) -> Bool {
         self.inWork.isDraining || self.pauses.reason(.deliver(pns), app: app) != nil
     }
 
@@ -90,7 +90,7 @@ extension DeliveryWorker {
         of rows: () -> [Int64],
         as passage: Breaker.Passage,
         _ app: AppID,
-        _ pns: PNS
+        _ pns: PushService
     ) async -> Bool {
         var observation = Observation(results, of: pns)
         if observation.dead > 0 {

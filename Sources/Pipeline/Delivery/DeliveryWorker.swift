@@ -75,7 +75,7 @@ package struct DeliveryWorker: Service {
 
     private func work() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
-            let services = PNS.allCases.filter(\.isInService)
+            let services = PushService.inService
             let limiters = services.map { _ in
                 FairLimiter(permits: self.configuration.devices, slowAfter: self.configuration.slowAfter)
             }
@@ -92,7 +92,7 @@ package struct DeliveryWorker: Service {
         }
     }
 
-    private func consumer(of pns: PNS, _ priority: Priority, _ limiter: FairLimiter) -> QueueConsumer {
+    private func consumer(of pns: PushService, _ priority: Priority, _ limiter: FairLimiter) -> QueueConsumer {
         let queue = QueueName.work(.deliver(pns), priority)
         return QueueConsumer(
             broker: self.broker,
@@ -138,7 +138,7 @@ package struct DeliveryWorker: Service {
     }
 
     /// Why an app's message is not to be sent now: its queue is paused, or its breaker is open.
-    private func obstacle(to delivery: Delivery, _ pns: PNS) -> Deferral? {
+    private func obstacle(to delivery: Delivery, _ pns: PushService) -> Deferral? {
         guard let app = delivery.app else { return nil }
         // What is paused is not taken before it is resumed, whatever its due time.
         if let reason = self.pauses.reason(.deliver(pns), app: app) { return Deferral(reason: reason) }
@@ -149,7 +149,9 @@ package struct DeliveryWorker: Service {
     /// Gives a message that is not to be worked on now back to its row: the sweeper publishes it again.
     ///
     /// - Returns: false when the store does not take it now, or nothing in the store is of that name.
-    private func deferWork(_ delivery: Delivery, _ subscription: any Subscription, _ pns: PNS) async throws -> Bool {
+    private func deferWork(_ delivery: Delivery, _ subscription: any Subscription, _ pns: PushService) async throws
+        -> Bool
+    {
         guard let id = MessageID(delivery.properties.messageID) else { return false }
         let slowness = Deferral(
             pause: self.configuration.rest,

@@ -154,7 +154,7 @@ extension SendWorker {
 
 extension FanOutClaim {
     /// Whether it is a campaign that has pages at one of these services.
-    fileprivate func hasBegun(_ services: Set<PNS>) -> Bool {
+    fileprivate func hasBegun(_ services: Set<PushService>) -> Bool {
         guard case .campaign(let campaign) = self.work else { return false }
         return campaign.cursors.contains { services.contains($0.pns) && $0.nextPage > 0 }
     }

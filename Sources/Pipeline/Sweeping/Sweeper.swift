@@ -165,7 +165,7 @@ package struct Sweeper: Service {
         try Task.checkCancellation()
         let isMoreOfDeliveries = try await self.sweep(
             // Of retired services too: the hub settles what is left of them.
-            Set(PNS.allCases.map(WorkQueue.deliver)),
+            Set(PushService.allCases.map(WorkQueue.deliver)),
             overdue: .zero,
             limit: configuration.deliveryLimit,
             publish: self.resume

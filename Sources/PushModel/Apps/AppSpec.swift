@@ -40,9 +40,8 @@ package struct AppSpec: Codable, Sendable, Equatable {
     /// Beginnings of tags that users may not claim.
     package var reservedTags: [String]
     package var recording: Recording
-    package var apns: APNs?
-    package var fcm: FCM?
-    package var wns: WNS?
+    /// What it declares for push services; by name, such as ``apns``, where their types are.
+    package var credentials = DeclaredCredentials()
     /// What `POST /api/notifications` without a query sends, and how much of it is kept.
     package var richDefault: RichDefault
     /// How much content may be uploaded; nil = as much as `Contents()` says.
@@ -63,9 +62,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
         users: Users = .folded,
         reservedTags: [String] = [],
         recording: Recording = .failures,
-        apns: APNs? = nil,
-        fcm: FCM? = nil,
-        wns: WNS? = nil,
+        credentials: [any ServiceCredentials] = [],
         richDefault: RichDefault = RichDefault(),
         contents: Contents? = nil,
         requestsPerSecond: Int? = nil,
@@ -77,9 +74,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
         self.users = users
         self.reservedTags = reservedTags
         self.recording = recording
-        self.apns = apns
-        self.fcm = fcm
-        self.wns = wns
+        for one in credentials { self.credentials[type(of: one).service] = one }
         self.richDefault = richDefault
         self.contents = contents
         self.requestsPerSecond = requestsPerSecond
@@ -87,115 +82,55 @@ package struct AppSpec: Codable, Sendable, Equatable {
         self.registrationsPerUser = registrationsPerUser
     }
 
+    private enum CodingKeys: String, CodingKey {
+        case hub, authentication, reservedTags, recording, richDefault, contents
+        case requestsPerSecond, registrationLifetimeDays, registrationsPerUser
+    }
+
+    /// Reads the stored form, where credentials stand beside the rest.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.hub = try container.decode(HubKind.self, forKey: .hub)
+        self.authentication = try container.decode(Authentication.self, forKey: .authentication)
+        self.reservedTags = try container.decode([String].self, forKey: .reservedTags)
+        self.recording = try container.decode(Recording.self, forKey: .recording)
+        self.credentials = try DeclaredCredentials(from: decoder)
+        self.richDefault = try container.decode(RichDefault.self, forKey: .richDefault)
+        self.contents = try container.decodeIfPresent(Contents.self, forKey: .contents)
+        self.requestsPerSecond = try container.decodeIfPresent(Int.self, forKey: .requestsPerSecond)
+        self.registrationLifetimeDays = try container.decodeIfPresent(Int.self, forKey: .registrationLifetimeDays)
+        self.registrationsPerUser = try container.decodeIfPresent(Int.self, forKey: .registrationsPerUser)
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(self.hub, forKey: .hub)
+        try container.encode(self.authentication, forKey: .authentication)
+        try container.encode(self.reservedTags, forKey: .reservedTags)
+        try container.encode(self.recording, forKey: .recording)
+        try self.credentials.encode(to: encoder)
+        try container.encode(self.richDefault, forKey: .richDefault)
+        try container.encodeIfPresent(self.contents, forKey: .contents)
+        try container.encodeIfPresent(self.requestsPerSecond, forKey: .requestsPerSecond)
+        try container.encodeIfPresent(self.registrationLifetimeDays, forKey: .registrationLifetimeDays)
+        try container.encodeIfPresent(self.registrationsPerUser, forKey: .registrationsPerUser)
+    }
+
+    /// The push services that the app has credentials for.
+    package var services: [PushService] { PushService.allCases.filter { self.credentials[$0] != nil } }
+
     /// The most devices to send to in a second through that service, over all jobs and workers; nil = as fast as it goes.
-    package func devicesPerSecond(for pns: PNS) -> Int? {
-        switch pns {
-        case .apns: self.apns?.devicesPerSecond
-        case .fcm: self.fcm?.devicesPerSecond
-        case .wns: self.wns?.devicesPerSecond
-        case .mpns: nil
-        }
-    }
+    package func devicesPerSecond(for pns: PushService) -> Int? { self.credentials[pns]?.devicesPerSecond }
 
-    /// Token-based credentials for APNs.
-    package struct APNs: Codable, Sendable, Equatable {
-        /// The `.p8` file: an EC P-256 private key, PKCS#8 PEM.
-        package var keyFile: String
-        package var keyID: String
-        package var teamID: String
-        /// The app's bundle id.
-        package var topic: String
-        /// Where to send; Apple's production service unless said.
-        package var endpoint: String
-        /// Certificates to trust instead of the system's, PEM; for simulators.
-        package var trustFile: String?
-        /// The most devices to send to in a second; nil = as fast as it goes.
-        package var devicesPerSecond: Int?
-
-        package static let production = "https://api.push.apple.com"
-        package static let sandbox = "https://api.sandbox.push.apple.com"
-
-        package init(
-            keyFile: String,
-            keyID: String,
-            teamID: String,
-            topic: String,
-            endpoint: String = APNs.production,
-            trustFile: String? = nil,
-            devicesPerSecond: Int? = nil
-        ) {
-            self.keyFile = keyFile
-            self.keyID = keyID
-            self.teamID = teamID
-            self.topic = topic
-            self.endpoint = endpoint
-            self.trustFile = trustFile
-            self.devicesPerSecond = devicesPerSecond
-        }
-    }
-
-    /// A service account for FCM HTTP v1.
-    package struct FCM: Codable, Sendable, Equatable {
-        /// The service account's JSON file; names project, key and token address.
-        package var serviceAccountFile: String
-        package var endpoint: String
-        package var trustFile: String?
-        /// The most devices to send to in a second; nil = as fast as it goes.
-        package var devicesPerSecond: Int?
-
-        package static let production = "https://fcm.googleapis.com"
-
-        package init(
-            serviceAccountFile: String,
-            endpoint: String = FCM.production,
-            trustFile: String? = nil,
-            devicesPerSecond: Int? = nil
-        ) {
-            self.serviceAccountFile = serviceAccountFile
-            self.endpoint = endpoint
-            self.trustFile = trustFile
-            self.devicesPerSecond = devicesPerSecond
-        }
-    }
-
-    /// Client credentials for WNS.
-    package struct WNS: Codable, Sendable, Equatable {
-        /// The application (client) id, or the package SID (`ms-app://…`) for the older Store token service.
-        package var clientID: String
-        /// The file that holds the client secret, alone.
-        package var clientSecretFile: String
-        /// When the secret ends, as whoever issued it said: the file does not tell; nil = unknown.
-        package var secretEnds: Timestamp?
-        /// Where tokens come from, such as `https://login.microsoftonline.com/<tenant>/oauth2/v2.0/token`.
-        package var tokenURL: String
-        package var scope: String
-        /// Beginnings of channel URIs that are taken besides `https` hosts under `notify.windows.com`; for simulators.
-        package var channelPrefixes: [String]
-        package var trustFile: String?
-        /// The most devices to send to in a second; nil = as fast as it goes.
-        package var devicesPerSecond: Int?
-
-        package static let scope = "https://wns.windows.com/.default"
-
-        package init(
-            clientID: String,
-            clientSecretFile: String,
-            secretEnds: Timestamp? = nil,
-            tokenURL: String,
-            scope: String = WNS.scope,
-            channelPrefixes: [String] = [],
-            trustFile: String? = nil,
-            devicesPerSecond: Int? = nil
-        ) {
-            self.clientID = clientID
-            self.clientSecretFile = clientSecretFile
-            self.secretEnds = secretEnds
-            self.tokenURL = tokenURL
-            self.scope = scope
-            self.channelPrefixes = channelPrefixes
-            self.trustFile = trustFile
-            self.devicesPerSecond = devicesPerSecond
-        }
+    /// Checks a handle of a device that registers with the app.
+    ///
+    /// - Parameters:
+    ///   - text: What the device sent.
+    ///   - pns: The service that the handle belongs to.
+    /// - Returns: The handle as it is kept.
+    /// - Throws: ``InvalidValue``, as ``Handle`` has it.
+    package func handle(_ text: String, of pns: PushService) throws(InvalidValue) -> Handle {
+        try Handle(text, pns: pns, channelPrefixes: pns.descriptor.handle.prefixes(self))
     }
 
     /// How many bytes of uploaded content are kept at a time.

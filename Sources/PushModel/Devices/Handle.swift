@@ -13,25 +13,21 @@ package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
     /// - Parameters:
     ///   - text: What the app sent.
     ///   - pns: The service that the address belongs to.
-    ///   - channelPrefixes: For WNS, the beginnings of channel URIs that are taken besides `https` hosts under
-    ///     `notify.windows.com` (a forged channel would be sent the app's bearer token).
+    ///   - channelPrefixes: Where the device chooses the host, the beginnings of handles that are taken besides those under the
+    ///     service's own domain (a forged one would be sent the app's bearer token).
     /// - Throws: ``InvalidValue`` that says what is wrong, without the address.
-    package init(_ text: String, pns: PNS, channelPrefixes: [String] = []) throws(InvalidValue) {
+    package init(_ text: String, pns: PushService, channelPrefixes: [String] = []) throws(InvalidValue) {
         guard !text.isEmpty else { throw InvalidValue("a handle is needed") }
         guard text.utf8.count <= Handle.maximumLength else {
             throw InvalidValue("a handle has at most \(Handle.maximumLength) bytes")
         }
-        switch pns {
-        case .apns: self.text = try Handle.hexadecimal(text)
-        case .fcm: self.text = try Handle.visible(text)
-        case .wns, .mpns: self.text = try Handle.channel(text, pns: pns, prefixes: channelPrefixes)
-        }
+        self.text = try pns.descriptor.handle.normalise(text, channelPrefixes)
     }
 
     /// An address that was checked when it was stored.
     package init(stored text: String) { self.text = text }
 
-    /// The forms under which a handle of unknown service may be stored: as it is, and as a lower-case APNs token.
+    /// The forms under which a handle of unknown service may be stored: as it is, and in lower case.
     package static func lookupForms(of text: String) -> [Handle] {
         let forms = [text, text.lowercased()]
         return forms[0] == forms[1] ? [Handle(stored: text)] : forms.map(Handle.init(stored:))
@@ -49,71 +45,6 @@ package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
     /// The shortened form for logs and answers: whoever has the whole may send to the device.
     package var description: String {
         self.text.count <= 12 ? "…" : "\(self.text.prefix(4))…\(self.text.suffix(4))"
-    }
-
-    private static func hexadecimal(_ text: String) throws(InvalidValue) -> String {
-        if text.hasPrefix("{") {
-            throw InvalidValue(
-                "this is the printed form of a data object ({LENGTH=…,BYTES=…}), which iOS 13 and later give for "
-                    + "NSData.description; send the token's bytes as hexadecimal digits"
-            )
-        }
-        let lower = text.lowercased()
-        let isHexadecimal = lower.utf8.allSatisfy { byte in
-            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
-        }
-        guard isHexadecimal, lower.utf8.count.isMultiple(of: 2), lower.utf8.count <= 400 else {
-            throw InvalidValue(
-                "an APNs token is an even number of hexadecimal digits (at most 400), without spaces or brackets"
-            )
-        }
-        return lower
-    }
-
-    private static func visible(_ text: String) throws(InvalidValue) -> String {
-        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw InvalidValue("an FCM token holds visible ASCII characters only")
-        }
-        return text
-    }
-
-    private static func channel(_ text: String, pns: PNS, prefixes: [String]) throws(InvalidValue) -> String {
-        let visible = try Handle.visible(text)
-        // Some URL parsers end the host at a backslash and others do not: no channel has one.
-        guard !visible.contains("\\") else { throw InvalidValue("a channel URI has no backslash") }
-        if prefixes.contains(where: { Handle.begins(visible, with: $0) }) { return visible }
-        // What stands between the scheme and the first of / ? # is the authority; user information and a port have no place.
-        let scheme = "https://"
-        let domains = pns == .wns ? [".notify.windows.com"] : [".notify.live.net", ".notify.windows.com"]
-        let schemes = pns == .wns ? [scheme] : [scheme, "http://"]
-        for start in schemes where visible.lowercased().hasPrefix(start) {
-            let rest = visible.dropFirst(start.count)
-            let host = rest.prefix { !"/?#".contains($0) }.lowercased()
-            let isName = !host.hasPrefix(".") && !host.contains("..") && host.utf8.allSatisfy(Handle.isHostByte)
-            if isName, domains.contains(where: { host.hasSuffix($0) }) { return visible }
-        }
-        let wanted = pns == .wns ? "an https address under notify.windows.com" : "an address under notify.live.net"
-        throw InvalidValue("a \(pns.rawValue.uppercased()) channel is \(wanted)")
-    }
-
-    private static func isHostByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
-            UInt8(ascii: "."):
-            true
-        default: false
-        }
-    }
-
-    /// Whether a channel begins as the operator allows.
-    ///
-    /// Where the prefix is a host without a path, the host must end there: `https://127.0.0.1:84` does not allow port 8443,
-    /// nor `https://127.0.0.1:84@elsewhere`.
-    private static func begins(_ channel: String, with prefix: String) -> Bool {
-        guard !prefix.isEmpty, channel.hasPrefix(prefix) else { return false }
-        let hasPath = prefix.split(separator: "://", maxSplits: 1).last?.contains("/") == true
-        return hasPath || channel.dropFirst(prefix.count).first.map { "/?#".contains($0) } != false
     }
 }
 

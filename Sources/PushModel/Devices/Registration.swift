@@ -5,7 +5,7 @@ package struct Registration: Sendable, Equatable {
     package let id: RegistrationID
     package let app: AppID
     package let user: UserName?
-    package let pns: PNS?
+    package let pns: PushService?
     package let handle: Handle?
     /// All tags, the user's own included, sorted.
     package let tags: [Tag]
@@ -21,7 +21,7 @@ package struct Registration: Sendable, Equatable {
         id: RegistrationID,
         app: AppID,
         user: UserName?,
-        pns: PNS?,
+        pns: PushService?,
         handle: Handle?,
         tags: [Tag],
         state: State,
@@ -82,12 +82,12 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
 
     /// What a registration is to become.
     package struct Upsert: Codable, Sendable, Equatable {
-        package let pns: PNS
+        package let pns: PushService
         package let handle: Handle
         /// The tags that the caller asked for; the user's own is added by the server.
         package let tags: [Tag]
 
-        package init(pns: PNS, handle: Handle, tags: [Tag]) {
+        package init(pns: PushService, handle: Handle, tags: [Tag]) {
             self.pns = pns
             self.handle = handle
             self.tags = tags

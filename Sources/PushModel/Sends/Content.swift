@@ -51,7 +51,7 @@ package struct SendRequest: Codable, Sendable, Equatable {
     /// A job tells the first of many and their number. Whoever plans it is handed all, and this is 0.
     package let omitted: Int
     /// The services to send through; empty = all that the app has registrations of.
-    package let platforms: [PNS]
+    package let platforms: [PushService]
     package let content: Content
     /// How long the push service may keep it for a device that is off, counted from the job's beginning; nil = its own default,
     /// 0 = one try, now or never.
@@ -62,7 +62,7 @@ package struct SendRequest: Codable, Sendable, Equatable {
     package init(
         audience: TagExpression,
         omitted: Int = 0,
-        platforms: [PNS] = [],
+        platforms: [PushService] = [],
         content: Content,
         timeToLive: Duration? = nil,
         collapse: String? = nil
@@ -102,7 +102,7 @@ package struct SendRequest: Codable, Sendable, Equatable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.audience = try container.decode(TagExpression.self, forKey: .audience)
         self.omitted = try container.decodeIfPresent(Int.self, forKey: .omitted) ?? 0
-        self.platforms = try container.decodeIfPresent([PNS].self, forKey: .platforms) ?? []
+        self.platforms = try container.decodeIfPresent([PushService].self, forKey: .platforms) ?? []
         self.content = try container.decode(Content.self, forKey: .content)
         self.timeToLive = try container.decodeIfPresent(Int64.self, forKey: .ttl).map { .seconds($0) }
         self.collapse = try container.decodeIfPresent(String.self, forKey: .collapse)

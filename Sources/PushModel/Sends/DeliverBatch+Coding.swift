@@ -9,14 +9,14 @@ extension DeliverBatch {
         if self.collapse != nil { flags.insert(.collapse) }
         if !self.devices.tries.isEmpty { flags.insert(.tries) }
         if !self.devices.waits.isEmpty { flags.insert(.waits) }
-        let packed = self.key.pns == .apns ? self.devices.handles.packed() : nil
+        let packed = self.key.pns.descriptor.handle.isHexadecimal ? self.devices.handles.packed() : nil
         if packed != nil { flags.insert(.packed) }
         let handles = packed ?? self.devices.handles
         writer.integer(flags.rawValue)
         writer.text(self.app.name)
         writer.integer(self.key.job.high)
         writer.integer(self.key.job.low)
-        writer.integer(self.key.pns.code)
+        writer.integer(UInt8(self.key.pns.number))
         writer.integer(UInt32(self.key.page))
         writer.integer(UInt32(self.key.attempt))
         writer.integer(UInt8(self.priority.rank))
@@ -41,7 +41,9 @@ extension DeliverBatch {
         guard flags.isSubset(of: .all) else { throw MalformedBatch("it has flags of another version") }
         guard let app = try? AppID(try reader.text()) else { throw MalformedBatch("its app has no legal name") }
         let job = JobID(high: try reader.integer(), low: try reader.integer())
-        guard let pns = PNS(code: try reader.integer()) else { throw MalformedBatch("its push service is unknown") }
+        guard let pns = PushService(number: Int(try reader.integer() as UInt8)) else {
+            throw MalformedBatch("its push service is unknown")
+        }
         let page: UInt32 = try reader.integer()
         let attempt: UInt32 = try reader.integer()
         let rank: UInt8 = try reader.integer()
@@ -102,22 +104,6 @@ package struct MalformedBatch: Error, Equatable, Sendable, CustomStringConvertib
 }
 
 // The wire's numbers never change; names in Swift may.
-extension PNS {
-    var code: UInt8 {
-        switch self {
-        case .apns: 1
-        case .fcm: 2
-        case .wns: 3
-        case .mpns: 4
-        }
-    }
-
-    init?(code: UInt8) {
-        guard let found = PNS.allCases.first(where: { $0.code == code }) else { return nil }
-        self = found
-    }
-}
-
 extension NativePayload.Kind {
     fileprivate var code: UInt8 {
         switch self {

@@ -59,9 +59,9 @@ package struct DeliverBatch: Sendable, Equatable {
         package var count: Int { self.rows.count }
 
         /// The bytes that a device takes in a message, about, whose handle has that length.
-        package static func wireSize(handleLength length: Int, pns: PNS) -> Int {
-            // Row, end of the handle, and the handle; APNs tokens travel as two digits a byte.
-            12 + (pns == .apns ? (length + 1) / 2 : length)
+        package static func wireSize(handleLength length: Int, isHexadecimal: Bool) -> Int {
+            // Row, end of the handle, and the handle; hexadecimal ones travel as two digits a byte.
+            12 + (isHexadecimal ? (length + 1) / 2 : length)
         }
 
         package func tries(at index: Int) -> Int { self.tries.isEmpty ? 0 : Int(self.tries[index]) }
@@ -74,13 +74,13 @@ package struct DeliverBatch: Sendable, Equatable {
 /// Names a batch and its attempt: the fence of the accounting (rules 2 and 3).
 package struct BatchKey: Hashable, Sendable, CustomStringConvertible {
     package let job: JobID
-    package let pns: PNS
+    package let pns: PushService
     /// Counts the pages of a job and service from 0.
     package let page: Int
     /// Counts the rows of a page, not the tries of a device.
     package let attempt: Int
 
-    package init(job: JobID, pns: PNS, page: Int, attempt: Int) {
+    package init(job: JobID, pns: PushService, page: Int, attempt: Int) {
         self.job = job
         self.pns = pns
         self.page = page
@@ -93,7 +93,7 @@ package struct BatchKey: Hashable, Sendable, CustomStringConvertible {
     /// Reads ``description``.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 4, let job = JobID(String(parts[0])), let pns = PNS(rawValue: String(parts[1])),
+        guard parts.count == 4, let job = JobID(String(parts[0])), let pns = PushService(rawValue: String(parts[1])),
             let page = UInt32(parts[2]), let attempt = UInt32(parts[3])
         else { return nil }
         self.init(job: job, pns: pns, page: Int(page), attempt: Int(attempt))

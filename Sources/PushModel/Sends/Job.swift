@@ -25,7 +25,7 @@ package struct Job: Sendable, Equatable {
     /// When the next try of a retrying job is due, or a scheduled one starts.
     package let due: Timestamp?
     /// Counts by service; empty for a register job.
-    package let tallies: [PNS: Tally]
+    package let tallies: [PushService: Tally]
     /// When it is to start; nil = at once.
     package let startsAt: Timestamp?
     /// How far a send that is not final is laid out; nil = nobody has begun.
@@ -48,7 +48,7 @@ package struct Job: Sendable, Equatable {
         finished: Timestamp?,
         expires: Timestamp,
         due: Timestamp?,
-        tallies: [PNS: Tally],
+        tallies: [PushService: Tally],
         startsAt: Timestamp? = nil,
         plan: Plan? = nil
     ) {
@@ -78,9 +78,9 @@ package struct Job: Sendable, Equatable {
 
     /// How far a send is laid out in batches, for each service.
     package struct Plan: Sendable, Equatable {
-        package let lanes: [PNS: Lane]
+        package let lanes: [PushService: Lane]
 
-        package init(_ lanes: [PNS: Lane]) { self.lanes = lanes }
+        package init(_ lanes: [PushService: Lane]) { self.lanes = lanes }
 
         /// Devices in its batches so far, as they were planned.
         package var devices: Int { self.lanes.values.reduce(0) { $0 + $1.devices } }

@@ -5,10 +5,10 @@ package enum WorkQueue: Hashable, Sendable, CaseIterable, CustomStringConvertibl
     /// Finding the audience of sends.
     case send
     /// Sending to the devices of a service.
-    case deliver(PNS)
+    case deliver(PushService)
 
     package static let allCases: [WorkQueue] =
-        [.register, .send] + PNS.allCases.filter(\.isInService).map(WorkQueue.deliver)
+        [.register, .send] + PushService.inService.map(WorkQueue.deliver)
 
     /// `register`, `send`, or `deliver.` and the service.
     package var description: String {

@@ -34,7 +34,7 @@ indirect enum SpecValue: Equatable {
     }
 
     /// A section of what is there: nil is left out.
-    fileprivate static func section(_ members: KeyValuePairs<String, SpecValue?>) -> SpecValue {
+    fileprivate static func section(_ members: some Sequence<(key: String, value: SpecValue?)>) -> SpecValue {
         .section(members.compactMap { key, value in value.map { Member(key: key, value: $0) } })
     }
 }
@@ -42,7 +42,7 @@ indirect enum SpecValue: Equatable {
 extension AppSpec {
     /// The whole declaration, defaults included.
     var tree: SpecValue {
-        .section([
+        let head: KeyValuePairs<String, SpecValue?> = [
             "hub": .text(self.hub.rawValue),
             "authentication": .text(self.authentication.rawValue),
             "users": .text(self.users.rawValue),
@@ -51,12 +51,15 @@ extension AppSpec {
             "requests_per_second": self.requestsPerSecond.map(SpecValue.number),
             "registration_lifetime_days": self.registrationLifetimeDays.map(SpecValue.number),
             "registrations_per_user": .number(self.registrationsPerUser ?? Self.defaultRegistrationsPerUser),
-            "apns": self.apns.map(\.tree),
-            "fcm": self.fcm.map(\.tree),
-            "wns": self.wns.map(\.tree),
+        ]
+        let services = self.services.compactMap { service in
+            self.credentials[service].map { (key: service.rawValue, value: $0.tree as SpecValue?) }
+        }
+        let tail: KeyValuePairs<String, SpecValue?> = [
             "rich": self.richDefault.tree,
             "contents": (self.contents ?? Contents()).tree,
-        ])
+        ]
+        return .section(head + services + tail)
     }
 
     /// What is another in a later declaration: path, old text, new text; nil = not there.
@@ -69,43 +72,19 @@ extension AppSpec {
     }
 }
 
-extension AppSpec.APNs {
+extension ServiceCredentials {
     fileprivate var tree: SpecValue {
-        .section([
-            "key_file": .text(self.keyFile),
-            "key_id": .text(self.keyID),
-            "team_id": .text(self.teamID),
-            "topic": .text(self.topic),
-            "endpoint": .text(self.endpoint),
-            "trust_file": self.trustFile.map(SpecValue.text),
-            "devices_per_second": self.devicesPerSecond.map(SpecValue.number),
-        ])
+        .section(self.settings.map { key, setting in (key: key, value: setting.map(SpecValue.init)) })
     }
 }
 
-extension AppSpec.FCM {
-    fileprivate var tree: SpecValue {
-        .section([
-            "service_account_file": .text(self.serviceAccountFile),
-            "endpoint": .text(self.endpoint),
-            "trust_file": self.trustFile.map(SpecValue.text),
-            "devices_per_second": self.devicesPerSecond.map(SpecValue.number),
-        ])
-    }
-}
-
-extension AppSpec.WNS {
-    fileprivate var tree: SpecValue {
-        .section([
-            "client_id": .text(self.clientID),
-            "client_secret_file": .text(self.clientSecretFile),
-            "expires": self.secretEnds.map { .text(String($0.iso8601.prefix(10))) },
-            "token_url": .text(self.tokenURL),
-            "scope": .text(self.scope),
-            "channel_prefixes": .list(self.channelPrefixes),
-            "trust_file": self.trustFile.map(SpecValue.text),
-            "devices_per_second": self.devicesPerSecond.map(SpecValue.number),
-        ])
+extension SpecValue {
+    fileprivate init(_ setting: Setting) {
+        switch setting {
+        case .text(let text): self = .text(text)
+        case .number(let number): self = .number(number)
+        case .list(let texts): self = .list(texts)
+        }
     }
 }
 

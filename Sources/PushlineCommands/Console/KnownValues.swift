@@ -4,9 +4,9 @@ import PushModel
 /// The words that options and arguments take, for shells to complete.
 enum KnownValues {
     /// Push services that devices can be registered for.
-    static let platforms = CompletionKind.list(PNS.allCases.map(\.rawValue))
+    static let platforms = CompletionKind.list(PushService.allCases.map(\.rawValue))
     /// Push services that take notifications.
-    static let sendingPlatforms = CompletionKind.list(PNS.allCases.filter(\.isInService).map(\.rawValue))
+    static let sendingPlatforms = CompletionKind.list(PushService.allCases.filter(\.isInService).map(\.rawValue))
     /// Priorities that a sender may ask for.
     static let priorities = CompletionKind.list([Priority.high, .normal].map(\.rawValue))
     static let jobStates = CompletionKind.list(Job.State.allCases.map(\.rawValue))

@@ -7,7 +7,7 @@ struct BrokerCheckup {
     /// Where it is, without a password.
     let place: String
     /// The push services that some app declares.
-    let services: Set<PNS>
+    let services: Set<PushService>
 
     func run() async -> [Finding] {
         do {

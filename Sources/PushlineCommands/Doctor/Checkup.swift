@@ -139,17 +139,11 @@ struct Checkup {
                 }
             }
             if spec.services.isEmpty {
-                findings.append(.wrong("\(app)", "declares no push service: add apns, fcm or wns to its file"))
+                let sections = PushService.list(PushService.inService, otherNames: false)
+                findings.append(.wrong("\(app)", "declares no push service: add \(sections) to its file"))
             }
         }
         await senders.close()
         return findings
-    }
-}
-
-extension AppSpec {
-    /// The push services that the app has credentials for.
-    fileprivate var services: [PNS] {
-        [self.apns.map { _ in .apns }, self.fcm.map { _ in .fcm }, self.wns.map { _ in .wns }].compactMap { $0 }
     }
 }

@@ -77,9 +77,11 @@ struct QueuesCommand: AsyncParsableCommand {
 
 /// Which queue to pause or resume, and whose.
 struct QueueTarget: ParsableArguments {
+    private static let names = WorkQueue.allCases.map(\.description)
+
     @OptionGroup var server: ServerOptions
 
-    @Argument(help: "register, send, deliver.apns, deliver.fcm or deliver.wns.", completion: KnownValues.queues)
+    @Argument(help: "\(Self.names.joined(separator: ", ")).", completion: KnownValues.queues)
     var queue: String
 
     @Flag(help: "For all apps, in the store of this host, not through a server.")
@@ -93,8 +95,7 @@ struct QueueTarget: ParsableArguments {
 
     func validate() throws {
         guard WorkQueue(self.queue) != nil else {
-            let names = WorkQueue.allCases.map(\.description).joined(separator: ", ")
-            throw ValidationError("There is no queue \(self.queue); there are \(names).")
+            throw ValidationError("There is no queue \(self.queue); there are \(Self.names.joined(separator: ", ")).")
         }
         guard self.allApps || self.config == nil else { throw ValidationError("--config goes with --all-apps.") }
         guard !self.allApps || self.server.app == nil else { throw ValidationError("Give --app or --all-apps.") }

@@ -26,12 +26,12 @@ extension RegistrationsCommand {
         @Option(help: "Those with this tag.")
         var tag: String?
 
-        @Option(help: "Those of this push service: apns, fcm, wns or mpns.", completion: KnownValues.platforms)
+        @Option(help: "Those of this push service: \(PushService.list()).", completion: KnownValues.platforms)
         var platform: String?
 
         func validate() throws {
-            guard self.platform.map({ PNS(platformName: $0) != nil }) ?? true else {
-                throw ValidationError("--platform is apns, fcm, wns or mpns.")
+            guard self.platform.map({ PushService(platformName: $0) != nil }) ?? true else {
+                throw ValidationError("--platform is \(PushService.list()).")
             }
         }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PushModel
 import PushlineClient
 
 /// `pushline registrations`.
@@ -21,7 +22,7 @@ struct RegistrationsCommand: AsyncParsableCommand {
         @Option(help: "Those with this tag.")
         var tag: String?
 
-        @Option(help: "Those of this push service: apns, fcm, wns or mpns.", completion: KnownValues.platforms)
+        @Option(help: "Those of this push service: \(PushService.list()).", completion: KnownValues.platforms)
         var platform: String?
 
         @Option(

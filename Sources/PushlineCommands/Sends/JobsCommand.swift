@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PushModel
 import PushlineClient
 
 /// `pushline jobs`.
@@ -28,7 +29,7 @@ struct ListJobsCommand: AsyncParsableCommand {
     var kind: String?
 
     @Option(
-        help: "Those that went through this push service: apns, fcm or wns.",
+        help: "Those that went through this push service: \(PushService.list(PushService.inService)).",
         completion: KnownValues.sendingPlatforms
     )
     var platform: String?

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PushModel
 import PushlineClient
 
 /// `pushline send`.
@@ -58,7 +59,7 @@ struct SendCommand: AsyncParsableCommand {
     var data: [String] = []
 
     @Option(
-        help: "apns, fcm (gcm means the same) or wns; may be repeated. All unless given.",
+        help: "\(PushService.list(PushService.inService)); may be repeated. All unless given.",
         completion: KnownValues.sendingPlatforms
     )
     var platform: [String] = []

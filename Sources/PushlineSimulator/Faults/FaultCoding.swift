@@ -1,6 +1,8 @@
+import PushModel
+
 /// A fault as `POST /faults` takes it.
 ///
-/// Which requests: `pns` (`apns`, `fcm`, `wns`; none = all), `token` (device token or channel URI, whole or its end),
+/// Which requests: `pns` (such as `apns`; none = all), `token` (device token or channel URI, whole or its end),
 /// `share` (0 to 1) and `count` (the next so many). What happens: `action`, one of
 /// - `answer` (the action where none is named): `reason`, `status` or both, `timestamp` in milliseconds for a 410,
 ///   `retryAfter` in seconds with `retryAfterForm` `seconds` or `date`
@@ -58,7 +60,9 @@ struct FaultCoding: Codable {
         guard (0...1).contains(share) else { throw Self.invalid(decoder, "share is 0 to 1") }
         guard count.map({ $0 > 0 }) ?? true else { throw Self.invalid(decoder, "count is above 0") }
         guard (0...3_600_000).contains(latency) else { throw Self.invalid(decoder, "latency is 0 to 3600000 ms") }
-        let pns = try members.decodeIfPresent(SimulatedService.self, forKey: .pns)
+        let name = try members.decodeIfPresent(String.self, forKey: .pns)
+        let pns = name.flatMap(SimulatedService.named)
+        if name != nil, pns == nil { throw Self.invalid(decoder, "pns is \(SimulatedService.names)") }
         let fault = SimulatorFault(
             try Self.action(members, decoder, pns: pns, hasLatency: latency > 0),
             pns: pns,
@@ -82,7 +86,7 @@ struct FaultCoding: Codable {
     private static func action(
         _ members: KeyedDecodingContainer<CodingKeys>,
         _ decoder: any Decoder,
-        pns: SimulatedService?,
+        pns: PushService?,
         hasLatency: Bool
     ) throws -> SimulatorFault.Action {
         let reason = try members.decodeIfPresent(String.self, forKey: .reason)
@@ -93,7 +97,7 @@ struct FaultCoding: Codable {
         case "answer":
             guard reason != nil || status != nil else { throw Self.invalid(decoder, "reason or status is missing") }
             if status == nil, let reason,
-                (pns.map { [$0] } ?? SimulatedService.allCases).allSatisfy({
+                (pns.map { [$0] } ?? Simulator.services).allSatisfy({
                     FaultAnswers.status(of: reason, for: $0) == nil
                 })
             {

@@ -1,3 +1,5 @@
+package import PushModel
+
 /// Something that goes wrong on purpose, to requests that would have been accepted or to connections.
 package struct SimulatorFault: Sendable, Equatable {
     /// What happens instead of success.
@@ -43,7 +45,7 @@ package struct SimulatorFault: Sendable, Equatable {
     }
 
     /// nil = all that know the action.
-    package var pns: SimulatedService?
+    package var pns: PushService?
     /// A device token or channel URI, whole or its end; nil = all.
     ///
     /// Connections have none.
@@ -58,7 +60,7 @@ package struct SimulatorFault: Sendable, Equatable {
 
     package init(
         _ action: Action,
-        pns: SimulatedService? = nil,
+        pns: PushService? = nil,
         token: String? = nil,
         share: Double = 1,
         count: Int? = nil,

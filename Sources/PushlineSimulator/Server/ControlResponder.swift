@@ -104,8 +104,8 @@ struct ControlResponder: Responder {
             case "token":
                 filter.token = value
             case "pns":
-                guard let pns = SimulatedService(rawValue: value) else {
-                    return Self.error(400, "pns: apns, fcm or wns")
+                guard let pns = SimulatedService.named(value) else {
+                    return Self.error(400, "pns: \(SimulatedService.names)")
                 }
                 filter.pns = pns
             case "limit":

@@ -1,6 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 import OrderedCollections
+import PushModel
 
 /// The OAuth tokens given out, and which of them are still good.
 struct AccessTokens: Sendable {
@@ -14,7 +15,7 @@ struct AccessTokens: Sendable {
         self.lifetime = lifetime
     }
 
-    func issue(for pns: SimulatedService) -> String {
+    func issue(for pns: PushService) -> String {
         let random = (0..<4).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined()
         let token = "\(pns.rawValue).\(random)"
         let end = Date.now.timeIntervalSince1970 + Double(self.lifetime)
@@ -25,7 +26,7 @@ struct AccessTokens: Sendable {
         return token
     }
 
-    func isGood(_ token: String, for pns: SimulatedService) -> Bool {
+    func isGood(_ token: String, for pns: PushService) -> Bool {
         guard token.hasPrefix(pns.rawValue + ".") else { return false }
         let end = self.issued.withLockedValue { $0[token] }
         return end.map { $0 > Date.now.timeIntervalSince1970 } ?? false

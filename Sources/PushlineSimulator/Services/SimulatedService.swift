@@ -1,6 +1,44 @@
-/// The push services that the simulator stands in for.
-package enum SimulatedService: String, Codable, Sendable, CaseIterable {
-    case apns
-    case fcm
-    case wns
+package import PushModel
+
+/// A push service that the simulator stands in for, as the rest of the simulator needs to know it.
+struct SimulatedService: Sendable {
+    /// All of them, each in a folder of its own.
+    static let all: [SimulatedService] = [.apns, .fcm, .wns]
+
+    let service: PushService
+    /// What its port speaks.
+    let protocols: @Sendable (SimulatorConfiguration) -> Listener.Protocols
+    /// What answers there.
+    let responder: @Sendable (ResponderParts) -> any Responder
+    /// Addresses at its port besides the port's own: names in ``SimulatorURLs``, and paths.
+    var paths: [String: String] = [:]
+    /// The reasons for faults.
+    let answers: FaultAnswers
+    /// The files that hold an app's secrets: their paths and what is in them.
+    var files: @Sendable (SimulatorCredentials, SimulatorURLs) throws -> [(path: String, text: String)] = { _, _ in [] }
+    /// What an app declares whose pushes are to come here.
+    let declaration: @Sendable (SimulatorCredentials, SimulatorURLs) -> any ServiceCredentials
+
+    /// The stand-in for a service; nil where there is none.
+    static func of(_ service: PushService) -> SimulatedService? { Self.all.first { $0.service == service } }
+
+    /// The service that a request to the simulator names; nil where there is no stand-in for it.
+    static func named(_ name: String) -> PushService? { Self.all.map(\.service).first { $0.rawValue == name } }
+
+    /// The names that ``named(_:)`` takes, as a text lists them.
+    static var names: String { PushService.list(Self.all.map(\.service), otherNames: false) }
+}
+
+/// What responders are made of.
+struct ResponderParts {
+    let core: SimulatorCore
+    let credentials: SimulatorCredentials
+    let keys: KeyMaterial
+}
+
+extension Simulator {
+    /// The push services that it stands in for.
+    package static let services = SimulatedService.all.map(\.service)
+    /// The same by their names for people, such as `APNs, FCM, WNS`.
+    package static let titles = services.map(\.descriptor.title).joined(separator: ", ")
 }

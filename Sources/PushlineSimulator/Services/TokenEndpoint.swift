@@ -5,9 +5,15 @@ import PushModel
 
 /// FCM's and WNS' token endpoints.
 struct TokenEndpoint: Sendable {
-    var core: SimulatorCore
-    var credentials: SimulatorCredentials
-    var serviceAccountKey: _RSA.Signing.PublicKey
+    private let core: SimulatorCore
+    private let credentials: SimulatorCredentials
+    private let serviceAccountKey: _RSA.Signing.PublicKey
+
+    init(_ parts: ResponderParts) {
+        self.core = parts.core
+        self.credentials = parts.credentials
+        self.serviceAccountKey = parts.keys.serviceAccountKey.publicKey
+    }
 
     private static let fcmScopes: Set<String> = [
         "https://www.googleapis.com/auth/firebase.messaging", "https://www.googleapis.com/auth/cloud-platform",
@@ -63,7 +69,7 @@ struct TokenEndpoint: Sendable {
                 ? Self.refuse("invalid_client", "Invalid client id or secret")
                 : Self.json(401, Self.error("invalid_client", "AADSTS7000215: Invalid client secret provided."))
         }
-        let scope = isStore ? SimulatorCredentials.wnsStoreScope : SimulatorCredentials.wnsScope
+        let scope = isStore ? SimulatorCredentials.wnsStoreScope : self.credentials.wnsScope
         guard form["scope"] == scope else { return Self.refuse("invalid_scope", "The scope is not valid") }
         let access = self.core.issueAccessToken(for: .wns)
         let lifetime = self.core.accessTokens.lifetime

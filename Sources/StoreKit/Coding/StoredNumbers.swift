@@ -3,20 +3,10 @@ package import Store
 
 // The numbers that the tables hold. They never change; names in Swift may.
 
-extension PNS {
-    /// 1 to 4, in ``PNS/allCases``' order of today.
-    package var number: Int {
-        switch self {
-        case .apns: 1
-        case .fcm: 2
-        case .wns: 3
-        case .mpns: 4
-        }
-    }
-
+extension PushService {
     /// Reads what a row holds.
-    package init(number: Int) throws(StoreError) {
-        guard let found = PNS.allCases.first(where: { $0.number == number }) else {
+    package init(stored number: Int) throws(StoreError) {
+        guard let found = PushService(number: number) else {
             throw StoreError(.corrupt, "a row names an unknown push service")
         }
         self = found

@@ -64,10 +64,10 @@ package enum StoredSend {
         guard reader.take(Part.message), let message = self.message(&reader), reader.take(Part.platforms) else {
             return nil
         }
-        var platforms: [PNS] = []
+        var platforms: [PushService] = []
         while !reader.take(Part.closing) {
             guard platforms.isEmpty || reader.take(Part.comma), let name = reader.string(),
-                let pns = PNS(rawValue: name)
+                let pns = PushService(rawValue: name)
             else { return nil }
             platforms.append(pns)
         }

@@ -51,7 +51,7 @@ package struct JobAudit {
     package func unaccounted() throws(StoreError) -> [String] {
         var faults: [String] = []
         for (pns, tally) in self.tallies.sorted(by: { $0.key < $1.key }) {
-            if let fault = tally.fault { faults.append("\(try PNS(number: pns).rawValue): \(fault)") }
+            if let fault = tally.fault { faults.append("\(try PushService(stored: pns).rawValue): \(fault)") }
         }
         return faults
     }
@@ -63,7 +63,9 @@ package struct JobAudit {
         for pns in Set(self.tallies.keys).union(outcomes.keys).sorted() {
             let (tally, outcome) = (self.tallies[pns] ?? JobSums(), outcomes[pns] ?? JobSums())
             if tally != outcome {
-                faults.append("\(try PNS(number: pns).rawValue): its counts are \(tally), its outcomes' are \(outcome)")
+                faults.append(
+                    "\(try PushService(stored: pns).rawValue): its counts are \(tally), its outcomes' are \(outcome)"
+                )
             }
         }
         return faults

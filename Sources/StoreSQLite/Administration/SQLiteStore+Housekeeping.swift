@@ -10,7 +10,7 @@ extension SQLiteStore: HousekeepingStore {
     package func isSweepLate(by lateness: Duration) async throws -> Bool {
         // As a sweep would have found it then: of what a rate limit lets go only now nothing is late.
         let flow = FlowControl(clock: self.clock, window: self.configuration.window, ago: lateness)
-        let queues = Set(PNS.allCases.map(WorkQueue.deliver)).union([.register, .send])
+        let queues = Set(PushService.allCases.map(WorkQueue.deliver)).union([.register, .send])
         let finder = DueMessages(flow: flow, turns: DueTurns(), queues: queues, overdue: .zero)
         return try await self.read { try !finder.find(limit: 1, in: $0).isEmpty }
     }

@@ -35,7 +35,7 @@ struct ManyTags {
     }
 
     /// See ``PlanStore/audience(of:app:pns:after:through:limit:memory:)``.
-    func page(pns: PNS, after: Int64, through: Int64, limit: Int) async throws -> AudiencePage {
+    func page(pns: PushService, after: Int64, through: Int64, limit: Int) async throws -> AudiencePage {
         var sight = try await self.sight()
         let stretch: Stretch
         if let known = sight.stretches[pns], known.after <= after, after < known.through {
@@ -53,14 +53,14 @@ struct ManyTags {
     }
 
     /// See ``PlanStore/count(of:app:pns:after:through:)``.
-    func count(pns: PNS, after: Int64, through: Int64) async throws -> AudienceCount {
+    func count(pns: PushService, after: Int64, through: Int64) async throws -> AudienceCount {
         let tags = try await self.sight().tags
         let found = try await self.find(tags, pns: pns, after: after, through: through, most: Self.counted)
         return AudienceCount(count: found.rows.count, scannedThrough: found.through)
     }
 
     /// See ``PlanStore/handles(of:in:app:pns:memory:)``.
-    func handles(of rows: [Int64], pns: PNS) async throws -> [Int64: Handle] {
+    func handles(of rows: [Int64], pns: PushService) async throws -> [Int64: Handle] {
         let page = try await self.live(rows.sorted(), pns: pns, tags: try await self.sight().members)
         var found: [Int64: Handle] = [:]
         for (index, row) in page.rows.enumerated() { found[row] = page.handles.handle(at: index) }
@@ -75,7 +75,7 @@ struct ManyTags {
         /// The users, and the other tags that registrations have had, in the order of the indexes.
         let tags: [StoredTag]
         let members: Set<StoredTag>
-        var stretches: [PNS: Stretch] = [:]
+        var stretches: [PushService: Stretch] = [:]
     }
 
     /// The audience's rows in `(after, through]` at one service, ascending.
@@ -118,7 +118,9 @@ struct ManyTags {
     }
 
     /// The first rows of the audience after one, `most` at most.
-    private func find(_ tags: [StoredTag], pns: PNS, after: Int64, through: Int64, most: Int) async throws -> Stretch {
+    private func find(_ tags: [StoredTag], pns: PushService, after: Int64, through: Int64, most: Int) async throws
+        -> Stretch
+    {
         var search = RowSearch(tags: tags, pns: pns, after: after, through: through, most: most)
         let pace = self.store.configuration.audiencePace
         // In several transactions: who moves from one of the tags to another between them, may be missed as if between two sends.
@@ -134,7 +136,7 @@ struct ManyTags {
     }
 
     /// Those of some rows that are live and have one of the tags, with their handles.
-    private func live(_ rows: [Int64], pns: PNS, tags: Set<StoredTag>) async throws -> AudiencePage {
+    private func live(_ rows: [Int64], pns: PushService, tags: Set<StoredTag>) async throws -> AudiencePage {
         var page = AudiencePage(scannedThrough: 0)
         page.rows.reserveCapacity(rows.count)
         page.handles.reserveCapacity(rows.count, bytes: rows.count * 64)
@@ -160,7 +162,7 @@ struct RowSearch: Sendable {
     private static let seekCost = 16
 
     private let tags: [StoredTag]
-    private let pns: PNS
+    private let pns: PushService
     private let after: Int64
     private let most: Int
     /// How many of the tags were sought.
@@ -169,7 +171,7 @@ struct RowSearch: Sendable {
     private(set) var end: Int64
     private(set) var rows: [Int64] = []
 
-    init(tags: [StoredTag], pns: PNS, after: Int64, through: Int64, most: Int) {
+    init(tags: [StoredTag], pns: PushService, after: Int64, through: Int64, most: Int) {
         self.tags = tags
         self.pns = pns
         self.after = after
@@ -215,7 +217,7 @@ extension Database {
     /// Appends those of some rows that are live at a service and have one of the tags.
     fileprivate func append(
         _ rows: some Sequence<Int64>,
-        at pns: PNS,
+        at pns: PushService,
         having tags: Set<StoredTag>,
         to page: inout AudiencePage
     ) throws {

@@ -8,7 +8,7 @@ extension SQLiteStore {
     package func audience(
         of expression: TagExpression,
         app: AppID,
-        pns: PNS,
+        pns: PushService,
         after: Int64,
         through: Int64,
         limit: Int,
@@ -41,7 +41,7 @@ extension SQLiteStore {
     package func count(
         of expression: TagExpression,
         app: AppID,
-        pns: PNS,
+        pns: PushService,
         after: Int64,
         through: Int64
     ) async throws -> AudienceCount {
@@ -69,7 +69,7 @@ extension SQLiteStore {
         of rows: [Int64],
         in expression: TagExpression,
         app: AppID,
-        pns: PNS,
+        pns: PushService,
         memory: AudienceMemory?
     ) async throws -> [Int64: Handle] {
         if let many = ManyTags(expression, app: app, store: self, memory: memory) {
@@ -141,7 +141,7 @@ struct SingleTagReader {
     )
 
     let database: Database
-    let pns: PNS
+    let pns: PushService
 
     /// The hot path: columns are read from SQLite's own memory into the page's buffers, without an object a row.
     func page(of tag: StoredTag, after: Int64, through: Int64, limit: Int) throws -> AudiencePage {

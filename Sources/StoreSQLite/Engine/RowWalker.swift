@@ -35,7 +35,7 @@ struct RowWalker: RowSource {
     /// Steps, and seeks for what they cost.
     private(set) var cost = 0
 
-    init(database: Database, tags: [StoredTag?], app: Int64, pns: PNS) {
+    init(database: Database, tags: [StoredTag?], app: Int64, pns: PushService) {
         self.database = database
         self.tags = tags
         self.app = app
@@ -163,7 +163,7 @@ extension AudienceReader<RowWalker> {
     ///   - through: The last row that counts.
     ///   - pace: How much is read at a time.
     /// - Throws: What SQLite says.
-    init(database: Database, terms: AudienceTerms, pns: PNS, through: Int64, pace: AudiencePace) throws {
+    init(database: Database, terms: AudienceTerms, pns: PushService, through: Int64, pace: AudiencePace) throws {
         // No window goes beyond the last row there is.
         let last = try database.first("SELECT max(row) FROM registration") { $0[0] as Int64? } ?? nil
         self.init(

@@ -71,7 +71,7 @@ extension Database {
     }
 
     /// Whether any batch of a job is open at a service, or at all.
-    func hasOpenBatch(_ job: Int64, at pns: PNS? = nil) throws -> Bool {
+    func hasOpenBatch(_ job: Int64, at pns: PushService? = nil) throws -> Bool {
         guard let pns else {
             return try self.exists("SELECT 1 FROM job WHERE sequence = ? AND \(BatchTable.isInline)", [job])
                 || self.exists("SELECT 1 FROM batch INDEXED BY batch_open WHERE job = ? AND open = 1 LIMIT 1", [job])
@@ -106,7 +106,7 @@ extension WriteContext {
     ) throws {
         let due = self.now + RetryList.leastWait(devices).milliseconds
         let message = try self.insertMessage(
-            queue: .deliver(try PNS(number: key.pns)),
+            queue: .deliver(try PushService(stored: key.pns)),
             app: job.app,
             priority: job.priority,
             state: .ready,

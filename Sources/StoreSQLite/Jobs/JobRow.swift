@@ -105,12 +105,13 @@ struct JobRow {
             [self.sequence]
         ) { row in
             (
-                pns: try PNS(number: row[0]), after: row[1] as Int64, through: row[2] as Int64, isDone: row[3] as Bool,
+                pns: try PushService(stored: row[0]), after: row[1] as Int64, through: row[2] as Int64,
+                isDone: row[3] as Bool,
                 devices: row[4] as Int
             )
         }
         guard !cursors.isEmpty else { return nil }
-        var plan: [PNS: Job.Plan.Lane] = [:]
+        var plan: [PushService: Job.Plan.Lane] = [:]
         for cursor in cursors {
             var estimate: Int?
             // Who stops a job ends its planning too.
@@ -127,14 +128,14 @@ struct JobRow {
     private func tallies(
         in database: Database,
         unwritten: [(pns: Int, kind: CountClass, count: Int)]
-    ) throws -> [PNS: Tally] {
+    ) throws -> [PushService: Tally] {
         guard self.work.kind == .send else { return [:] }
-        var tallies: [PNS: Tally] = [:]
+        var tallies: [PushService: Tally] = [:]
         let written = try database.all("SELECT pns, class, count FROM tally WHERE job = ?", [self.sequence]) { row in
             (pns: row[0] as Int, kind: try CountClass(number: row[1]), count: row[2] as Int)
         }
         for (pns, kind, count) in written + unwritten {
-            tallies[try PNS(number: pns), default: Tally()].add(count, of: kind)
+            tallies[try PushService(stored: pns), default: Tally()].add(count, of: kind)
         }
         return tallies
     }
@@ -172,7 +173,7 @@ struct JobRow {
     }
 
     /// Whether some of it goes to that service and is not done.
-    private func isOpen(at pns: PNS, in database: Database) throws -> Bool {
+    private func isOpen(at pns: PushService, in database: Database) throws -> Bool {
         let values: StatementArguments = [self.sequence, pns.number]
         return try !self.isPlanned
             && database.exists("SELECT 1 FROM cursor WHERE job = ? AND pns = ? AND done = 0", values)

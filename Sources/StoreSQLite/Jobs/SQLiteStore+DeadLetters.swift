@@ -120,7 +120,7 @@ private struct ReplayList {
 private struct DeadBatch {
     let sequence: Int64
     let job: JobID
-    let pns: PNS
+    let pns: PushService
     let page: Int
     let attempt: Int
     let from: Int64
@@ -176,7 +176,7 @@ private struct DeadRow {
         self.hasWork = row[9]
         self.job = try (row[10] as Data?).map { try JobID(blob: $0) }
         if let job = self.job, let pns = row[11] as Int?, let page = row[12] as Int?, let attempt = row[13] as Int? {
-            self.batch = BatchKey(job: job, pns: try PNS(number: pns), page: page, attempt: attempt)
+            self.batch = BatchKey(job: job, pns: try PushService(stored: pns), page: page, attempt: attempt)
         } else {
             self.batch = nil
         }

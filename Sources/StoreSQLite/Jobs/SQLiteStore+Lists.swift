@@ -141,7 +141,7 @@ extension DeliveryRecord {
     fileprivate init(_ row: Row, job: JobID) throws {
         let number: Int64 = row[2]
         self.init(
-            pns: try PNS(number: row[1]),
+            pns: try PushService(stored: row[1]),
             row: number,
             registration: try (row[7] as String?).map { try RegistrationID(stored: $0) },
             user: try (row[8] as String?).map { try UserName(stored: $0, shown: row[9]) },

@@ -212,7 +212,7 @@ extension WriteContext {
     private func insert(
         _ batch: PlannedBatch,
         of job: Int64,
-        at pns: PNS,
+        at pns: PushService,
         app: Int64,
         priority: Priority
     ) throws -> MessageID {

@@ -28,7 +28,7 @@ struct FlowControl: Sendable {
 
     private func inFlight(
         app: Int64,
-        pns: PNS,
+        pns: PushService,
         priority: Priority,
         in database: Database
     ) throws -> (messages: Int, devices: Int) {
@@ -41,7 +41,7 @@ struct FlowControl: Sendable {
     func messages(
         for kind: CreditKind,
         app: Int64,
-        pns: PNS,
+        pns: PushService,
         priority: Priority,
         in database: Database
     ) throws -> Int {
@@ -52,7 +52,7 @@ struct FlowControl: Sendable {
     func credit(
         for kind: CreditKind,
         app: Int64,
-        pns: PNS,
+        pns: PushService,
         priority: Priority,
         in database: Database
     ) throws -> Credit {
@@ -86,7 +86,7 @@ extension SQLiteStore {
     var flowControl: FlowControl { FlowControl(clock: self.clock, window: self.configuration.window) }
 
     /// See ``FanOutStore/credit(for:app:pns:priority:)``.
-    package func credit(for kind: CreditKind, app: AppID, pns: PNS, priority: Priority) async throws -> Credit {
+    package func credit(for kind: CreditKind, app: AppID, pns: PushService, priority: Priority) async throws -> Credit {
         let flow = self.flowControl
         return try await self.read { database in
             guard let number = try database.number(of: app) else { return Credit(devices: 0) }
@@ -108,7 +108,7 @@ extension CreditKind {
 
 extension Database {
     /// The rate limit of an app at a service, if it has one.
-    fileprivate func rateLimit(app: Int64, pns: PNS, now: Int64) throws -> GCRA? {
+    fileprivate func rateLimit(app: Int64, pns: PushService, now: Int64) throws -> GCRA? {
         try self.first("SELECT rate, tat FROM rate_limit WHERE app = ? AND pns = ?", [app, pns.number]) { row in
             GCRA(rate: row[0], tat: row[1], now: now * 1_000_000)
         }
@@ -126,7 +126,7 @@ extension WriteContext {
     ///   - kind: First pages may do so too; retries go in any case, and what is too much is waited for later.
     /// - Returns: false when there is no credit for them; then nothing is counted.
     /// - Throws: What SQLite says.
-    func spend(_ devices: Int, app: Int64, pns: PNS, priority: Priority, as kind: CreditKind) throws -> Bool {
+    func spend(_ devices: Int, app: Int64, pns: PushService, priority: Priority, as kind: CreditKind) throws -> Bool {
         guard devices > 0, var limit = try self.database.rateLimit(app: app, pns: pns, now: self.now) else {
             return true
         }
@@ -143,7 +143,7 @@ extension WriteContext {
 
     /// Takes over the rate limits of an app's declaration.
     func setLimits(_ spec: AppSpec, app: Int64) throws {
-        for pns in PNS.allCases {
+        for pns in PushService.allCases {
             guard let rate = spec.devicesPerSecond(for: pns) else {
                 try self.database.run("DELETE FROM rate_limit WHERE app = ? AND pns = ?", [app, pns.number])
                 continue

@@ -68,7 +68,7 @@ extension WorkQueue {
         switch number {
         case 1: self = .register
         case 2: self = .send
-        default: self = .deliver(try PNS(number: number - Self.firstDelivery))
+        default: self = .deliver(try PushService(stored: number - Self.firstDelivery))
         }
     }
 }
@@ -88,7 +88,7 @@ struct BlockedOn {
     }
 
     var isContinued: Bool { self.bits & Self.isContinuedBit != 0 }
-    var services: [PNS] { PNS.allCases.filter { self.bits & $0.bit != 0 } }
+    var services: [PushService] { PushService.allCases.filter { self.bits & $0.bit != 0 } }
 }
 
 extension Database {

@@ -148,7 +148,7 @@ extension Database {
             .sends(from: max(row.first, claim.position + 1), through: row.last)
         guard let first = sends.first else { return nil }
         if row.open == 1, try self.isCampaign(first) { return try self.campaign(first.sequence, flow: flow) }
-        var credit: [PNS: Credit] = [:]
+        var credit: [PushService: Credit] = [:]
         for pns in sends.services where pns.isInService {
             credit[pns] = try flow.credit(
                 for: .first,
@@ -188,7 +188,7 @@ extension Database {
             [job]
         ) { row in
             AudienceCursor(
-                pns: try PNS(number: row[0]),
+                pns: try PushService(stored: row[0]),
                 after: row[1],
                 through: row[2],
                 nextPage: row[3],
@@ -200,7 +200,8 @@ extension Database {
     /// A cursor for each service that the send goes to, up to the highest registration there is now.
     func newCursors(for request: SendRequest) throws -> [AudienceCursor] {
         let through = try self.highestRegistration()
-        let services = request.platforms.isEmpty ? PNS.allCases : PNS.allCases.filter(request.platforms.contains)
+        let services =
+            request.platforms.isEmpty ? PushService.allCases : PushService.allCases.filter(request.platforms.contains)
         return services.map { AudienceCursor(pns: $0, after: 0, through: through, nextPage: 0, isDone: false) }
     }
 
@@ -275,7 +276,7 @@ private struct BatchRow {
         let retries = try self.carried.map(RetryList.decode) ?? []
         let overdue = Duration.milliseconds(now - (self.due ?? now))
         return DueBatch(
-            key: BatchKey(job: job.id, pns: try PNS(number: self.pns), page: self.page, attempt: self.attempt),
+            key: BatchKey(job: job.id, pns: try PushService(stored: self.pns), page: self.page, attempt: self.attempt),
             job: job,
             request: request,
             from: self.from,

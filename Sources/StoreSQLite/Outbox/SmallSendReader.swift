@@ -81,7 +81,7 @@ struct SmallSendReader {
         while try devices.step() {
             count += 1
             if count > limit { return .large }
-            let pns = try PNS(number: Int(devices.integer(0)))
+            let pns = try PushService(stored: Int(devices.integer(0)))
             guard request.platforms.isEmpty || request.platforms.contains(pns) else { continue }
             // They come service by service.
             if reaches.last?.pns != pns { reaches.append(SmallSend.Reach(pns: pns)) }

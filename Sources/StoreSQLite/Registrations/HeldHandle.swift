@@ -96,7 +96,7 @@ extension Database {
 
 extension WriteContext {
     /// The live registration that has a handle.
-    func holder(of handle: Handle, _ pns: PNS, app: Int64) throws -> Int64? {
+    func holder(of handle: Handle, _ pns: PushService, app: Int64) throws -> Int64? {
         let number = self.digest.number(of: handle, pns.number, app: app)
         return try self.database.first(HeldHandle.find("r.row"), [number, handle.text, pns.number, app]) {
             $0[0] as Int64
@@ -104,12 +104,12 @@ extension WriteContext {
     }
 
     /// Makes a live registration, whose handle nobody has, the one that has it.
-    func hold(_ handle: Handle, _ pns: PNS, app: Int64, by row: Int64) throws {
+    func hold(_ handle: Handle, _ pns: PushService, app: Int64, by row: Int64) throws {
         try self.database.run(HeldHandle.add, [self.digest.number(of: handle, pns.number, app: app), row])
     }
 
     /// Takes its handle from a registration that is not live any more, or has another now.
-    func letGo(of handle: Handle, _ pns: PNS, app: Int64, by row: Int64) throws {
+    func letGo(of handle: Handle, _ pns: PushService, app: Int64, by row: Int64) throws {
         let number = self.digest.number(of: handle, pns.number, app: app)
         let place = try self.database.first(
             "DELETE FROM held WHERE digest = ? AND row = ? RETURNING place",

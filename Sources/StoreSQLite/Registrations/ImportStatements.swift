@@ -226,7 +226,7 @@ struct ImportStatements {
         try self.handOver.run()
     }
 
-    func dropTag(_ tag: Int64, _ pns: PNS, _ row: Int64) throws {
+    func dropTag(_ tag: Int64, _ pns: PushService, _ row: Int64) throws {
         try self.bind((tag, Int64(pns.number), row), to: self.dropTag, at: 1)
         try self.dropTag.run()
     }

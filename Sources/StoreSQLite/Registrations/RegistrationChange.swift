@@ -29,7 +29,7 @@ struct RegistrationChange {
         // The candidate belongs to this change alone: where it stands, the change was done before.
         if try self.row(candidate) != nil { return .issued(candidate) }
         let holders = try handles.flatMap { handle in
-            try PNS.allCases.compactMap { try self.holder(of: handle, $0) }
+            try PushService.allCases.compactMap { try self.holder(of: handle, $0) }
         }.sorted { $0.row < $1.row }
         // Nothing is kept of an id that may never be used: whoever puts it makes it.
         guard let kept = holders.first else { return .issued(candidate) }
@@ -105,7 +105,7 @@ struct RegistrationChange {
     }
 
     /// The live registration that has a handle.
-    private func holder(of handle: Handle, _ pns: PNS) throws -> RegistrationRow? {
+    private func holder(of handle: Handle, _ pns: PushService) throws -> RegistrationRow? {
         guard let row = try self.context.holder(of: handle, pns, app: self.app) else { return nil }
         return try self.database.first(
             "SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source) WHERE registration.row = ?",

@@ -49,7 +49,7 @@ struct RegistrationRanges {
         case .number(let tag): number = tag
         case nil: break
         }
-        for pns in self.query.pns.map({ [$0] }) ?? PNS.allCases {
+        for pns in self.query.pns.map({ [$0] }) ?? PushService.allCases {
             let source = "registration WHERE app = ? AND state = 1 AND pns = \(pns.number)"
             switch (user, number) {
             case (let user?, let number?):

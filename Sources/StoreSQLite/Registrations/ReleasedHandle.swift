@@ -24,7 +24,7 @@ extension WriteContext {
     ///   - app: The app's number.
     ///   - version: The sequence of the change that claimed it, not of the one that ends it: a claim between the two is good.
     /// - Throws: What SQLite says.
-    func release(_ handle: Handle, _ pns: PNS, app: Int64, version: Int64) throws {
+    func release(_ handle: Handle, _ pns: PushService, app: Int64, version: Int64) throws {
         try self.database.run(
             """
             INSERT INTO released_handle(app, pns, handle, version, at) VALUES (?, ?, ?, ?, ?)
@@ -35,7 +35,7 @@ extension WriteContext {
     }
 
     /// Whether a later change claimed a handle that was released since.
-    func isClaimed(_ handle: Handle, _ pns: PNS, app: Int64, after sequence: Int64) throws -> Bool {
+    func isClaimed(_ handle: Handle, _ pns: PushService, app: Int64, after sequence: Int64) throws -> Bool {
         try self.database.exists(
             "SELECT 1 FROM released_handle WHERE app = ? AND pns = ? AND handle = ? AND version > ?",
             [app, pns.number, ReleasedHandle.digest(handle), sequence]

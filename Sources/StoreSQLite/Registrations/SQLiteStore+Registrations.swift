@@ -147,7 +147,7 @@ extension WriteContext {
             [state.number, self.wall.milliseconds, reason, row] + arguments
         ) {
             (
-                app: $0[0] as Int64, pns: try ($0[1] as Int?).map { try PNS(number: $0) },
+                app: $0[0] as Int64, pns: try ($0[1] as Int?).map { try PushService(stored: $0) },
                 handle: ($0[2] as String?).map(Handle.init(stored:)), version: $0[3] as Int64,
                 tags: try TagList(stored: $0[4])
             )
@@ -175,7 +175,7 @@ struct RegistrationRow {
     let row: Int64
     let id: RegistrationID
     let app: AppID
-    let pns: PNS?
+    let pns: PushService?
     let handle: Handle?
     let user: UserName?
     let state: Registration.State
@@ -190,7 +190,7 @@ struct RegistrationRow {
         self.row = row[0]
         self.id = try RegistrationID(stored: row[1])
         self.app = try AppID(stored: row[2])
-        self.pns = try (row[3] as Int?).map { try PNS(number: $0) }
+        self.pns = try (row[3] as Int?).map { try PushService(stored: $0) }
         self.handle = (row[4] as String?).map(Handle.init(stored:))
         self.user = try (row[5] as String?).map { try UserName(stored: $0, shown: row[13]) }
         self.state = try Registration.State(number: row[6])

@@ -19,7 +19,7 @@ struct APNsResponder: Responder {
             opened = self.core.configuration.apnsStreams
         }
         if case .refused(let reason) = verdict {
-            let status = FaultAnswers.apns[reason] ?? 400
+            let status = FaultAnswers.status(of: reason, for: .apns) ?? 400
             self.core.record(.apns, token: token, request: request, status: status, reason: reason)
             var reaction = Reaction(.answer(Self.refusal(status, reason, id: id)))
             reaction.maxConcurrentStreams = opened

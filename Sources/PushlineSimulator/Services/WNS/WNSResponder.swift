@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import PushModel
 
 /// Answers as WNS and Microsoft's token endpoints do.
 struct WNSResponder: Responder {

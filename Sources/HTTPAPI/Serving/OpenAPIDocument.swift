@@ -1,0 +1,40 @@
+import CResources
+import PushModel
+
+/// The API's own description: `openapi.yaml`, with what depends on the push services that there are filled in.
+enum OpenAPIDocument {
+    /// Made once for all who ask for it.
+    static let text = Self.lists.reduce(into: Self.file) {
+        text,
+        list in
+        text.replace("$(\(list.key))", with: list.value)
+    }
+
+    private static var file: String {
+        let file = unsafe openapi_file()
+        return unsafe String(decoding: UnsafeBufferPointer(start: file.bytes, count: file.count), as: UTF8.self)
+    }
+
+    /// What stands for each `$(name)` in the file.
+    private static let lists = [
+        "services": PushService.allCases.map(\.rawValue).joined(separator: ", "),
+        "names of services": PushService.allCases.flatMap(\.names).joined(separator: ", "),
+        "names in service": PushService.list(PushService.inService),
+        "pattern of names in service": Self.pattern(PushService.inService.flatMap(\.names)),
+        "queues": WorkQueue.allCases.map(\.description).joined(separator: ", "),
+        "forms of handles": PushService.allCases.map(Self.handle).joined(separator: ", "),
+    ]
+
+    /// What a registration with that service looks like.
+    private static func handle(_ service: PushService) -> String {
+        let platform = Self.pattern(service.names)
+        let handle = service.descriptor.handle.pattern
+        return "{properties: {Platform: {pattern: '\(platform)'}, Handle: {pattern: '\(handle)'}}}"
+    }
+
+    /// The regular expression of some words in any letter case.
+    private static func pattern(_ words: [String]) -> String {
+        let anyCase = words.map { word in word.map { "[\($0.uppercased())\($0.lowercased())]" }.joined() }
+        return "^(\(anyCase.joined(separator: "|")))$"
+    }
+}

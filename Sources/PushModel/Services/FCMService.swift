@@ -1,0 +1,70 @@
+extension PushService.Descriptor {
+    /// Firebase Cloud Messaging, HTTP v1.
+    ///
+    /// Older apps say `gcm`, which means the same here.
+    static let fcm = PushService.Descriptor(
+        title: "FCM",
+        otherNames: ["gcm"],
+        maximumPayload: 4096,
+        handle: PushService.HandleForm(
+            pattern: "^[!-~]+$",
+            normalise: { text, _ throws(InvalidValue) in try PushService.HandleForm.visible(text, "an FCM token") }
+        ),
+        credentials: AppSpec.FCM.self
+    )
+}
+
+extension AppSpec {
+    /// Credentials for FCM.
+    package var fcm: FCM? {
+        get { self.credentials[FCM.self] }
+        set { self.credentials[FCM.self] = newValue }
+    }
+
+    /// A service account for FCM HTTP v1.
+    package struct FCM: ServiceCredentials {
+        /// The service account's JSON file; names project, key and token address.
+        package var serviceAccountFile: String
+        package var endpoint: String
+        package var trustFile: String?
+        /// The most devices to send to in a second; nil = as fast as it goes.
+        package var devicesPerSecond: Int?
+
+        package static let production = "https://fcm.googleapis.com"
+
+        package init(
+            serviceAccountFile: String,
+            endpoint: String = FCM.production,
+            trustFile: String? = nil,
+            devicesPerSecond: Int? = nil
+        ) {
+            self.serviceAccountFile = serviceAccountFile
+            self.endpoint = endpoint
+            self.trustFile = trustFile
+            self.devicesPerSecond = devicesPerSecond
+        }
+    }
+}
+
+extension AppSpec.FCM {
+    package static var service: PushService { .fcm }
+    package static let keys = ["service_account_file", "endpoint", "trust_file", "devices_per_second"]
+
+    package init(_ section: some SettingsSection) throws {
+        self.init(
+            serviceAccountFile: try section.required("service_account_file", section.file),
+            endpoint: try section.address("endpoint") ?? Self.production,
+            trustFile: try section.file("trust_file"),
+            devicesPerSecond: try section.devicesPerSecond()
+        )
+    }
+
+    package var settings: KeyValuePairs<String, Setting?> {
+        [
+            "service_account_file": .text(self.serviceAccountFile),
+            "endpoint": .text(self.endpoint),
+            "trust_file": self.trustFile.map(Setting.text),
+            "devices_per_second": self.devicesPerSecond.map(Setting.number),
+        ]
+    }
+}

@@ -1,0 +1,94 @@
+/// A platform's push notification service: the key by which all that belongs to it is found.
+///
+/// Its raw value is its name in the API, in stored jobs and in the names of queues. Names and numbers never change; what else
+/// there is to say of a service, its ``descriptor`` says.
+package enum PushService: String, CaseIterable, Codable, Hashable, Sendable, Comparable {
+    case apns
+    case fcm
+    case wns
+    case mpns
+
+    /// What it is called in messages and tables, where 2 to this power stands for it among others.
+    ///
+    /// From 1 to 62, and never another service's, not even that of one that is gone.
+    package var number: Int {
+        switch self {
+        case .apns: 1
+        case .fcm: 2
+        case .wns: 3
+        case .mpns: 4
+        }
+    }
+
+    /// All else that is to be known of it.
+    package var descriptor: Descriptor {
+        switch self {
+        case .apns: .apns
+        case .fcm: .fcm
+        case .wns: .wns
+        case .mpns: .mpns
+        }
+    }
+
+    /// Finds a service by its ``number``; nil where none has it.
+    package init?(number: Int) {
+        guard let found = PushService.allCases.first(where: { $0.number == number }) else { return nil }
+        self = found
+    }
+
+    /// By its number: Swift's own way for a raw value hashes the text.
+    package func hash(into hasher: inout Hasher) { hasher.combine(self.number) }
+
+    package static func < (lhs: PushService, rhs: PushService) -> Bool { lhs.rawValue < rhs.rawValue }
+}
+
+// What is derived from descriptors.
+extension PushService {
+    /// Those that take notifications.
+    package static let inService = PushService.allCases.filter(\.isInService)
+
+    /// Whether the service still takes notifications.
+    package var isInService: Bool { self.descriptor.isInService }
+
+    /// What apps call it: its name first.
+    package var names: [String] { [self.rawValue] + self.descriptor.otherNames }
+
+    /// Reads a platform name as apps write it: any letter case, other names too, such as `gcm` for ``fcm``.
+    ///
+    /// - Returns: nil when no service has that name.
+    package init?(platformName: String) {
+        let name = platformName.lowercased()
+        let found =
+            PushService(rawValue: name) ?? PushService.allCases.first { $0.descriptor.otherNames.contains(name) }
+        guard let found else { return nil }
+        self = found
+    }
+
+    /// The names that ``init(platformName:)`` takes, as a text lists them: `apns, fcm, gcm or wns`.
+    ///
+    /// - Parameters:
+    ///   - services: Whose names.
+    ///   - otherNames: Whether names besides the services' own are in the list.
+    ///   - conjunction: What stands before the last.
+    /// - Returns: The list.
+    package static func list(
+        _ services: [PushService] = allCases,
+        otherNames: Bool = true,
+        _ conjunction: String = "or"
+    ) -> String {
+        let names = otherNames ? services.flatMap(\.names) : services.map(\.rawValue)
+        guard let last = names.last, names.count > 1 else { return names.first ?? "" }
+        return "\(names.dropLast().joined(separator: ", ")) \(conjunction) \(last)"
+    }
+
+    /// What is wrong with a name that is none of these services'.
+    ///
+    /// - Parameters:
+    ///   - name: What was given; nil = it is not to be shown, or was no text.
+    ///   - services: Those that would do.
+    /// - Returns: The error, which lists their names.
+    package static func unknown(_ name: String? = nil, among services: [PushService] = allCases) -> InvalidValue {
+        let words = "is none of \(PushService.list(services, "and"))"
+        return InvalidValue(name.map { "\"\($0.prefix(40))\" \(words)" } ?? words)
+    }
+}

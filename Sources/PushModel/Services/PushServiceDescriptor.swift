@@ -1,0 +1,73 @@
+extension PushService {
+    /// A push service as the rest of Pushline needs to know it.
+    package struct Descriptor: Sendable {
+        /// Its name for people, such as `APNs`.
+        package let title: String
+        /// What apps call it besides its own name, in lower case.
+        package let otherNames: [String]
+        /// Whether it still takes notifications; of one that does not, devices can be registered all the same.
+        package let isInService: Bool
+        /// The most bytes of a payload, as the service counts them.
+        package let maximumPayload: Int
+        /// The form of its handles.
+        package let handle: HandleForm
+        /// Whether a handle names the host that is sent to.
+        ///
+        /// Then nothing that fails on the way there says anything about the service: one made-up handle could keep an app's
+        /// messages from all others.
+        package let deviceChoosesHost: Bool
+        /// The section of an app's declaration that has its credentials, under the service's name; nil = it takes none.
+        package let credentials: (any ServiceCredentials.Type)?
+
+        init(
+            title: String,
+            otherNames: [String] = [],
+            isInService: Bool = true,
+            maximumPayload: Int,
+            handle: HandleForm,
+            deviceChoosesHost: Bool = false,
+            credentials: (any ServiceCredentials.Type)?
+        ) {
+            self.title = title
+            self.otherNames = otherNames
+            self.isInService = isInService
+            self.maximumPayload = maximumPayload
+            self.handle = handle
+            self.deviceChoosesHost = deviceChoosesHost
+            self.credentials = credentials
+        }
+    }
+
+    /// What the handles of a service look like.
+    package struct HandleForm: Sendable {
+        /// Pairs of hexadecimal digits, kept in lower case: they compare without regard to case, and travel as two digits a byte.
+        package let isHexadecimal: Bool
+        /// The regular expression that the API's description has for them.
+        package let pattern: String
+        /// Checks a handle that is neither empty nor longer than ``Handle/maximumLength``, and normalises it; told are the
+        /// beginnings of handles that the operator allows besides.
+        let normalise: @Sendable (_ text: String, _ prefixes: [String]) throws(InvalidValue) -> String
+        /// The beginnings of handles that an app's declaration allows besides the usual ones.
+        let prefixes: @Sendable (AppSpec) -> [String]
+
+        init(
+            isHexadecimal: Bool = false,
+            pattern: String,
+            normalise: @escaping @Sendable (_ text: String, _ prefixes: [String]) throws(InvalidValue) -> String,
+            prefixes: @escaping @Sendable (AppSpec) -> [String] = { _ in [] }
+        ) {
+            self.isHexadecimal = isHexadecimal
+            self.pattern = pattern
+            self.normalise = normalise
+            self.prefixes = prefixes
+        }
+
+        /// Refuses what no token or address has, a space or a letter beyond ASCII.
+        static func visible(_ text: String, _ name: String) throws(InvalidValue) -> String {
+            guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+                throw InvalidValue("\(name) holds visible ASCII characters only")
+            }
+            return text
+        }
+    }
+}

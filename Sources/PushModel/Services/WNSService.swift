@@ -1,0 +1,164 @@
+extension PushService.Descriptor {
+    /// Windows Push Notification Services.
+    static let wns = PushService.Descriptor(
+        title: "WNS",
+        maximumPayload: 5000,
+        handle: PushService.HandleForm(
+            pattern: #"^https://[a-z0-9-]+\.notify\.windows\.com/[A-Za-z0-9?=&%._~-]*$"#,
+            normalise: ChannelURI(
+                schemes: ["https://"],
+                domains: [".notify.windows.com"],
+                refusal: "a WNS channel is an https address under notify.windows.com"
+            ).normalise,
+            prefixes: { $0.wns?.channelPrefixes ?? [] }
+        ),
+        deviceChoosesHost: true,
+        credentials: AppSpec.WNS.self
+    )
+
+    /// Microsoft's service for Windows Phone, switched off in 2018: it can be registered, never sent to.
+    static let mpns = PushService.Descriptor(
+        title: "MPNS",
+        isInService: false,
+        maximumPayload: 0,
+        handle: PushService.HandleForm(
+            pattern: #"^https?://[a-z0-9-]+\.notify\.live\.net/[A-Za-z0-9?=&%._~-]*$"#,
+            normalise: ChannelURI(
+                schemes: ["https://", "http://"],
+                domains: [".notify.live.net", ".notify.windows.com"],
+                refusal: "an MPNS channel is an address under notify.live.net"
+            ).normalise,
+            prefixes: { $0.wns?.channelPrefixes ?? [] }
+        ),
+        deviceChoosesHost: true,
+        credentials: nil
+    )
+}
+
+/// The form of Microsoft's channels: a forged one would be sent the app's bearer token.
+private struct ChannelURI: Sendable {
+    let schemes: [String]
+    let domains: [String]
+    let refusal: String
+
+    func normalise(_ text: String, prefixes: [String]) throws(InvalidValue) -> String {
+        let visible = try PushService.HandleForm.visible(text, "a channel URI")
+        // Some URL parsers end the host at a backslash and others do not: no channel has one.
+        guard !visible.contains("\\") else { throw InvalidValue("a channel URI has no backslash") }
+        if prefixes.contains(where: { Self.begins(visible, with: $0) }) { return visible }
+        // What stands between the scheme and the first of / ? # is the authority; user information and a port have no place.
+        for start in self.schemes where visible.lowercased().hasPrefix(start) {
+            let rest = visible.dropFirst(start.count)
+            let host = rest.prefix { !"/?#".contains($0) }.lowercased()
+            let isName = !host.hasPrefix(".") && !host.contains("..") && host.utf8.allSatisfy(Self.isHostByte)
+            if isName, self.domains.contains(where: { host.hasSuffix($0) }) { return visible }
+        }
+        throw InvalidValue(self.refusal)
+    }
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+            UInt8(ascii: "."):
+            true
+        default: false
+        }
+    }
+
+    /// Whether a channel begins as the operator allows.
+    ///
+    /// Where the prefix is a host without a path, the host must end there: `https://127.0.0.1:84` does not allow port 8443,
+    /// nor `https://127.0.0.1:84@elsewhere`.
+    private static func begins(_ channel: String, with prefix: String) -> Bool {
+        guard !prefix.isEmpty, channel.hasPrefix(prefix) else { return false }
+        let hasPath = prefix.split(separator: "://", maxSplits: 1).last?.contains("/") == true
+        return hasPath || channel.dropFirst(prefix.count).first.map { "/?#".contains($0) } != false
+    }
+}
+
+extension AppSpec {
+    /// Credentials for WNS.
+    package var wns: WNS? {
+        get { self.credentials[WNS.self] }
+        set { self.credentials[WNS.self] = newValue }
+    }
+
+    /// Client credentials for WNS.
+    package struct WNS: ServiceCredentials {
+        /// The application (client) id, or the package SID (`ms-app://…`) for the older Store token service.
+        package var clientID: String
+        /// The file that holds the client secret, alone.
+        package var clientSecretFile: String
+        /// When the secret ends, as whoever issued it said: the file does not tell; nil = unknown.
+        package var secretEnds: Timestamp?
+        /// Where tokens come from, such as `https://login.microsoftonline.com/<tenant>/oauth2/v2.0/token`.
+        package var tokenURL: String
+        package var scope: String
+        /// Beginnings of channel URIs that are taken besides `https` hosts under `notify.windows.com`; for simulators.
+        package var channelPrefixes: [String]
+        package var trustFile: String?
+        /// The most devices to send to in a second; nil = as fast as it goes.
+        package var devicesPerSecond: Int?
+
+        package static let scope = "https://wns.windows.com/.default"
+
+        package init(
+            clientID: String,
+            clientSecretFile: String,
+            secretEnds: Timestamp? = nil,
+            tokenURL: String,
+            scope: String = WNS.scope,
+            channelPrefixes: [String] = [],
+            trustFile: String? = nil,
+            devicesPerSecond: Int? = nil
+        ) {
+            self.clientID = clientID
+            self.clientSecretFile = clientSecretFile
+            self.secretEnds = secretEnds
+            self.tokenURL = tokenURL
+            self.scope = scope
+            self.channelPrefixes = channelPrefixes
+            self.trustFile = trustFile
+            self.devicesPerSecond = devicesPerSecond
+        }
+    }
+}
+
+extension AppSpec.WNS {
+    package static var service: PushService { .wns }
+    package static let keys = [
+        "client_id", "client_secret_file", "expires", "token_url", "scope", "channel_prefixes", "trust_file",
+        "devices_per_second",
+    ]
+
+    package init(_ section: some SettingsSection) throws {
+        let tokenURL = try section.required("token_url", section.address)
+        let prefixes = try section.texts("channel_prefixes")
+        for prefix in prefixes where !prefix.hasPrefix("https://") {
+            throw section.error("channel_prefixes", "\"\(prefix)\" must begin with https://")
+        }
+        self.init(
+            clientID: try section.required("client_id", section.text),
+            clientSecretFile: try section.required("client_secret_file", section.file),
+            secretEnds: try section.date("expires"),
+            tokenURL: tokenURL,
+            scope: try section.text("scope") ?? Self.scope,
+            channelPrefixes: prefixes,
+            trustFile: try section.file("trust_file"),
+            devicesPerSecond: try section.devicesPerSecond()
+        )
+    }
+
+    package var settings: KeyValuePairs<String, Setting?> {
+        [
+            "client_id": .text(self.clientID),
+            "client_secret_file": .text(self.clientSecretFile),
+            "expires": self.secretEnds.map { .text(String($0.iso8601.prefix(10))) },
+            "token_url": .text(self.tokenURL),
+            "scope": .text(self.scope),
+            "channel_prefixes": .list(self.channelPrefixes),
+            "trust_file": self.trustFile.map(Setting.text),
+            "devices_per_second": self.devicesPerSecond.map(Setting.number),
+        ]
+    }
+}

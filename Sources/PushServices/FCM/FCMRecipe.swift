@@ -1,0 +1,28 @@
+import PushModel
+
+extension AppSpec.FCM: SenderRecipe {
+    func makeSender(_ parts: SenderParts) throws(SenderError) -> (sender: any PushSender, files: [CredentialFile]) {
+        let (file, json) = try CredentialFile.read(self.serviceAccountFile, setting: "fcm.service_account_file")
+        let account = try ServiceAccount(json: json)
+        let endpoint = try Endpoint(self.endpoint, setting: "fcm.endpoint")
+        let trust = try parts.trust(self.trustFile, setting: "fcm.trust_file")
+        let metrics = SenderMetrics(pns: .fcm)
+        let sender = FCMSender(
+            client: try parts.engine(
+                endpoint,
+                trust?.path,
+                streams: FCMSender.maximumStreams,
+                setting: "fcm.trust_file",
+                metrics
+            ),
+            tokenClient: parts.httpClient(trust?.path),
+            account: account,
+            authority: endpoint.authority,
+            requestTimeout: parts.settings.requestTimeout,
+            metrics: metrics
+        )
+        return (sender, [file] + [trust].compactMap { $0 })
+    }
+
+    var ends: [CredentialEnd] { self.trustEnds }
+}

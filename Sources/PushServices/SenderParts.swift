@@ -1,0 +1,67 @@
+import AsyncHTTPClient
+import HTTP2Engine
+import Logging
+import NIOCore
+import NIOSSL
+import PushModel
+
+/// What all senders are made with.
+struct SenderParts {
+    let settings: SenderSettings
+    let eventLoopGroup: any EventLoopGroup
+    let logger: Logger
+
+    func trust(_ path: String?, setting: String) throws(SenderError) -> CredentialFile? {
+        guard let path else { return nil }
+        let (file, content) = try CredentialFile.read(path, setting: setting)
+        do {
+            guard try !NIOSSLCertificate.fromPEMBytes(content).isEmpty else {
+                throw SenderError(.invalid, "\(setting): \(path) holds no certificate")
+            }
+        } catch {
+            throw SenderError(.invalid, "\(setting): \(path) holds no certificates in PEM")
+        }
+        return file
+    }
+
+    func engine(
+        _ endpoint: Endpoint,
+        _ trustFile: String?,
+        streams: Int,
+        setting: String,
+        _ metrics: SenderMetrics
+    ) throws(SenderError) -> HTTP2Client {
+        var configuration = HTTP2Configuration(host: endpoint.host, port: endpoint.port)
+        if let trustFile { configuration.trust = .file(trustFile) }
+        configuration.maximumConnections = self.settings.connections
+        configuration.maximumStreams = streams
+        configuration.connectTimeout = self.settings.connectTimeout
+        configuration.idleTimeout = self.settings.idleTimeout
+        do {
+            return try HTTP2Client(
+                configuration: configuration,
+                eventLoopGroup: self.eventLoopGroup,
+                logger: self.logger,
+                connectionsChanged: { metrics.connectionsChanged($0) }
+            )
+        } catch {
+            throw SenderError(.invalid, "\(setting): TLS cannot be set up with it: \(error)")
+        }
+    }
+
+    /// For token services and WNS: HTTP/1.1, no redirects, few connections.
+    func httpClient(_ trustFile: String?) -> HTTPClient {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        tls.minimumTLSVersion = .tlsv12
+        if let trustFile { tls.trustRoots = .file(trustFile) }
+        var configuration = HTTPClient.Configuration(tlsConfiguration: tls)
+        configuration.redirectConfiguration = .disallow
+        configuration.httpVersion = .http1Only
+        configuration.timeout.connect = .milliseconds(self.settings.connectTimeout.milliseconds)
+        configuration.connectionPool.idleTimeout = .seconds(60)
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = self.settings.wnsConnections
+        // A host that cannot be reached is told at once; when to try again is the caller's policy.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        return HTTPClient(eventLoopGroupProvider: .shared(self.eventLoopGroup), configuration: configuration)
+    }
+}

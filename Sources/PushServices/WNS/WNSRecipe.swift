@@ -1,0 +1,29 @@
+import PushModel
+
+extension AppSpec.WNS: SenderRecipe {
+    func makeSender(_ parts: SenderParts) throws(SenderError) -> (sender: any PushSender, files: [CredentialFile]) {
+        let (file, content) = try CredentialFile.read(self.clientSecretFile, setting: "wns.client_secret_file")
+        // Editors end a file with a line break; no secret has one.
+        let secret = String(decoding: content, as: UTF8.self).filter { !$0.isNewline }
+        guard !secret.isEmpty, !self.clientID.isEmpty else {
+            throw SenderError(.invalid, "wns: client_id and the secret in \(self.clientSecretFile) must not be empty")
+        }
+        guard self.tokenURL.hasPrefix("https://") else {
+            throw SenderError(.invalid, "wns.token_url: not an https address")
+        }
+        let trust = try parts.trust(self.trustFile, setting: "wns.trust_file")
+        let sender = WNSSender(
+            spec: self,
+            secret: secret,
+            client: parts.httpClient(trust?.path),
+            settings: parts.settings,
+            metrics: SenderMetrics(pns: .wns)
+        )
+        return (sender, [file] + [trust].compactMap { $0 })
+    }
+
+    var ends: [CredentialEnd] {
+        self.trustEnds
+            + [self.secretEnds.map { CredentialEnd(setting: "wns.client_secret_file", end: $0) }].compactMap { $0 }
+    }
+}

@@ -1,0 +1,68 @@
+import Crypto
+import PushModel
+
+extension SimulatedService {
+    static let apns = SimulatedService(
+        service: .apns,
+        protocols: { .http2(streams: $0.apnsInitialStreams) },
+        responder: { parts in
+            let configuration = parts.core.configuration
+            let rules = APNsRules(
+                bundleIDs: configuration.bundleIDs,
+                keyID: parts.credentials.apnsKeyID,
+                teamID: parts.credentials.apnsTeamID,
+                publicKey: parts.keys.apnsKey.publicKey,
+                tokenUpdates: configuration.providerTokenUpdates,
+                tokenWindow: configuration.providerTokenWindow
+            )
+            return APNsResponder(core: parts.core, rules: rules)
+        },
+        answers: FaultAnswers(
+            statuses: [
+                "BadCollapseId": 400, "BadDeviceToken": 400, "BadExpirationDate": 400, "BadMessageId": 400,
+                "BadPriority": 400, "BadTopic": 400, "DeviceTokenNotForTopic": 400, "DuplicateHeaders": 400,
+                "IdleTimeout": 400, "InvalidPushType": 400, "MissingDeviceToken": 400, "MissingTopic": 400,
+                "PayloadEmpty": 400, "TopicDisallowed": 400, "BadCertificate": 403, "BadCertificateEnvironment": 403,
+                "ExpiredProviderToken": 403, "Forbidden": 403, "InvalidProviderToken": 403,
+                "MissingProviderToken": 403, "UnrelatedKeyIdInToken": 403, "BadEnvironmentKeyIdInToken": 403,
+                "BadEnvironmentKeyInToken": 403, "BadPath": 404, "MethodNotAllowed": 405, "Unregistered": 410,
+                "ExpiredToken": 410, "PayloadTooLarge": 413, "TooManyProviderTokenUpdates": 429,
+                "TooManyRequests": 429, "InternalServerError": 500, "ServiceUnavailable": 503, "Shutdown": 503,
+            ],
+            usual: [
+                400: "BadDeviceToken", 403: "InvalidProviderToken", 410: "Unregistered", 429: "TooManyRequests",
+                503: "ServiceUnavailable",
+            ]
+        ),
+        files: { credentials, _ in [(credentials.apnsKeyFile, credentials.apnsKeyPEM)] },
+        declaration: { credentials, urls in
+            AppSpec.APNs(
+                keyFile: credentials.apnsKeyFile,
+                keyID: credentials.apnsKeyID,
+                teamID: credentials.apnsTeamID,
+                topic: credentials.apnsTopic,
+                endpoint: urls.apns,
+                trustFile: credentials.trustFile
+            )
+        }
+    )
+}
+
+extension SimulatorURLs {
+    /// `https://127.0.0.1:…`, for `POST /3/device/<token>`.
+    package var apns: String { self[.apns] }
+}
+
+extension SimulatorCounts {
+    package var apns: Service { self[.apns] }
+}
+
+extension SimulatorCredentials {
+    /// The `.p8` file of the APNs key: P-256, PKCS#8 PEM.
+    package var apnsKeyFile: String { self.folder + "/AuthKey_\(self.apnsKeyID).p8" }
+    package var apnsKeyPEM: String { self.keys.apnsKey.pemRepresentation }
+    package var apnsKeyID: String { "SIMKEY0001" }
+    package var apnsTeamID: String { "SIMTEAM001" }
+    /// The bundle id, which is the topic of an alert.
+    package var apnsTopic: String { self.topic }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import Testing
+
+@testable import PushModel
+
+@Suite struct PushServiceTests {
+    /// A number that two share, or that has no bit, would mix up what is stored.
+    @Test func numbersAreTheirOwnAndHaveABit() {
+        let numbers = PushService.allCases.map(\.number)
+        #expect(Set(numbers).count == numbers.count)
+        for service in PushService.allCases {
+            #expect((1...62).contains(service.number), "\(service)")
+            #expect(PushService(number: service.number) == service)
+        }
+        #expect(PushService(number: 0) == nil)
+    }
+
+    /// What is stored and sent already.
+    @Test func numbersStay() {
+        #expect([PushService.apns, .fcm, .wns, .mpns].map(\.number) == [1, 2, 3, 4])
+    }
+
+    @Test func namesAreTheirOwnAndInLowerCase() {
+        let names = PushService.allCases.flatMap(\.names)
+        #expect(Set(names).count == names.count)
+        for name in names { #expect(name == name.lowercased()) }
+        for service in PushService.allCases {
+            for name in service.names { #expect(PushService(platformName: name.uppercased()) == service) }
+        }
+    }
+
+    @Test func whatIsInServiceTakesPayloadsAndCredentials() {
+        for service in PushService.inService {
+            #expect(service.descriptor.maximumPayload > 0, "\(service)")
+            #expect(service.descriptor.credentials?.service == service, "\(service)")
+        }
+    }
+
+    @Test func lists() {
+        #expect(PushService.list([.apns]) == "apns")
+        #expect(PushService.list([.apns, .fcm, .wns]) == "apns, fcm, gcm or wns")
+        #expect(PushService.list([.fcm, .wns], otherNames: false, "and") == "fcm and wns")
+        #expect(PushService.unknown("adm", among: [.fcm, .wns]).reason == "\"adm\" is none of fcm, gcm and wns")
+        #expect(PushService.unknown(among: [.wns]).reason == "is none of wns")
+    }
+
+    @Test func whatAnAppDeclares() throws {
+        var spec = AppSpec(credentials: [AppSpec.FCM(serviceAccountFile: "/f", devicesPerSecond: 5)])
+        #expect(spec.services == [.fcm])
+        #expect(spec.devicesPerSecond(for: .fcm) == 5)
+        #expect(spec.devicesPerSecond(for: .apns) == nil)
+        var other = spec
+        other.fcm?.devicesPerSecond = 6
+        #expect(spec != other)
+        other.fcm = nil
+        #expect(spec != other)
+        #expect(other == AppSpec())
+        spec.wns = AppSpec.WNS(clientID: "c", clientSecretFile: "/s", tokenURL: "https://t")
+        #expect(spec.services == [.fcm, .wns])
+    }
+
+    /// The form that stores have had from the beginning: credentials stand beside an app's other members.
+    @Test func theStoredFormStays() throws {
+        let text = """
+            {"apns":{"endpoint":"https://e","keyFile":"/k","keyID":"i","teamID":"t","topic":"b"},\
+            "authentication":"accounts","hub":"embedded","recording":"failures","reservedTags":[],\
+            "richDefault":{"isSecure":false,"message":"m","perAccount":1,"perApp":2,"richType":"img"}}
+            """
+        let spec = try JSONDecoder().decode(AppSpec.self, from: Data(text.utf8))
+        #expect(spec.apns == AppSpec.APNs(keyFile: "/k", keyID: "i", teamID: "t", topic: "b", endpoint: "https://e"))
+        #expect(spec.services == [.apns])
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        #expect(String(decoding: try encoder.encode(spec), as: UTF8.self) == text)
+    }
+
+    @Test func channelsMayBeginAsTheAppSays() throws {
+        var spec = AppSpec()
+        let text = "https://127.0.0.1:4/wns/a"
+        #expect(throws: InvalidValue.self) { try spec.handle(text, of: .wns) }
+        spec.wns = AppSpec.WNS(
+            clientID: "c",
+            clientSecretFile: "/s",
+            tokenURL: "https://t",
+            channelPrefixes: ["https://127.0.0.1:4/"]
+        )
+        #expect(try spec.handle(text, of: .wns).text == text)
+        #expect(try spec.handle(text, of: .mpns).text == text)
+        #expect(throws: InvalidValue.self) { try spec.handle("https://127.0.0.1:5/", of: .wns) }
+    }
+}
