@@ -104,6 +104,9 @@ let package = Package(
         .target(name: "PushModel", dependencies: ["FaultInjection", crypto]),
         .target(name: "Payloads", dependencies: ["PushModel"]),
 
+        // What is measured: one table.
+        .target(name: "PushlineMetrics", dependencies: [metrics]),
+
         // The wire towards the push services.
         .target(
             name: "HTTP2Engine",
@@ -112,7 +115,8 @@ let package = Package(
         .target(
             name: "PushServices",
             dependencies: [
-                "PushModel", "Payloads", "HTTP2Engine", asyncHTTPClient, crypto, jwtKit, lifecycle, logging, metrics,
+                "PushModel", "Payloads", "PushlineMetrics", "HTTP2Engine", asyncHTTPClient, crypto, jwtKit, lifecycle,
+                logging, metrics,
                 nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
@@ -138,13 +142,16 @@ let package = Package(
         // Drivers.
         .target(
             name: "BrokerRabbitMQ",
-            dependencies: ["Broker", "CRabbitMQ", collections, lifecycle, logging, metrics, nioConcurrency]
+            dependencies: [
+                "Broker", "CRabbitMQ", "PushlineMetrics", collections, lifecycle, logging, metrics, nioConcurrency,
+            ]
         ),
         .target(name: "StoreKit", dependencies: ["Store", "PushModel"]),
         .target(
             name: "StoreSQLite",
             dependencies: [
-                "CSQLite", "StoreKit", "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, collections, crypto,
+                "CSQLite", "StoreKit", "Store", "PushModel", "PushlineMetrics", "FaultInjection", grdb, grdbSQLite,
+                collections, crypto,
                 lifecycle,
                 logging,
                 metrics,
@@ -163,7 +170,8 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "PushModel", "PushServices", "FaultInjection", collections,
+                "Hub", "Store", "Broker", "Outbox", "PushModel", "PushServices", "PushlineMetrics", "FaultInjection",
+                collections,
                 lifecycle,
                 logging, metrics,
                 nioConcurrency, tracing,
@@ -172,7 +180,8 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection", collections, crypto,
+                "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineMetrics", "FaultInjection", collections,
+                crypto,
                 cryptoExtras,
                 httpTypes, hummingbird,
                 lifecycle, logging, metrics, nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioHTTPTypes, tracing,
@@ -191,7 +200,8 @@ let package = Package(
             name: "Runtime",
             dependencies: [
                 "BrokerRabbitMQ", "StoreSQLite", "HubEmbedded", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store",
-                "Broker", "PushModel", "Payloads", .target(name: "CMalloc", condition: .when(platforms: [.linux])),
+                "Broker", "PushModel", "PushlineMetrics", "Payloads",
+                .target(name: "CMalloc", condition: .when(platforms: [.linux])),
                 argumentParser, configuration, httpTypes, hummingbird,
                 hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS, lifecycle, logging, metrics, nioConcurrency, nioCore,
                 nioPosix,
@@ -281,7 +291,9 @@ let package = Package(
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
-                "Runtime", "HTTPAPI", "PushModel", "PushlineSimulator", "RawHTTP", crypto, hummingbird, hummingbirdCore,
+                "Runtime", "HTTPAPI", "PushModel", "PushlineMetrics", "PushlineSimulator", "RawHTTP", crypto,
+                hummingbird,
+                hummingbirdCore,
                 hummingbirdHTTP2, lifecycle, logging, metrics, nioConcurrency, nioCore, nioPosix, nioSSL, nioTLS, yams,
             ]
         ),
@@ -297,7 +309,7 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "Broker", "BrokerContract", "BrokerRabbitMQ", "HTTPAPI", "InstallationSupport", "Runtime",
-                "PushlineSimulator", "PushlineClient", "RawHTTP",
+                "PushlineSimulator", "PushlineClient", "PushlineMetrics", "RawHTTP",
                 "Store", "StoreSQLite", "PushModel", crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioPosix,
             ]
         ),
