@@ -108,6 +108,9 @@ let package = Package(
         // Hashes of passwords and the secrets of keys, for the API and the command line alike.
         .target(name: "Authentication", dependencies: ["PushModel", crypto, cryptoExtras]),
 
+        // What is measured: one table.
+        .target(name: "PushlineMetrics", dependencies: [metrics]),
+
         // The wire towards the push services.
         .target(
             name: "HTTP2Engine",
@@ -116,7 +119,8 @@ let package = Package(
         .target(
             name: "PushServices",
             dependencies: [
-                "PushModel", "HTTP2Engine", asyncHTTPClient, crypto, jwtKit, lifecycle, logging, metrics,
+                "PushModel", "PushlineMetrics", "HTTP2Engine", asyncHTTPClient, crypto, jwtKit, lifecycle, logging,
+                metrics,
                 nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
@@ -143,14 +147,16 @@ let package = Package(
         .target(
             name: "BrokerRabbitMQ",
             dependencies: [
-                "Broker", "PushModel", "CRabbitMQ", deques, lifecycle, logging, metrics, nioConcurrency,
+                "Broker", "PushModel", "PushlineMetrics", "CRabbitMQ", deques, lifecycle, logging, metrics,
+                nioConcurrency,
             ]
         ),
         .target(name: "StoreKit", dependencies: ["Store", "PushModel"]),
         .target(
             name: "StoreSQLite",
             dependencies: [
-                "CSQLite", "StoreKit", "Store", "PushModel", "FaultInjection", grdb, grdbSQLite, deques, crypto,
+                "CSQLite", "StoreKit", "Store", "PushModel", "PushlineMetrics", "FaultInjection", grdb, grdbSQLite,
+                deques, crypto,
                 lifecycle, logging, metrics, nioConcurrency,
             ]
         ),
@@ -165,14 +171,16 @@ let package = Package(
         .target(
             name: "Pipeline",
             dependencies: [
-                "Hub", "Store", "Broker", "Outbox", "PushModel", "PushServices", "FaultInjection", lifecycle,
+                "Hub", "Store", "Broker", "Outbox", "PushModel", "PushlineMetrics", "PushServices", "FaultInjection",
+                lifecycle,
                 logging, metrics, nioConcurrency,
             ]
         ),
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "CResources", "Authentication", "Store", "Broker", "Outbox", "Payloads", "PushModel", "FaultInjection",
+                "CResources", "Authentication", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineMetrics",
+                "FaultInjection",
                 deques,
                 crypto, httpTypes, hummingbird,
                 lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1, nioHTTPTypes,
@@ -199,7 +207,7 @@ let package = Package(
             name: "Runtime",
             dependencies: [
                 "Installation", "HubEmbedded", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store", "Broker",
-                "PushModel", .target(name: "CMalloc", condition: .when(platforms: [.linux])),
+                "PushModel", "PushlineMetrics", .target(name: "CMalloc", condition: .when(platforms: [.linux])),
                 argumentParser, hummingbird, hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS, lifecycle,
                 logging, metrics, nioConcurrency, nioCore, nioPosix, nioSSL, unixSignals,
             ]
@@ -291,7 +299,8 @@ let package = Package(
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
-                "Runtime", "Installation", "HTTPAPI", "PushModel", "PushlineSimulator", "RawHTTP", crypto, hummingbird,
+                "Runtime", "Installation", "HTTPAPI", "PushModel", "PushlineMetrics", "PushlineSimulator", "RawHTTP",
+                crypto, hummingbird,
                 hummingbirdCore, hummingbirdHTTP2, lifecycle, logging, metrics, nioConcurrency, nioCore, nioPosix,
                 nioSSL,
                 nioTLS,
@@ -310,7 +319,7 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "Broker", "BrokerContract", "BrokerRabbitMQ", "HTTPAPI", "InstallationSupport", "Runtime",
-                "PushlineSimulator", "PushlineClient", "RawHTTP",
+                "PushlineSimulator", "PushlineClient", "PushlineMetrics", "RawHTTP",
                 "Store", "StoreSQLite", "PushModel", crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioPosix,
             ]
         ),

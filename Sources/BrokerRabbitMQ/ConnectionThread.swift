@@ -2,6 +2,7 @@ import Broker
 import Foundation
 import Logging
 import Metrics
+import PushlineMetrics
 
 /// What a connection is used for.
 ///
@@ -145,7 +146,7 @@ struct ConnectionThread: Sendable {
     }
 
     private func report(_ error: BrokerError, wasConnected: Bool) {
-        Counter(label: "broker.connections.failed", dimensions: [("role", self.role)]).increment()
+        MetricDescription.brokerConnectionsFailed.counter([.connection: self.role]).increment()
         let metadata: Logger.Metadata = ["broker.role": "\(self.role)", "error": "\(error)"]
         if wasConnected {
             // The only one who sees it, and an operator wants to know.

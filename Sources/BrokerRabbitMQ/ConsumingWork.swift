@@ -2,6 +2,7 @@ import Broker
 import DequeModule
 import Logging
 import Metrics
+import PushlineMetrics
 
 /// Declares, and feeds subscriptions: one channel each, on one connection.
 struct ConsumingWork: ConnectionWork {
@@ -20,8 +21,8 @@ struct ConsumingWork: ConnectionWork {
 
     private let mailbox: ConsumerMailbox
     private let logger: Logger
-    private let delivered = Counter(label: "broker.delivered")
-    private let acknowledged = Counter(label: "broker.acknowledged")
+    private let delivered = MetricDescription.brokerDelivered.counter()
+    private let acknowledged = MetricDescription.brokerAcknowledged.counter()
     private var channels: [UInt16: Channel] = [:]
     private var subscriptions: [RabbitMQSubscription] = []
     private var lastGeneration: UInt64 = 0

@@ -1,6 +1,7 @@
 import Broker
 import Metrics
 import NIOConcurrencyHelpers
+import PushlineMetrics
 
 /// Where callers leave what is to be published, and the publishing thread takes it.
 final class PublisherMailbox: Sendable {
@@ -16,9 +17,9 @@ final class PublisherMailbox: Sendable {
     let checks: AsyncStream<Void>
     private let checksContinuation: AsyncStream<Void>.Continuation
     private let shared = NIOLockedValueBox(Shared())
-    private let confirmed = Counter(label: "broker.publish.confirmed")
-    private let failed = Counter(label: "broker.publish.failed")
-    private let duration = Timer(label: "broker.publish.duration")
+    private let confirmed = MetricDescription.brokerPublished.counter([.result: "confirmed"])
+    private let failed = MetricDescription.brokerPublished.counter([.result: "failed"])
+    private let duration = MetricDescription.brokerPublishDuration.timer()
 
     init() {
         (self.checks, self.checksContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))

@@ -15,6 +15,8 @@ package final class HTTP2Client: @unchecked Sendable {
     private let eventLoop: any EventLoop
     private let tls: NIOSSLContext
     private let connectionsChanged: @Sendable (Int) -> Void
+    /// Told how long some of the answers took.
+    let timed: @Sendable (Duration) -> Void
 
     private var connections: [HTTP2Connection] = []
     private var waiting: Deque<HTTP2Run> = []
@@ -36,17 +38,20 @@ package final class HTTP2Client: @unchecked Sendable {
     ///   - eventLoopGroup: One of its loops is taken.
     ///   - logger: For debug messages about connections.
     ///   - connectionsChanged: Told the number of connections whenever it changes, on the event loop.
+    ///   - timed: Told how long a connection's first answer took, and then one of 64, on the event loop.
     /// - Throws: `NIOSSLError` when the trust file cannot be read.
     package init(
         configuration: HTTP2Configuration,
         eventLoopGroup: any EventLoopGroup,
         logger: Logger,
-        connectionsChanged: @escaping @Sendable (Int) -> Void = { _ in }
+        connectionsChanged: @escaping @Sendable (Int) -> Void = { _ in },
+        timed: @escaping @Sendable (Duration) -> Void = { _ in }
     ) throws {
         self.configuration = configuration
         self.eventLoop = eventLoopGroup.next()
         self.logger = logger
         self.connectionsChanged = connectionsChanged
+        self.timed = timed
         self.tls = try configuration.tlsContext()
         self.pacer = ConnectPacer(configuration)
     }

@@ -245,9 +245,14 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         let run = self.slots[slot].run
         let isComplete = self.slots[slot].isComplete && self.slots[slot].status >= 200
         let response = isComplete ? self.response(slot) : nil
+        let expires = self.slots[slot].expires
         self.slots.release(slot)
         guard let run else { return }
         if let response {
+            if self.answered.isMultiple(of: 64) {
+                let took = NIODeadline.now() - (expires - run.requestTimeout)
+                self.client.timed(.nanoseconds(took.nanoseconds))
+            }
             self.answered += 1
             self.client.finished(run, index, .response(response))
         } else if code == HTTP2Session.refusedStream {

@@ -1,6 +1,7 @@
 package import Broker
 package import Logging
 import Metrics
+import PushlineMetrics
 import ServiceLifecycle
 
 /// Reports how many messages the broker has moved from the dead queue to the parking queue, because their readers crashed.
@@ -23,7 +24,7 @@ package struct ParkingWatch: Service {
     }
 
     private func watch() async {
-        let gauge = Gauge(label: "pushline.parking.messages")
+        let gauge = MetricDescription.parkingMessages.gauge()
         var known = 0
         while !Task.isCancelled {
             // An unreachable broker is reported elsewhere; the gauge keeps its value.

@@ -2,6 +2,7 @@ import Logging
 import Metrics
 import NIOConcurrencyHelpers
 import PushModel
+import PushlineMetrics
 import ServiceLifecycle
 import Store
 
@@ -68,7 +69,7 @@ final class PauseWatch: Sendable {
         }
         for queue in WorkQueue.allCases {
             let count = pauses.count { $0.queue == queue }
-            Gauge(label: "pushline.queue.pauses", dimensions: [("queue", queue.description)]).record(count)
+            MetricDescription.queuePauses.gauge([.queue: queue.description]).record(count)
         }
         for pause in pauses where !last.contains(pause) {
             self.logger.info("A queue is paused: its work waits", metadata: pause.metadata)

@@ -2,6 +2,7 @@ package import Logging
 import Metrics
 import NIOConcurrencyHelpers
 package import PushModel
+import PushlineMetrics
 
 /// Shows how long credentials are good for, and warns once a day of those that end soon.
 package final class CredentialWatch: Sendable {
@@ -28,7 +29,7 @@ package final class CredentialWatch: Sendable {
         let mustWarn = self.entries.withLockedValue { entries in
             let key = Key(app: app, setting: end.setting)
             var entry = entries[key] ?? Entry(gauge: Self.gauge(end.setting, app))
-            entry.gauge.record(Double(end.end.milliseconds - now.milliseconds) / 1000)
+            entry.gauge.record(Double(end.end.milliseconds) / 1000)
             let isDue = entry.warned.map { $0.duration(to: .now) >= .seconds(86_400) } ?? true
             let mustWarn = isDue && end.isNear(from: now)
             if mustWarn { entry.warned = .now }
@@ -42,6 +43,6 @@ package final class CredentialWatch: Sendable {
     }
 
     private static func gauge(_ setting: String, _ app: AppID?) -> Gauge {
-        Gauge(label: "credential.seconds.left", dimensions: [("app", app?.name ?? ""), ("credential", setting)])
+        MetricDescription.credentialExpiry.gauge([.app: app?.name ?? "", .credential: setting])
     }
 }

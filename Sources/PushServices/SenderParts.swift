@@ -42,7 +42,8 @@ struct SenderParts {
                 configuration: configuration,
                 eventLoopGroup: self.eventLoopGroup,
                 logger: self.logger,
-                connectionsChanged: { metrics.connectionsChanged($0) }
+                connectionsChanged: { metrics.connectionsChanged($0) },
+                timed: { metrics.answered(after: $0) }
             )
         } catch {
             throw SenderError(.invalid, "\(setting): TLS cannot be set up with it: \(error)")

@@ -41,10 +41,13 @@ package struct LocatedBatch: Sendable, Equatable {
     package let status: BatchStatus
     /// nil where it is to be looked for by its key.
     package let hint: RowHint?
+    /// When its job was accepted, or was to start; nil where it is closed.
+    package let began: Timestamp?
 
-    package init(_ status: BatchStatus, hint: RowHint? = nil) {
+    package init(_ status: BatchStatus, hint: RowHint? = nil, began: Timestamp? = nil) {
         self.status = status
         self.hint = hint
+        self.began = began
     }
 }
 
@@ -73,6 +76,8 @@ package struct BatchOutcome: Sendable {
     package var key: BatchKey
     /// Where it was found before, if it was.
     package var hint: RowHint?
+    /// When its job was accepted, or was to start, if that is known; the store does not keep it here.
+    package var began: Timestamp?
     /// Devices that the push service took.
     package var accepted: Int
     /// The rows of those, where the app records all; else empty.

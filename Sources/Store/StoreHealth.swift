@@ -1,7 +1,15 @@
+package import PushModel
+
 /// How the store is.
 package protocol StoreHealth: Sendable {
     /// How much waits; costs next to nothing, however much there is, and shows that the store answers.
     func backlog() async throws -> Backlog
+
+    /// How the work in each queue stands; costs some milliseconds at most, however much there is.
+    func queues() async throws -> [QueueStanding]
+
+    /// How much room the store takes, and how much is left.
+    func space() async throws -> StoreSpace
 
     /// Checks that the counts of some jobs add up (rules 3 and 14).
     ///
@@ -26,6 +34,36 @@ package struct Backlog: Sendable, Equatable {
     package init(jobs: Int, dead: Int) {
         self.jobs = jobs
         self.dead = dead
+    }
+}
+
+/// How the work in a queue stands, of all apps.
+package struct QueueStanding: Sendable, Equatable {
+    package let queue: WorkQueue
+    /// Jobs, or batches in the queues of deliveries, that wait for a worker or for their next try, or are in work; counted in the
+    /// first ``mostMessages`` messages.
+    package var jobs = 0
+    /// The age of the job whose message is at the queue's head: since it was accepted, or was to start.
+    package var oldest = Duration.zero
+
+    /// Whoever has so many need not know how many more.
+    package static let mostMessages = 10_000
+
+    package init(queue: WorkQueue) { self.queue = queue }
+}
+
+/// The files of the store, in bytes.
+package struct StoreSpace: Sendable, Equatable {
+    package let store: Int64
+    /// What is written, and not yet moved into the store's file.
+    package let log: Int64
+    /// What the file system has left for the process's user.
+    package let free: Int64
+
+    package init(store: Int64, log: Int64, free: Int64) {
+        self.store = store
+        self.log = log
+        self.free = free
     }
 }
 

@@ -24,7 +24,7 @@ import Testing
     }
 
     private func isBreakerOpen() async throws -> Bool {
-        try await self.installation.deliveryMetrics("push_breakers_open").contains {
+        try await self.installation.deliveryMetrics("pushline_breakers_open{").contains {
             $0.contains("apns") && !$0.hasSuffix(" 0")
         }
     }

@@ -28,29 +28,32 @@ import Testing
                 }
                 return lines
             }
-            #expect(
-                try await metrics(with: "pushline_unfinished_jobs 0") == [
-                    "up 1",
-                    "# TYPE broker_connected gauge", "broker_connected 1",
-                    "# TYPE broker_blocked gauge", "broker_blocked 0",
-                    "# TYPE pushline_unfinished_jobs gauge", "pushline_unfinished_jobs 0",
-                    "# TYPE pushline_dead_messages gauge", "pushline_dead_messages 0",
-                ]
-            )
+            let idle = try await metrics(with: "pushline_unfinished_jobs 0")
+            for line in [
+                "up 1", "# TYPE pushline_broker_connected gauge", "pushline_broker_connected 1",
+                "pushline_broker_blocked 0", "pushline_dead_messages 0", "pushline_queue_jobs{queue=\"send\"} 0",
+                "pushline_queue_oldest_seconds{queue=\"deliver.apns\"} 0",
+            ] {
+                #expect(idle.contains(line), "\(line)")
+            }
+            for name in ["pushline_store_bytes", "pushline_store_free_bytes"] {
+                #expect(idle.contains { $0.hasPrefix("\(name) ") && $0 != "\(name) 0" }, "\(name)")
+            }
             for _ in 1...2 { _ = try await Self.send(api) }
             try await api.store.deadLetter(
                 DeadMessage(queue: "q", type: "t", messageID: "m", app: nil, reason: "r", body: [])
             )
             api.broker.setBlocked("low on memory")
-            let blocked = try await metrics(with: "broker_blocked 1")
+            let blocked = try await metrics(with: "pushline_broker_blocked 1")
             for line in [
-                "broker_connected 1", "broker_blocked 1", "pushline_unfinished_jobs 2", "pushline_dead_messages 1",
+                "pushline_broker_connected 1", "pushline_broker_blocked 1", "pushline_unfinished_jobs 2",
+                "pushline_dead_messages 1",
             ] {
                 #expect(blocked.contains(line), "\(line)")
             }
             api.broker.setUnavailable(true)
-            let away = try await metrics(with: "broker_connected 0")
-            #expect(away.contains("broker_connected 0") && away.contains("broker_blocked 0"))
+            let away = try await metrics(with: "pushline_broker_connected 0")
+            #expect(away.contains("pushline_broker_connected 0") && away.contains("pushline_broker_blocked 0"))
         }
     }
 

@@ -229,15 +229,20 @@ package actor EndToEndInstallation {
         }
     }
 
-    /// The delivery worker's metrics that begin so, a line each.
-    package func deliveryMetrics(_ name: String) async throws -> [String] {
+    /// What a program exposes for Prometheus.
+    package func metrics(of program: String) async throws -> String {
         // Where it says it is, for a port chosen before it starts may be another's by then.
-        let served = try self.log(of: "delivery-worker").matches(of: /served http\.address=([0-9.:]+)/)
+        let served = try self.log(of: program).matches(of: /served http\.address=([0-9.:]+)/)
         guard let address = served.last?.1, let url = URL(string: "http://\(address)/metrics") else {
-            throw Failure(description: "the delivery worker has not said where its metrics are")
+            throw Failure(description: "\(program) has not said where its metrics are")
         }
         let (data, _) = try await URLSession.shared.data(for: URLRequest(url: url, timeoutInterval: 30))
-        return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init).filter {
+        return String(decoding: data, as: UTF8.self)
+    }
+
+    /// The delivery worker's metrics that begin so, a line each.
+    package func deliveryMetrics(_ name: String) async throws -> [String] {
+        try await self.metrics(of: "delivery-worker").split(separator: "\n").map(String.init).filter {
             $0.hasPrefix(name)
         }
     }

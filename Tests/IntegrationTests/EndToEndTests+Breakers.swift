@@ -23,7 +23,7 @@ extension EndToEndTests {
             try await installation.log(of: "delivery-worker").dropFirst(since).contains(words)
         }
         try await eventually("\(words), as the metrics say") {
-            try await installation.deliveryMetrics("push_breakers_open").contains {
+            try await installation.deliveryMetrics("pushline_breakers_open{").contains {
                 $0.contains(pns) && $0.hasSuffix(isOpen ? " 1" : " 0")
             }
         }

@@ -74,6 +74,27 @@ prepare_elsewhere() {
     if [ "${#missing[@]}" -gt 0 ]; then die "This is not Debian; please install: ${missing[*]}"; fi
 }
 
+# Fetches promtool, which checks what the programs expose: out of Debian's package, for an installed one would start a service.
+prepare_promtool() {
+    local folder="$PUSHLINE_DIR/promtool" sudo=()
+    if [ -x /usr/bin/promtool ] || [ -x "$folder/usr/bin/promtool" ]; then return; fi
+    if ! command -v dpkg-deb >/dev/null; then die "promtool is missing under /usr/bin; please install Prometheus"; fi
+    if [ "$(id -u)" -ne 0 ]; then sudo=(sudo); fi
+    say "Fetching promtool ..."
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    # Lists that are missing or too old are fetched once.
+    prepare_promtool_into "$folder" || { prepare_apt update && prepare_promtool_into "$folder"; } ||
+        die "promtool could not be fetched: apt-get download prometheus"
+}
+
+prepare_promtool_into() (
+    cd "$1" || exit
+    # As whoever runs this: apt's own user may not write here.
+    apt-get -q -o APT::Sandbox::User="$(id -un)" download prometheus >/dev/null &&
+        dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x ./usr/bin/promtool && rm prometheus_*.deb
+)
+
 prepare() {
     prepare_swift
     prepare_packages

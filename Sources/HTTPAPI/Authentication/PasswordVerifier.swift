@@ -4,6 +4,7 @@ import Metrics
 import NIOConcurrencyHelpers
 import NIOCore
 import PushModel
+import PushlineMetrics
 
 /// Checks passwords off the event loops, as many at a time as there are cores but one, and remembers which were right.
 final class PasswordVerifier: Sendable {
@@ -13,7 +14,7 @@ final class PasswordVerifier: Sendable {
     /// Compared with when there is no such account, so that the answer takes as long as for a wrong password.
     private let decoy: String
     private let computed = NIOLockedValueBox(0)
-    private let waiting = Gauge(label: "pushline.signin.waiting")
+    private let waiting = MetricDescription.signInWaiting.gauge()
 
     /// How many hashes were computed.
     var computations: Int { self.computed.withLockedValue { $0 } }

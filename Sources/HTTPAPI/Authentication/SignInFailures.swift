@@ -3,6 +3,7 @@ import Logging
 import Metrics
 import NIOConcurrencyHelpers
 import PushModel
+import PushlineMetrics
 
 /// Counts sign-ins that failed: in metrics, and in one notice a minute as long as there are any.
 final class SignInFailures: Sendable {
@@ -37,14 +38,13 @@ final class SignInFailures: Sendable {
     ///   - reason: What was wrong.
     ///   - app: One that is declared: it becomes a label.
     func count(_ reason: Reason, app: AppID) {
-        let dimensions = [("app", app.name), ("reason", reason.rawValue)]
-        Counter(label: "pushline.signin.failures", dimensions: dimensions).increment()
+        MetricDescription.signInFailures.counter([.app: app.name, .reason: reason.rawValue]).increment()
         self.note { $0.wrong += 1 }
     }
 
     /// Counts a sign-in that was rejected unchecked, because others went first.
     func countTurnedAway(app: AppID) {
-        Counter(label: "pushline.signin.turned.away", dimensions: [("app", app.name)]).increment()
+        MetricDescription.signInTurnedAway.counter([.app: app.name]).increment()
         self.note { $0.turnedAway += 1 }
     }
 

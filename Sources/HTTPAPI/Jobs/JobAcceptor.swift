@@ -1,11 +1,20 @@
 import FaultInjection
+import Metrics
 import PushModel
+import PushlineMetrics
 import Store
 
 /// Accepts jobs, and has their messages published behind the answers to their callers (rule 15).
 struct JobAcceptor: Sendable {
     let store: any OutboxStore
     let publisher: JobPublisher
+    private let registers = MetricDescription.jobsAccepted.counter([.kind: JobKind.register.rawValue])
+    private let sends = MetricDescription.jobsAccepted.counter([.kind: JobKind.send.rawValue])
+
+    init(store: any OutboxStore, publisher: JobPublisher) {
+        self.store = store
+        self.publisher = publisher
+    }
 
     /// See ``OutboxStore/accept(_:joining:)``.
     ///
@@ -14,6 +23,7 @@ struct JobAcceptor: Sendable {
     /// - Throws: `StoreError` when nothing was accepted.
     func accept(_ jobs: [NewJob]) async throws -> [JobAcceptance] {
         let accepted = try await self.store.accept(jobs)
+        self.count(accepted.answers)
         CrashPoint.apiAccepted.reach()
         self.publisher.publish(accepted.messages)
         return accepted.answers
@@ -31,11 +41,24 @@ struct JobAcceptor: Sendable {
         joining message: MessageID?
     ) async throws -> (answers: [JobAcceptance], lingering: MessageID?) {
         let accepted = try await self.store.accept(jobs, joining: message)
+        self.count(accepted.answers)
         CrashPoint.apiAccepted.reach()
         // What is urgent waits for nobody.
         let lingering = accepted.messages.last { $0.priority != .high }
         self.publisher.publish(accepted.messages.filter { $0 != lingering })
         if let lingering { self.publisher.publishLater(lingering) }
         return (accepted.answers, lingering?.id)
+    }
+
+    private func count(_ answers: [JobAcceptance]) {
+        var (registers, sends) = (0, 0)
+        for case .accepted(let job) in answers {
+            switch job.work {
+            case .register: registers += 1
+            case .send: sends += 1
+            }
+        }
+        if registers > 0 { self.registers.increment(by: registers) }
+        if sends > 0 { self.sends.increment(by: sends) }
     }
 }

@@ -5,6 +5,7 @@ import Metrics
 import NIOConcurrencyHelpers
 import Outbox
 import PushModel
+import PushlineMetrics
 import ServiceLifecycle
 import Store
 
@@ -30,7 +31,7 @@ final class JobPublisher: Service {
     private let lingering = NIOLockedValueBox<[OutboxMessage]>([])
     private let lingers: AsyncStream<Void>
     private let lingersFrom: AsyncStream<Void>.Continuation
-    private let dropped = Counter(label: "push.api.publish.dropped")
+    private let dropped = MetricDescription.publishDropped.counter()
 
     init(store: any OutboxStore, broker: any MessageBroker, deadline: Duration, logger: Logger) {
         self.outbox = OutboxPublisher(store: store, broker: broker, logger: logger)

@@ -3,6 +3,7 @@ import HTTPTypes
 package import Hummingbird
 import NIOCore
 import PushModel
+import PushlineMetrics
 package import Store
 
 /// How a process is: what it answers machines that ask, whichever process it is.
@@ -13,12 +14,14 @@ package struct ProcessHealth: Sendable {
     private let broker: any MessageBroker
     private let isReachable: SharedCopy<Bool>
     private let measured: SharedCopy<ByteBuffer>
+    /// What takes the store some milliseconds is looked at less often.
+    private static let queuesEvery = Duration.seconds(5)
 
     /// - Parameters:
     ///   - version: Of the program.
     ///   - store: Without it nothing can be done.
     ///   - broker: Without it everything is done later.
-    ///   - countsWork: Whether `/metrics` has the sizes of the backlog, which are the same in every process.
+    ///   - countsWork: Whether `/metrics` has the state of queues and store, which is the same in every process.
     ///   - metricsText: Everything that was measured, in Prometheus' text format.
     package init(
         version: String,
@@ -30,9 +33,17 @@ package struct ProcessHealth: Sendable {
         self.version = version
         self.broker = broker
         self.isReachable = SharedCopy { await Self.ask { try await store.backlog() } != nil }
+        let queues = SharedCopy(lifetime: Self.queuesEvery) {
+            await Self.ask { try await store.queues() }.map(Self.text) ?? ""
+        }
         self.measured = SharedCopy {
-            let backlog = countsWork ? await Self.ask { try await store.backlog() } : nil
-            return ByteBuffer(string: metricsText() + Self.gauges(await broker.status, backlog))
+            var text = metricsText() + Self.text(of: await broker.status)
+            if countsWork {
+                if let backlog = await Self.ask({ try await store.backlog() }) { text += Self.text(of: backlog) }
+                if let space = await Self.ask({ try await store.space() }) { text += Self.text(of: space) }
+                text += await queues.value() ?? ""
+            }
+            return ByteBuffer(string: text)
         }
     }
 
@@ -58,7 +69,7 @@ package struct ProcessHealth: Sendable {
         return .json(body, status: isReachable ? .ok : .serviceUnavailable)
     }
 
-    /// `/metrics`: everything measured, and the state now; the sizes of the backlog are left out while the store does not answer.
+    /// `/metrics`: everything measured, and the state now; that of queues and store is left out while the store does not answer.
     package func metrics() async -> Response {
         guard let text = await self.measured.value() else { return Self.tooMany }
         return Response(
@@ -72,21 +83,32 @@ package struct ProcessHealth: Sendable {
         Problem.later(.serviceUnavailable, "too many requests for this at once", seconds: 1).response()
     }
 
-    private static func gauges(_ broker: BrokerStatus, _ backlog: Backlog?) -> String {
-        var text = ""
-        if case .blocked = broker {
-            text += Self.gauge("broker_connected", 1) + Self.gauge("broker_blocked", 1)
-        } else {
-            text += Self.gauge("broker_connected", broker == .connected ? 1 : 0) + Self.gauge("broker_blocked", 0)
-        }
-        if let backlog {
-            text += Self.gauge("pushline_unfinished_jobs", backlog.jobs)
-            text += Self.gauge("pushline_dead_messages", backlog.dead)
-        }
-        return text
+    private static func text(of broker: BrokerStatus) -> String {
+        let (isConnected, isBlocked) =
+            switch broker {
+            case .connected: (true, false)
+            case .blocked: (true, true)
+            case .disconnected: (false, false)
+            }
+        return MetricDescription.brokerConnected.text(isConnected ? 1 : 0)
+            + MetricDescription.brokerBlocked.text(isBlocked ? 1 : 0)
     }
 
-    private static func gauge(_ name: String, _ value: Int) -> String { "# TYPE \(name) gauge\n\(name) \(value)\n" }
+    private static func text(of backlog: Backlog) -> String {
+        MetricDescription.unfinishedJobs.text(Double(backlog.jobs))
+            + MetricDescription.deadMessages.text(Double(backlog.dead))
+    }
+
+    private static func text(of space: StoreSpace) -> String {
+        MetricDescription.storeBytes.text(Double(space.store))
+            + MetricDescription.storeLogBytes.text(Double(space.log))
+            + MetricDescription.storeFreeBytes.text(Double(space.free))
+    }
+
+    private static func text(of queues: [QueueStanding]) -> String {
+        MetricDescription.queueJobs.text(queues.map { ([.queue: $0.queue.description], Double($0.jobs)) })
+            + MetricDescription.queueOldest.text(queues.map { ([.queue: $0.queue.description], $0.oldest.inSeconds) })
+    }
 
     /// Asks the store; nil when it fails, or does not answer in 2 seconds.
     private static func ask<Value: Sendable>(

@@ -5,6 +5,7 @@ import Metrics
 import NIOConcurrencyHelpers
 import NIOCore
 import PushModel
+import PushlineMetrics
 import Store
 
 /// Answers requests: finds the route, lets the caller in, reads the body within its limits, and words every refusal.
@@ -23,6 +24,7 @@ package struct APIResponder: HTTPResponder {
     private let working: FairPermits
     private let warned = NIOLockedValueBox<ContinuousClock.Instant?>(nil)
     private let metrics = RequestMetrics()
+    private let inFlight = MetricDescription.httpRequestsInFlight.meter()
     private let logger: Logger
 
     init(
@@ -46,6 +48,8 @@ package struct APIResponder: HTTPResponder {
     package func respond(to request: Request, context: Context) async throws -> Response {
         let start = ContinuousClock.now
         let trace = RequestTrace(id: context.id)
+        self.inFlight.increment(by: 1)
+        defer { self.inFlight.decrement(by: 1) }
         var response: Response
         do {
             let match = try self.table.match(request.method, path: request.uri.path)
@@ -285,14 +289,9 @@ struct RequestMetrics: Sendable {
         let key = Key(method: name, template: template, status: status.code)
         let timer = self.timers.withLockedValue { timers in
             if let known = timers[key] { return known }
-            let timer = Timer(
-                label: "http.server.request.duration",
-                dimensions: [
-                    ("http.request.method", name), ("http.route", template),
-                    ("http.response.status_code", String(status.code)),
-                ],
-                preferredDisplayUnit: .seconds
-            )
+            let timer = MetricDescription.httpRequestDuration.timer([
+                .httpMethod: name, .httpRoute: template, .httpStatus: String(status.code),
+            ])
             timers[key] = timer
             return timer
         }

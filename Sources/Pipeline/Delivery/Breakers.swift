@@ -3,6 +3,7 @@ import Metrics
 import NIOConcurrencyHelpers
 import PushModel
 import PushServices
+import PushlineMetrics
 
 /// The breakers of a delivery worker, one for each app and push service.
 final class Breakers: Sendable {
@@ -16,17 +17,10 @@ final class Breakers: Sendable {
     private let breakers = NIOLockedValueBox<[Key: Breaker]>([:])
     /// What was said last of credentials that do not work; nothing is said twice.
     private let refusals = NIOLockedValueBox<[Key: String]>([:])
-    private let open: [PushService: Gauge]
 
     init(_ configuration: Breaker.Configuration, logger: Logger) {
         self.configuration = configuration
         self.logger = logger
-        self.open = Dictionary(
-            uniqueKeysWithValues: PushService.inService.map { pns in
-                (pns, Gauge(label: "push.breakers.open", dimensions: [("push.service", pns.rawValue)]))
-            }
-        )
-        for gauge in self.open.values { gauge.record(0) }
     }
 
     /// What is to be done with a message before it waits for a permit.
@@ -45,7 +39,7 @@ final class Breakers: Sendable {
     func record(_ observation: Observation, as passage: Breaker.Passage, _ app: AppID, _ pns: PushService) -> Bool {
         let key = Key(app: app, pns: pns)
         self.note(observation, of: key)
-        let (transition, areDoubted, count) = self.breakers.withLockedValue { breakers in
+        let (transition, areDoubted) = self.breakers.withLockedValue { breakers in
             // Names come from messages: those of which nothing is known are forgotten before they fill the memory.
             if breakers[key] == nil, breakers.count >= 10_000 { breakers = breakers.filter { $0.value.isOpen } }
             var breaker = breakers[key] ?? Breaker(self.configuration)
@@ -53,19 +47,21 @@ final class Breakers: Sendable {
             let transition = breaker.record(observation, as: passage, now: .now)
             let areDoubted = observation.dead > 0 && (wasInDoubt || breaker.isFlood(observation))
             breakers[key] = breaker
-            let count = transition == nil ? 0 : breakers.count { $0.key.pns == pns && $0.value.isOpen }
-            return (transition, areDoubted, count)
+            return (transition, areDoubted)
         }
         guard let transition else { return areDoubted }
-        self.open[pns]?.record(count)
+        // Added to, not set: beyond the bound on series several apps share one.
+        let open = MetricDescription.breakersOpen.meter([.service: pns.rawValue, .app: app.name])
         var metadata: Logger.Metadata = ["app": "\(app)", "push.service": "\(pns.rawValue)"]
         switch transition {
         case .opened(let cause, let reason):
-            let dimensions = [("push.service", pns.rawValue), ("cause", cause.rawValue)]
-            Counter(label: "push.breaker.opened", dimensions: dimensions).increment()
+            open.increment(by: 1)
+            MetricDescription.breakersOpened
+                .counter([.service: pns.rawValue, .app: app.name, .cause: cause.rawValue]).increment()
             metadata["reason"] = "\(reason)"
             self.logger.warning("The breaker opens: the app's messages wait", metadata: metadata)
         case .closed:
+            open.decrement(by: 1)
             self.logger.info("The breaker closes: the app's messages go out again", metadata: metadata)
         }
         return areDoubted

@@ -1,17 +1,24 @@
 import Metrics
 import NIOConcurrencyHelpers
 import PushModel
+import PushlineMetrics
 import Store
 
-/// `pushline.deliveries` by service and outcome.
+/// What became of devices, and how long that took.
 struct DeliveryMetrics: Sendable {
-    /// The counters of a service.
+    private struct Key: Hashable {
+        let app: AppID
+        let pns: PushService
+    }
+
+    /// The counters of an app at a service.
     private struct Counters {
         let accepted, failed, expired, cancelled, carried: Counter
 
-        init(_ pns: PushService) {
+        init(_ key: Key) {
             func counter(_ outcome: String) -> Counter {
-                Counter(label: "pushline.deliveries", dimensions: [("service", pns.rawValue), ("outcome", outcome)])
+                MetricDescription.deliveries
+                    .counter([.service: key.pns.rawValue, .app: key.app.name, .outcome: outcome])
             }
             self.accepted = counter("accepted")
             self.failed = counter("failed")
@@ -21,21 +28,50 @@ struct DeliveryMetrics: Sendable {
         }
     }
 
-    /// Made once each: looking one up by its labels' text costs as much as half a delivery.
-    private let services = NIOLockedValueBox<[PushService: Counters]>([:])
+    private struct DelayKey: Hashable {
+        let pns: PushService
+        let priority: Priority
+    }
 
-    func record(_ outcome: BatchOutcome) {
-        let pns = outcome.key.pns
-        let counters = self.services.withLockedValue { services in
-            if let known = services[pns] { return known }
-            let counters = Counters(pns)
-            services[pns] = counters
-            return counters
+    // Made once each: looking one up by its labels' text costs as much as half a delivery.
+    private let counters = NIOLockedValueBox<[Key: Counters]>([:])
+    private let delays = NIOLockedValueBox<[DelayKey: Timer]>([:])
+
+    /// Counts outcomes that are recorded.
+    ///
+    /// - Parameters:
+    ///   - outcomes: Those of a message: of one app, service and priority.
+    ///   - app: The app.
+    ///   - priority: The priority.
+    func record(_ outcomes: [BatchOutcome], of app: AppID, _ priority: Priority) {
+        guard let pns = outcomes.first?.key.pns else { return }
+        let counters = self.made(Key(app: app, pns: pns), in: self.counters) { Counters($0) }
+        counters.accepted.increment(by: outcomes.reduce(0) { $0 + $1.accepted })
+        counters.failed.increment(by: outcomes.reduce(0) { $0 + $1.failures.count })
+        counters.expired.increment(by: outcomes.reduce(0) { $0 + $1.expired })
+        counters.cancelled.increment(by: outcomes.reduce(0) { $0 + $1.cancelled })
+        counters.carried.increment(by: outcomes.reduce(0) { $0 + $1.carried.count })
+        let delay = self.made(DelayKey(pns: pns, priority: priority), in: self.delays) {
+            MetricDescription.deliveryDelay.timer([.service: $0.pns.rawValue, .priority: $0.priority.rawValue])
         }
-        counters.accepted.increment(by: outcome.accepted)
-        counters.failed.increment(by: outcome.failures.count)
-        counters.expired.increment(by: outcome.expired)
-        counters.cancelled.increment(by: outcome.cancelled)
-        counters.carried.increment(by: outcome.carried.count)
+        for outcome in outcomes where outcome.accepted > 0 {
+            guard let began = outcome.began else { continue }
+            // A wall clock that was set back must not count as an early delivery.
+            delay.recordSeconds(max(.zero, began.duration(to: outcome.at)).inSeconds)
+        }
+    }
+
+    /// What is kept for a key, made where there is none; who is counted has been declared, so there are not many.
+    private func made<Key, Value>(
+        _ key: Key,
+        in known: NIOLockedValueBox<[Key: Value]>,
+        make: (Key) -> Value
+    ) -> Value {
+        known.withLockedValue { known in
+            if let value = known[key] { return value }
+            let value = make(key)
+            known[key] = value
+            return value
+        }
     }
 }

@@ -234,9 +234,12 @@ extension DeliveryWorker {
             let spec = try await patience.run { try await self.apps.spec(of: batches[0].app) }
             CrashPoint.deliverBegun.reach()
             var outcomes = await self.send(begun.map { batches[$0] }, spec: spec ?? AppSpec(), logger: patience.logger)
-            for (place, index) in begun.enumerated() { outcomes[place].hint = located[index].hint }
+            for (place, index) in begun.enumerated() {
+                outcomes[place].hint = located[index].hint
+                outcomes[place].began = located[index].began
+            }
             CrashPoint.deliverSent.reach()
-            try await self.record(outcomes, patience)
+            try await self.record(outcomes, of: batches[0], patience)
             return .settled
         } catch let error as StoreError {
             guard batches.count == 1 else { return .split }
@@ -275,16 +278,20 @@ extension DeliveryWorker {
 
     /// Records outcomes together; where the store can make no sense of that, one by one.
     ///
+    /// - Parameters:
+    ///   - outcomes: What became of a message's batches.
+    ///   - batch: One of them.
+    ///   - patience: Tries again.
     /// - Throws: The `StoreError` of one that cannot be recorded, when all others are.
-    private func record(_ outcomes: [BatchOutcome], _ patience: StorePatience) async throws {
+    private func record(_ outcomes: [BatchOutcome], of batch: DeliverBatch, _ patience: StorePatience) async throws {
         do {
-            return try await self.recordTogether(outcomes, patience)
+            return try await self.recordTogether(outcomes, of: batch, patience)
         } catch let error as StoreError where outcomes.count > 1 {
             patience.logger.warning("Outcomes cannot be recorded together", metadata: ["error": "\(error)"])
         }
         var fault: StoreError?
         for outcome in outcomes {
-            do { try await self.recordTogether([outcome], patience) } catch let error as StoreError {
+            do { try await self.recordTogether([outcome], of: batch, patience) } catch let error as StoreError {
                 patience.logger.error(
                     "An outcome cannot be recorded",
                     metadata: ["push.batch": "\(outcome.key)", "error": "\(error)"]
@@ -295,10 +302,14 @@ extension DeliveryWorker {
         if let fault { throw fault }
     }
 
-    private func recordTogether(_ outcomes: [BatchOutcome], _ patience: StorePatience) async throws {
+    private func recordTogether(
+        _ outcomes: [BatchOutcome],
+        of batch: DeliverBatch,
+        _ patience: StorePatience
+    ) async throws {
         let areFirst = try await patience.run { try await self.store.record(outcomes) }
         CrashPoint.deliverRecorded.reach()
-        for (outcome, isFirst) in zip(outcomes, areFirst) where isFirst { self.metrics.record(outcome) }
+        self.metrics.record(zip(outcomes, areFirst).filter(\.1).map(\.0), of: batch.app, batch.priority)
     }
 
     private func split(

@@ -4,6 +4,7 @@ package import Hub
 package import Logging
 import Metrics
 import PushModel
+import PushlineMetrics
 import ServiceLifecycle
 package import Store
 
@@ -124,7 +125,7 @@ package struct RegisterWorker: Service {
         let waiter = try await patience.run { try await self.store.finishRegister(job.id, result: result) }
         CrashPoint.registerFinished.reach()
         await EventSender(broker: self.broker).notify(waiter, of: job.id)
-        Counter(label: "pushline.register.jobs", dimensions: [("outcome", result.label)]).increment()
+        MetricDescription.registerJobs.counter([.outcome: result.label]).increment()
     }
 
     private func result(

@@ -5,6 +5,7 @@ package import Logging
 import Metrics
 import Outbox
 import PushModel
+import PushlineMetrics
 import ServiceLifecycle
 package import Store
 
@@ -109,7 +110,7 @@ package struct Sweeper: Service {
             }
             if cleaner.nextTurn <= .now {
                 let removed = await self.attempt { try await cleaner.turn() }
-                Counter(label: "pushline.retention.removed").increment(by: removed ?? 0)
+                MetricDescription.retentionRemoved.counter().increment(by: removed ?? 0)
             }
             guard case .connected = await self.broker.status else {
                 // Another process may reach the broker that this one cannot.
@@ -203,7 +204,7 @@ package struct Sweeper: Service {
         // A broker that does not take all is not asked again at once.
         guard try await publish(messages) else { return false }
         for (kind, taken) in Dictionary(grouping: messages, by: \.queue.kind) {
-            Counter(label: "pushline.sweeper.published", dimensions: [("what", kind)]).increment(by: taken.count)
+            MetricDescription.sweeperPublished.counter([.kind: kind]).increment(by: taken.count)
         }
         // A part of the limit is kept for each priority.
         return messages.count * 2 >= limit

@@ -117,11 +117,13 @@ final class WNSSender: PushSender {
         request.method = .POST
         request.headers = headers
         request.body = .bytes(body)
+        let start = ContinuousClock.now
         do {
             let response = try await self.client.execute(request, timeout: .milliseconds(timeout.milliseconds))
             let answer = WNSAnswers.answer(status: Int(response.status.code)) { response.headers.first(name: $0) }
             // Read to its end so that the connection can be used again; the status stands whatever comes of it.
             _ = try? await response.body.collect(upTo: WNSSender.maximumAnswer)
+            if self.metrics.isNextTimed() { self.metrics.answered(after: .now - start) }
             return .answer(answer)
         } catch {
             return .other(WNSSender.result(of: error))

@@ -1,37 +1,41 @@
 import Foundation
 import Installation
+import PushlineMetrics
 
-/// What the kernel says about this process, in the names that Prometheus dashboards expect.
+/// What the kernel says about this process, in the names that Prometheus' dashboards expect.
 enum ProcessMetrics {
-    /// Empty where the kernel has no `/proc`.
-    static func exposition() -> String {
-        var text = "# TYPE pushline_build_info gauge\npushline_build_info{version=\"\(pushlineVersion)\"} 1\n"
-        if let pages = Self.field(1, of: "/proc/self/statm").flatMap(Double.init) {
-            let bytes = pages * Double(Self.pageSize)
-            text += Self.line("process_resident_memory_bytes", "gauge", bytes)
-        }
-        // The command's name may hold spaces: fields count from behind its bracket. User and system time are 14 and 15.
-        if let stat = Self.read("/proc/self/stat"), let bracket = stat.lastIndex(of: ")") {
-            let fields = stat[bracket...].split(separator: " ")
-            if fields.count > 13, let user = Double(fields[12]), let system = Double(fields[13]) {
-                let seconds = (user + system) / Double(Self.ticksPerSecond)
-                text += Self.line("process_cpu_seconds_total", "counter", seconds)
-            }
-        }
-        return text
+    /// Only what the program says of itself where the kernel has no `/proc`.
+    static func exposition(role: ProcessRole) -> String {
+        MetricDescription.buildInfo.text(1, [.version: pushlineVersion, .role: role.name])
+            + Self.descriptors + Self.statistics
     }
 
-    private static func line(_ name: String, _ kind: String, _ value: Double) -> String {
-        "# TYPE \(name) \(kind)\n\(name) \(prometheusNumber(value))\n"
+    /// Memory, time and threads.
+    private static var statistics: String {
+        // The command's name may hold spaces: fields count from behind its bracket, which is the third of proc(5).
+        guard let stat = try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8),
+            let bracket = stat.lastIndex(of: ")")
+        else { return "" }
+        let fields = stat[stat.index(after: bracket)...].split(separator: " ").map { Double($0) ?? 0 }
+        func field(_ number: Int) -> Double { number - 3 < fields.count ? fields[number - 3] : 0 }
+        let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))
+        let memory = MetricDescription.processMemory.text(field(24) * Double(sysconf(Int32(_SC_PAGESIZE))))
+        return MetricDescription.processCPU.text((field(14) + field(15)) / ticks) + memory
+            + MetricDescription.processVirtualMemory.text(field(23))
+            + MetricDescription.processThreads.text(field(20))
+            + (Self.bootTime.map { MetricDescription.processStart.text($0 + field(22) / ticks) } ?? "")
     }
 
-    private static func field(_ index: Int, of file: String) -> String? {
-        let fields = Self.read(file)?.split(separator: " ") ?? []
-        return index < fields.count ? String(fields[index]) : nil
+    /// When the machine was started, in seconds since 1970: a process's start is told from there on.
+    private static let bootTime: Double? = {
+        let lines = (try? String(contentsOfFile: "/proc/stat", encoding: .utf8))?.split(separator: "\n") ?? []
+        return lines.first { $0.hasPrefix("btime ") }.flatMap { Double($0.dropFirst("btime ".count)) }
+    }()
+
+    private static var descriptors: String {
+        guard let open = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") else { return "" }
+        // Less the one that the folder was read by.
+        return MetricDescription.processOpenFiles.text(Double(open.count - 1))
+            + (DescriptorLimit.current.map { MetricDescription.processMaximumFiles.text(Double($0.soft)) } ?? "")
     }
-
-    private static func read(_ file: String) -> String? { try? String(contentsOfFile: file, encoding: .utf8) }
-
-    private static var pageSize: Int { sysconf(Int32(_SC_PAGESIZE)) }
-    private static var ticksPerSecond: Int { sysconf(Int32(_SC_CLK_TCK)) }
 }

@@ -1,14 +1,17 @@
 import Metrics
 import NIOConcurrencyHelpers
+import PushlineMetrics
 
 /// Keeps what the process measures and writes it as Prometheus text (exposition format 0.0.4).
+///
+/// What a metric means and the bounds of its buckets are taken from the table of ``MetricDescription``. One that is not in it is
+/// exposed without them, which `promtool` and the tests find.
 ///
 /// Bounded: at most ``maximumSeries`` label sets a metric and ``maximumFamilies`` metrics; what comes beyond is summed under
 /// the label value `other`, or not kept.
 final class PrometheusRegistry: Sendable {
     static let maximumSeries = 500
     static let maximumFamilies = 1000
-    static let otherValue = "other"
 
     private struct State {
         /// By exposition name, which two labels may share only where they are of one kind.
@@ -16,29 +19,38 @@ final class PrometheusRegistry: Sendable {
     }
 
     private struct Family {
-        let kind: Kind
+        let kind: MetricDescription.Kind
         var series: [Labels: any PrometheusSeries] = [:]
     }
 
-    /// The kinds of the exposition format that are used.
-    enum Kind: String { case counter, gauge, histogram }
-
+    private let descriptions: [String: MetricDescription]
     private let state = NIOLockedValueBox(State())
 
-    init() {}
+    /// - Parameter descriptions: What metrics mean, by their names.
+    init(_ descriptions: [String: MetricDescription] = MetricDescription.named) { self.descriptions = descriptions }
 
-    /// The series of that name and labels, made where there is none.
-    func series<Series: PrometheusSeries>(_ name: String, kind: Kind, labels: Labels, make: () -> Series) -> Series {
-        self.state.withLockedValue { state in
-            guard state.families[name] != nil || state.families.count < Self.maximumFamilies else { return make() }
+    /// The series of a metric with those labels, made where there is none.
+    private func series<Series: PrometheusSeries>(
+        _ label: String,
+        _ dimensions: [(String, String)],
+        kind: MetricDescription.Kind,
+        make: (_ bounds: [Double]) -> Series
+    ) -> Series {
+        let name = Labels.identifier(label)
+        let labels = Labels(dimensions)
+        let bounds = self.descriptions[name]?.bounds ?? []
+        return self.state.withLockedValue { state in
+            guard state.families[name] != nil || state.families.count < Self.maximumFamilies else {
+                return make(bounds)
+            }
             var family = state.families[name] ?? Family(kind: kind)
             // A name that is taken by another kind would make the text invalid: such a series counts for itself alone.
-            guard family.kind == kind else { return make() }
+            guard family.kind == kind else { return make(bounds) }
             let key =
                 family.series[labels] == nil && family.series.count >= Self.maximumSeries
                 ? labels.withoutValues : labels
-            if let known = family.series[key] { return known as? Series ?? make() }
-            let new = make()
+            if let known = family.series[key] { return known as? Series ?? make(bounds) }
+            let new = make(bounds)
             family.series[key] = new
             state.families[name] = family
             return new
@@ -50,7 +62,7 @@ final class PrometheusRegistry: Sendable {
         let families = self.state.withLockedValue { $0.families }
         var text = ""
         for (name, family) in families.sorted(by: { $0.key < $1.key }) {
-            text += "# TYPE \(name) \(family.kind.rawValue)\n"
+            text += self.descriptions[name]?.header ?? "# TYPE \(name) \(family.kind.rawValue)\n"
             for (labels, series) in family.series.sorted(by: { $0.key < $1.key }) {
                 series.write(name: name, labels: labels, to: &text)
             }
@@ -61,39 +73,27 @@ final class PrometheusRegistry: Sendable {
 
 extension PrometheusRegistry: MetricsFactory {
     func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
-        self.series(Self.name(label, suffix: "_total"), kind: .counter, labels: Labels(dimensions)) {
-            PrometheusCounter()
-        }
+        self.series(label, dimensions, kind: .counter) { _ in PrometheusCounter() }
     }
 
     func makeFloatingPointCounter(
         label: String,
         dimensions: [(String, String)]
     ) -> any FloatingPointCounterHandler {
-        self.series(Self.name(label, suffix: "_total"), kind: .counter, labels: Labels(dimensions)) {
-            PrometheusCounter()
-        }
+        self.series(label, dimensions, kind: .counter) { _ in PrometheusCounter() }
     }
 
     func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
-        self.series(Self.name(label, suffix: ""), kind: .gauge, labels: Labels(dimensions)) { PrometheusGauge() }
+        self.series(label, dimensions, kind: .gauge) { _ in PrometheusGauge() }
     }
 
     func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
-        guard aggregate else {
-            return self.series(Self.name(label, suffix: ""), kind: .gauge, labels: Labels(dimensions)) {
-                PrometheusGauge()
-            }
-        }
-        return self.series(Self.name(label, suffix: ""), kind: .histogram, labels: Labels(dimensions)) {
-            PrometheusHistogram(bounds: PrometheusHistogram.counts)
-        }
+        guard aggregate else { return self.series(label, dimensions, kind: .gauge) { _ in PrometheusGauge() } }
+        return self.series(label, dimensions, kind: .histogram) { PrometheusHistogram(bounds: $0) }
     }
 
     func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
-        self.series(Self.name(label, suffix: "_seconds"), kind: .histogram, labels: Labels(dimensions)) {
-            PrometheusHistogram(bounds: PrometheusHistogram.seconds)
-        }
+        self.series(label, dimensions, kind: .histogram) { PrometheusHistogram(bounds: $0) }
     }
 
     // Series are kept until the process ends: a counter that vanishes and comes back would look like a restart.
@@ -102,10 +102,4 @@ extension PrometheusRegistry: MetricsFactory {
     func destroyMeter(_ handler: any MeterHandler) {}
     func destroyRecorder(_ handler: any RecorderHandler) {}
     func destroyTimer(_ handler: any TimerHandler) {}
-
-    /// A dotted label as Prometheus spells it: `push.delivery.sent` is `push_delivery_sent`.
-    static func name(_ label: String, suffix: String) -> String {
-        let name = Labels.identifier(label)
-        return name.hasSuffix(suffix) ? name : name + suffix
-    }
 }

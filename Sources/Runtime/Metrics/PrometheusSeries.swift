@@ -1,5 +1,6 @@
 import Metrics
 import NIOConcurrencyHelpers
+import PushlineMetrics
 
 /// One metric with one set of labels.
 protocol PrometheusSeries: AnyObject, Sendable {
@@ -42,11 +43,6 @@ final class PrometheusGauge: PrometheusSeries, MeterHandler, RecorderHandler {
 
 /// How often values fell below each of some bounds.
 final class PrometheusHistogram: PrometheusSeries, RecorderHandler, TimerHandler {
-    /// Bounds for durations, from half a millisecond to a minute.
-    static let seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
-    /// Bounds for sizes and counts.
-    static let counts = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000, 100_000, 1_000_000].map(Double.init)
-
     private struct State {
         /// One for each bound, and one for what is above all; not cumulative.
         var buckets: [UInt64]
@@ -84,11 +80,4 @@ final class PrometheusHistogram: PrometheusSeries, RecorderHandler, TimerHandler
         text += "\(name)_sum\(labels.text()) \(prometheusNumber(state.sum))\n"
         text += "\(name)_count\(labels.text()) \(count)\n"
     }
-}
-
-/// A number without a needless `.0`.
-func prometheusNumber(_ value: Double) -> String {
-    if let whole = Int64(exactly: value) { return String(whole) }
-    if value.isNaN { return "NaN" }
-    return value.isInfinite ? (value > 0 ? "+Inf" : "-Inf") : String(value)
 }

@@ -5,6 +5,7 @@ import Metrics
 import NIOConcurrencyHelpers
 import NIOCore
 import PushModel
+import PushlineMetrics
 
 /// How many connections a listener holds, and how long one may do nothing.
 struct ConnectionLimits: Sendable {
@@ -119,7 +120,7 @@ final class OpenConnections: Sendable {
 
     /// Counts connections that the server closed, and warns of too many once a minute.
     func tell(_ reason: String, _ count: Int = 1) {
-        Counter(label: "http.server.connections.ended", dimensions: [("reason", reason)]).increment(by: count)
+        MetricDescription.httpConnectionsEnded.counter([.reason: reason]).increment(by: count)
         let words: Logger.Message
         switch reason {
         case "full": words = "The connection limit is reached and all connections are busy: new ones are closed"

@@ -4,4 +4,7 @@ package enum ProcessRole: String, Sendable, CaseIterable {
     case registerWorker = "pushline-register-worker"
     case sendWorker = "pushline-send-worker"
     case deliveryWorker = "pushline-delivery-worker"
+
+    /// The name in metrics: `api`, `delivery-worker`.
+    var name: String { String(self.rawValue.dropFirst("pushline-".count)) }
 }

@@ -44,7 +44,7 @@ struct PushlineProcess {
             broker: broker,
             hub: Composition.makeHub(store: store, broker: broker, logger: logger),
             apps: AppDirectory(store: store),
-            metricsText: { ProcessMetrics.exposition() + registry.exposition() },
+            metricsText: { [role] in ProcessMetrics.exposition(role: role) + registry.exposition() },
             logger: logger
         )
         // Ended in the opposite order: first what takes work, last what it needs to finish.

@@ -7,6 +7,7 @@ import Logging
 import Metrics
 import NIOConcurrencyHelpers
 import PushModel
+import PushlineMetrics
 import Store
 import StoreKit
 
@@ -40,8 +41,13 @@ final class GroupWriter: Sendable {
     private let shortcut: Shortcut
     private let state = NIOLockedValueBox(State())
     private let commitCount = NIOLockedValueBox(0)
-    private let commitTime = Timer(label: "store.commit.duration")
-    private let commitSize = Recorder(label: "store.commit.changes")
+    private let commitTime = MetricDescription.storeCommitDuration.timer()
+    private let commitSize = MetricDescription.storeCommitChanges.recorder()
+    private let finished = Dictionary(
+        uniqueKeysWithValues: Job.State.allCases.filter(\.isFinal).map {
+            ($0, MetricDescription.jobsFinished.counter([.state: $0.rawValue]))
+        }
+    )
 
     init(
         pool: DatabasePool,
@@ -204,6 +210,7 @@ final class GroupWriter: Sendable {
     /// - Parameter isAtOnce: Whether the lock is held already, and only short changes are wanted.
     private func commitGroup(isAtOnce: Bool = false) {
         var results: [(change: Change, error: (any Error)?)] = []
+        let counts = Counts()
         let start = ContinuousClock.now
         do {
             if !isAtOnce { try self.lock.lock(within: self.patience, waiting: self.waiting) }
@@ -212,7 +219,7 @@ final class GroupWriter: Sendable {
                 if database.isInsideTransaction { try database.rollback() }
                 let end = Result {
                     try database.inTransaction(.immediate) {
-                        try self.perform(&results, isAtOnce: isAtOnce, in: database)
+                        try self.perform(&results, isAtOnce: isAtOnce, in: database, counts: counts)
                         CrashPoint.storeCommitting.reach()
                         return .commit
                     }
@@ -226,6 +233,7 @@ final class GroupWriter: Sendable {
             self.commitCount.withLockedValue { $0 += 1 }
             self.commitTime.recordSeconds((ContinuousClock.now - start).inSeconds)
             self.commitSize.record(results.count)
+            for (state, count) in counts.finished { self.finished[state]?.increment(by: count) }
         } catch let failed as FailedAlone {
             results = results.map { ($0.change, failed.fault) }
         } catch {
@@ -251,9 +259,9 @@ final class GroupWriter: Sendable {
     private func perform(
         _ results: inout [(change: Change, error: (any Error)?)],
         isAtOnce: Bool,
-        in database: Database
+        in database: Database,
+        counts: Counts
     ) throws {
-        let counts = Counts()
         // From here on: whoever waited long for the lock has as much to write as it may.
         let begun = ContinuousClock.now
         while results.count < Self.maximumGroup,

@@ -245,16 +245,3 @@ package final class SQLiteStore: Sendable {
         try await self.writer.write(size, body)
     }
 }
-
-extension SQLiteStore: StoreHealth {
-    package func backlog() async throws -> Backlog {
-        try await self.read { database in
-            Backlog(
-                jobs: try database.first("SELECT unfinished FROM backlog") { $0[0] } ?? 0,
-                dead: try database.first(
-                    "SELECT count(*) FROM (SELECT 1 FROM dead LIMIT \(Backlog.mostDead))"
-                ) { $0[0] } ?? 0
-            )
-        }
-    }
-}

@@ -45,6 +45,9 @@ final class WriteContext {
         self.added.countBacklog(unfinished: unfinished, scheduled: scheduled)
     }
 
+    /// Counts a job that came to its end, for the metrics.
+    func countFinished(_ state: Job.State) { self.added.countFinished(state, 1) }
+
     /// How many jobs are unfinished and scheduled at this point of the transaction.
     func backlog() throws -> (unfinished: Int, scheduled: Int) {
         let kept = try self.database.first("SELECT unfinished, scheduled FROM backlog") {
@@ -63,7 +66,8 @@ final class WriteContext {
     }
 }
 
-/// Additions to the tables `tallied` and `backlog`, and members that messages have no longer; used on the writer's queue alone.
+/// Additions to the tables `tallied` and `backlog`, members that messages have no longer, and ends of jobs; used on the writer's queue
+/// alone.
 final class Counts {
     private struct Key: Hashable {
         let pns: Int
@@ -77,11 +81,15 @@ final class Counts {
     private(set) var unfinished = 0
     /// How many more jobs wait for their start.
     private(set) var scheduled = 0
+    /// How many jobs came to their end in each state.
+    private(set) var finished: [Job.State: Int] = [:]
 
     func countBacklog(unfinished: Int, scheduled: Int) {
         self.unfinished += unfinished
         self.scheduled += scheduled
     }
+
+    func countFinished(_ state: Job.State, _ count: Int) { self.finished[state, default: 0] += count }
 
     func add(_ count: Int, of kind: CountClass, job: Int64, pns: Int) {
         self.jobs[job, default: [:]][Key(pns: pns, kind: kind), default: 0] += count
@@ -95,6 +103,7 @@ final class Counts {
         for (job, counts) in other.jobs { self.jobs[job, default: [:]].merge(counts, uniquingKeysWith: +) }
         self.messages.merge(other.messages, uniquingKeysWith: +)
         self.countBacklog(unfinished: other.unfinished, scheduled: other.scheduled)
+        for (state, count) in other.finished { self.countFinished(state, count) }
     }
 
     func of(job: Int64) -> [(pns: Int, kind: CountClass, count: Int)] {

@@ -16,11 +16,12 @@ struct BatchStatusReader {
         let sequence: Int64
         let pns: Int64
         let status: BatchStatus
+        let began: Int64
     }
 
     /// The inline batches of a message between two jobs.
     static let inlineBatches = """
-        SELECT sequence, id, inline_pns, state, ends FROM job
+        SELECT sequence, id, inline_pns, state, ends, coalesce(starts_at, accepted) FROM job
         WHERE sequence BETWEEN ? AND ? AND message = ? AND \(BatchTable.isInline) ORDER BY sequence
         """
 
@@ -41,7 +42,8 @@ struct BatchStatusReader {
                     job: id,
                     sequence: statement.integer(0),
                     pns: statement.integer(2),
-                    status: try BatchStatus(state: statement.integer(3), ends: statement.integer(4), at: now)
+                    status: try BatchStatus(state: statement.integer(3), ends: statement.integer(4), at: now),
+                    began: statement.integer(5)
                 )
             )
         }
@@ -49,7 +51,10 @@ struct BatchStatusReader {
 
     func status(of batches: [BatchKey]) throws -> [LocatedBatch] {
         let jobs = try RawStatement(
-            "SELECT sequence, state, ends, inline_pns, message FROM job WHERE id = ? AND finished IS NULL",
+            """
+            SELECT sequence, state, ends, inline_pns, message, coalesce(starts_at, accepted) FROM job
+            WHERE id = ? AND finished IS NULL
+            """,
             in: self.database
         )
         let rows = try RawStatement(
@@ -78,7 +83,10 @@ struct BatchStatusReader {
             }
             guard self.message == nil || self.message?.number == home else { return LocatedBatch(.closed) }
             // An expired job is not sent, even before the sweeper has marked it.
-            return LocatedBatch(try BatchStatus(state: jobs.integer(1), ends: jobs.integer(2), at: self.now))
+            return LocatedBatch(
+                try BatchStatus(state: jobs.integer(1), ends: jobs.integer(2), at: self.now),
+                began: Timestamp(milliseconds: jobs.integer(5))
+            )
         }
     }
 
@@ -90,7 +98,11 @@ struct BatchStatusReader {
         else { return nil }
         next = index + 1
         let batch = self.inline[index]
-        return LocatedBatch(batch.status, hint: RowHint(job: batch.sequence, message: message))
+        return LocatedBatch(
+            batch.status,
+            hint: RowHint(job: batch.sequence, message: message),
+            began: Timestamp(milliseconds: batch.began)
+        )
     }
 }
 

@@ -11,7 +11,11 @@ extension WriteContext {
         try complete.statement.bind(job, at: 1)
         try complete.statement.bind(self.wall.milliseconds, at: 2)
         try complete.statement.bind(self.now, at: 3)
-        _ = try complete.make()
+        guard try complete.make() else { return }
+        let state = try self.database.first("SELECT state FROM job WHERE sequence = ?", [job]) {
+            try Job.State(number: $0[0])
+        }
+        if let state { self.countFinished(state) }
     }
 
     /// Stops a job that is not being stopped: nothing more of it is fanned out, and what is at no worker is counted.
@@ -113,6 +117,7 @@ extension WriteContext {
         try finish.statement.bind(text, at: 4)
         try finish.statement.bind(self.wall.milliseconds, at: 5)
         guard try finish.make() else { return nil }
+        self.countFinished(state)
         if let message = row.message { self.leave(message: message) }
         return row.waiter
     }

@@ -64,6 +64,17 @@ enum JobTransition: CaseIterable {
         }
     }
 
+    /// The final state that it leads to; nil where it leads to none, or may lead to several.
+    var end: Job.State? { Self.ends[self] }
+
+    private static let ends = Dictionary(
+        uniqueKeysWithValues: Self.allCases.compactMap { transition -> (JobTransition, Job.State)? in
+            let ends = Set(transition.steps.map(\.to))
+            guard ends.count == 1, let end = ends.first, end.isFinal else { return nil }
+            return (transition, end)
+        }
+    )
+
     // MARK: SQL
 
     /// A job that waits for its start, for the condition of an index.
@@ -199,15 +210,19 @@ extension Job.State {
 struct PreparedTransition {
     let transition: JobTransition
     let statement: RawStatement
+    private let end: Job.State?
     private let context: WriteContext
 
     init(_ transition: JobTransition, _ context: WriteContext) throws {
         self.transition = transition
+        self.end = transition.end
         self.context = context
         self.statement = try RawStatement(transition.sql, in: context.database)
     }
 
     /// Makes it with the values that are bound, and counts what it means to the backlog.
+    ///
+    /// The job's end is counted too, where it is always the same; else the caller counts it.
     ///
     /// - Parameter from: The job's state, where it is not the same to the backlog which one it was.
     /// - Returns: Whether the job was where it leads from.
@@ -220,6 +235,7 @@ struct PreparedTransition {
             let change = Job.State.backlog(from: step.from, to: step.to)
             self.context.countBacklog(unfinished: change.unfinished, scheduled: change.scheduled)
         }
+        if let end = self.end { self.context.countFinished(end) }
         return true
     }
 }

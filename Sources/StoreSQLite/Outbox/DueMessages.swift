@@ -174,7 +174,8 @@ extension DueMessages {
 }
 
 extension Database {
-    fileprivate func groups(of priority: Priority) throws -> [DueGroup] {
+    /// The groups of messages of a priority, each found by one look.
+    func groups(of priority: Priority) throws -> [DueGroup] {
         var groups: [DueGroup] = []
         var last = DueGroup(app: -1, queue: 0, state: 0, blockedOn: 0)
         while let next = try self.nextGroup(priority, behind: last) {

@@ -1,26 +1,29 @@
 /// The labels of a series, in the order of their names.
-struct Labels: Hashable, Comparable, Sendable {
+package struct Labels: Hashable, Comparable, Sendable {
+    /// What stands for each value beyond those that are told apart.
+    package static let otherValue = "other"
+
     /// Each pair as it is written: `name="value"`.
     private let pairs: [String]
     private let names: [String]
 
-    init(_ dimensions: [(String, String)]) {
+    package init(_ dimensions: [(String, String)]) {
         let sorted = dimensions.map { (Self.identifier($0.0), $0.1) }.sorted { $0.0 < $1.0 }
         self.names = sorted.map(\.0)
         self.pairs = sorted.map { "\($0.0)=\"\(Self.escaped($0.1))\"" }
     }
 
-    /// The same labels, where each value is ``PrometheusRegistry/otherValue``.
-    var withoutValues: Labels { Labels(self.names.map { ($0, PrometheusRegistry.otherValue) }) }
+    /// The same labels, where each value is ``otherValue``.
+    package var withoutValues: Labels { Labels(self.names.map { ($0, Self.otherValue) }) }
 
     /// As it stands behind a metric's name; empty without labels.
-    func text(and extra: String? = nil) -> String {
+    package func text(and extra: String? = nil) -> String {
         let all = self.pairs + (extra.map { [$0] } ?? [])
         return all.isEmpty ? "" : "{\(all.joined(separator: ","))}"
     }
 
     /// Only letters, digits and underscores, and no digit first.
-    static func identifier(_ text: String) -> String {
+    package static func identifier(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
             let isWord =
@@ -32,7 +35,7 @@ struct Labels: Hashable, Comparable, Sendable {
     }
 
     /// A label's value, with what would end it escaped.
-    static func escaped(_ value: String) -> String {
+    private static func escaped(_ value: String) -> String {
         var result = ""
         for scalar in value.unicodeScalars {
             switch scalar {
@@ -45,5 +48,5 @@ struct Labels: Hashable, Comparable, Sendable {
         return result
     }
 
-    static func < (lhs: Labels, rhs: Labels) -> Bool { lhs.pairs.lexicographicallyPrecedes(rhs.pairs) }
+    package static func < (lhs: Labels, rhs: Labels) -> Bool { lhs.pairs.lexicographicallyPrecedes(rhs.pairs) }
 }

@@ -1,0 +1,317 @@
+// The table of docs/operations.md is made of this one: `MetricTableTests` compares them.
+extension MetricDescription {
+    /// Every metric, in the order of the documentation.
+    package static let all: [MetricDescription] =
+        [
+            buildInfo, brokerConnected, brokerBlocked, brokerPublished, brokerPublishDuration, brokerDelivered,
+            brokerAcknowledged, brokerConnectionsFailed,
+        ] + [
+            httpRequestDuration, httpRequestsInFlight, httpConnectionsEnded, signInFailures, signInTurnedAway,
+            signInWaiting, publishDropped,
+        ] + [
+            jobsAccepted, jobsFinished, unfinishedJobs, queueJobs, queueOldest, queuePauses, deadMessages,
+            parkingMessages, registerJobs, sweeperPublished, retentionRemoved,
+        ] + [
+            deliveries, deliveryDelay, pushRequests, pushRequestDuration, pushBatchDuration, pushConnections,
+            breakersOpen, breakersOpened, credentialExpiry,
+        ] + [
+            storeCommitDuration, storeCommitChanges, storeBytes, storeLogBytes, storeFreeBytes,
+        ] + [
+            processCPU, processMemory, processVirtualMemory, processOpenFiles, processMaximumFiles, processStart,
+            processThreads,
+        ]
+
+    /// Bounds for durations, from half a millisecond to a minute.
+    private static let seconds = [
+        0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+    ]
+    /// Bounds for what may wait for days.
+    private static let longSeconds = [
+        0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 21_600, 86_400,
+    ]
+    /// Bounds for sizes and counts.
+    private static let counts = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000, 100_000, 1_000_000].map(Double.init)
+
+    // MARK: Each process
+
+    package static let buildInfo = MetricDescription(
+        "pushline_build_info",
+        .gauge,
+        by: [.version, .role],
+        "1, with the program's version and its `role`: `api`, `register-worker`, `send-worker` or `delivery-worker`"
+    )
+    package static let brokerConnected = MetricDescription(
+        "pushline_broker_connected",
+        .gauge,
+        "1 while the process has its connections to RabbitMQ"
+    )
+    package static let brokerBlocked = MetricDescription(
+        "pushline_broker_blocked",
+        .gauge,
+        "1 while an alarm of RabbitMQ keeps the process from publishing, as far as it tried"
+    )
+    package static let brokerPublished = MetricDescription(
+        "pushline_broker_published_total",
+        .counter,
+        by: [.result],
+        "messages that were to be published, by `result`: `confirmed`, or `failed` (the sweeper publishes them again)"
+    )
+    package static let brokerPublishDuration = MetricDescription(
+        "pushline_broker_publish_duration_seconds",
+        .histogram,
+        bounds: seconds,
+        "from handing messages over until RabbitMQ has confirmed them all, once for all that are published together"
+    )
+    package static let brokerDelivered = MetricDescription(
+        "pushline_broker_delivered_total",
+        .counter,
+        "messages that came from RabbitMQ, redelivered ones included"
+    )
+    package static let brokerAcknowledged = MetricDescription(
+        "pushline_broker_acknowledged_total",
+        .counter,
+        "messages that were acknowledged to RabbitMQ"
+    )
+    package static let brokerConnectionsFailed = MetricDescription(
+        "pushline_broker_connections_failed_total",
+        .counter,
+        by: [.connection],
+        "connections to RabbitMQ that were lost or could not be made, by `connection`: `publisher` or `consumer`"
+    )
+    package static let processCPU = MetricDescription(
+        "process_cpu_seconds_total",
+        .counter,
+        "CPU time that the process has taken, in user and system mode"
+    )
+    package static let processMemory = MetricDescription(
+        "process_resident_memory_bytes",
+        .gauge,
+        "the process's resident memory"
+    )
+    package static let processVirtualMemory = MetricDescription(
+        "process_virtual_memory_bytes",
+        .gauge,
+        "the process's virtual memory"
+    )
+    package static let processOpenFiles = MetricDescription(
+        "process_open_fds",
+        .gauge,
+        "the process's open file descriptors"
+    )
+    package static let processMaximumFiles = MetricDescription(
+        "process_max_fds",
+        .gauge,
+        "how many file descriptors the process may have open"
+    )
+    package static let processStart = MetricDescription(
+        "process_start_time_seconds",
+        .gauge,
+        "when the process was started, since 1970"
+    )
+    package static let processThreads = MetricDescription("process_threads", .gauge, "the process's threads")
+
+    // MARK: The API
+
+    package static let httpRequestDuration = MetricDescription(
+        "http_server_request_duration_seconds",
+        .histogram,
+        by: [.httpMethod, .httpRoute, .httpStatus],
+        bounds: seconds,
+        "requests by method, route and status, in OpenTelemetry's names; without a valid sign-in the route is `unauthenticated`"
+    )
+    package static let httpRequestsInFlight = MetricDescription(
+        "pushline_http_requests_in_flight",
+        .gauge,
+        "requests that have come and are not answered yet"
+    )
+    package static let httpConnectionsEnded = MetricDescription(
+        "pushline_http_connections_ended_total",
+        .counter,
+        by: [.reason],
+        "connections that the server closed, by `reason`: `silent` (no request in time), `stalled` (the client did not read its "
+            + "response), `room` (closed to make room), `peer` (too many from one address), `full` (all others were busy)"
+    )
+    package static let signInFailures = MetricDescription(
+        "pushline_signin_failures_total",
+        .counter,
+        by: [.app, .reason],
+        "failed sign-ins, by `reason`: `password` (wrong name or password), `key` (no such key, or revoked)"
+    )
+    package static let signInTurnedAway = MetricDescription(
+        "pushline_signin_turned_away_total",
+        .counter,
+        by: [.app],
+        "sign-ins that were answered 503 because others went first"
+    )
+    package static let signInWaiting = MetricDescription(
+        "pushline_signin_waiting",
+        .gauge,
+        "password checks that wait for a thread"
+    )
+    package static let publishDropped = MetricDescription(
+        "pushline_api_publish_dropped_total",
+        .counter,
+        "messages that found no room in the API's publish queue (4,096 messages) because the broker is slow or away; nothing is lost, "
+            + "the sweeper publishes them a second later"
+    )
+
+    // MARK: Jobs and queues
+
+    package static let jobsAccepted = MetricDescription(
+        "pushline_jobs_accepted_total",
+        .counter,
+        by: [.kind],
+        "jobs that this API has accepted, by `kind`: `register` or `send`; repeated requests do not count"
+    )
+    package static let jobsFinished = MetricDescription(
+        "pushline_jobs_finished_total",
+        .counter,
+        by: [.state],
+        "jobs that this process has brought to their end, by the final state; one that is replayed counts again"
+    )
+    package static let unfinishedJobs = MetricDescription(
+        "pushline_unfinished_jobs",
+        .gauge,
+        "accepted jobs that are not final, of all apps; in the API's metrics alone, each API says the same"
+    )
+    package static let queueJobs = MetricDescription(
+        "pushline_queue_jobs",
+        .gauge,
+        by: [.queue],
+        "jobs (in `deliver` queues: batches of jobs) that wait, are in work, or are to be tried later, counted in at most 10,000 "
+            + "messages a queue; in the API's metrics alone, each API says the same, looked at every 5 seconds"
+    )
+    package static let queueOldest = MetricDescription(
+        "pushline_queue_oldest_seconds",
+        .gauge,
+        by: [.queue],
+        "age of the job at the head of a queue, since it was accepted or was to start; what is to be tried later is left out; 0 "
+            + "for an empty queue; in the API's metrics alone, likewise"
+    )
+    package static let queuePauses = MetricDescription(
+        "pushline_queue_pauses",
+        .gauge,
+        by: [.queue],
+        "how many pauses of a queue the worker knows of"
+    )
+    package static let deadMessages = MetricDescription(
+        "pushline_dead_messages",
+        .gauge,
+        "dead messages that wait for somebody, up to 10,000; in the API's metrics alone, each API says the same"
+    )
+    package static let parkingMessages = MetricDescription(
+        "pushline_parking_messages",
+        .gauge,
+        "messages in the parking queue; in the send worker's metrics, read every 10 seconds"
+    )
+    package static let registerJobs = MetricDescription(
+        "pushline_register_jobs_total",
+        .counter,
+        by: [.outcome],
+        "registrations by `outcome`: `issued`, `done`, `superseded`, `gone`, `not-found`, `refused`"
+    )
+    package static let sweeperPublished = MetricDescription(
+        "pushline_sweeper_published_total",
+        .counter,
+        by: [.kind],
+        "messages that had to be published again, retries and what a crash left, by `kind`: `register`, `send` or `deliver`"
+    )
+    package static let retentionRemoved = MetricDescription(
+        "pushline_retention_removed_total",
+        .counter,
+        "rows of the store that were removed because they were over"
+    )
+
+    // MARK: Deliveries
+
+    package static let deliveries = MetricDescription(
+        "pushline_deliveries_total",
+        .counter,
+        by: [.service, .app, .outcome],
+        "devices by `outcome`: `accepted`, `failed`, `expired` and `cancelled` are for good; `carried` will be tried again"
+    )
+    package static let deliveryDelay = MetricDescription(
+        "pushline_delivery_delay_seconds",
+        .histogram,
+        by: [.service, .priority],
+        bounds: longSeconds,
+        "from a job's acceptance, or the start that was asked for, until the push service had accepted devices of a batch; one "
+            + "observation for each batch, whatever its size, and each of its attempts in which a device was accepted"
+    )
+    package static let pushRequests = MetricDescription(
+        "pushline_push_requests_total",
+        .counter,
+        by: [.service, .answerClass],
+        "requests to a push service, one for each device of a batch, however often it is repeated within a send; `class` says how the "
+            + "answer was taken (below), and `unsent` that there was none"
+    )
+    package static let pushRequestDuration = MetricDescription(
+        "pushline_push_request_duration_seconds",
+        .histogram,
+        by: [.service],
+        bounds: seconds,
+        "from a request to a push service until its answer, of one of 64 requests that are answered on a connection"
+    )
+    package static let pushBatchDuration = MetricDescription(
+        "pushline_push_batch_duration_seconds",
+        .histogram,
+        by: [.service],
+        bounds: seconds,
+        "from a batch's first request to its last answer, repeats and waiting for a connection included"
+    )
+    package static let pushConnections = MetricDescription(
+        "pushline_push_connections",
+        .gauge,
+        by: [.service],
+        "HTTP/2 connections to a push service, of all apps; WNS, which is asked over HTTP/1.1, is not counted"
+    )
+    package static let breakersOpen = MetricDescription(
+        "pushline_breakers_open",
+        .gauge,
+        by: [.service, .app],
+        "1 while an app's messages to a push service are held back; there is none before it happens for the first time"
+    )
+    package static let breakersOpened = MetricDescription(
+        "pushline_breakers_opened_total",
+        .counter,
+        by: [.service, .app, .cause],
+        "how often an app's messages began to be held back, by `cause`: `service`, `credentials` or `tokens`"
+    )
+    package static let credentialExpiry = MetricDescription(
+        "pushline_credential_expiry_timestamp_seconds",
+        .gauge,
+        by: [.app, .credential],
+        "when a certificate or secret ends, since 1970, by app (empty: the process's own) and setting; for the apps that the "
+            + "worker sends for"
+    )
+
+    // MARK: The store
+
+    package static let storeCommitDuration = MetricDescription(
+        "pushline_store_commit_duration_seconds",
+        .histogram,
+        bounds: seconds,
+        "a commit of the store by this process, waiting for other processes included"
+    )
+    package static let storeCommitChanges = MetricDescription(
+        "pushline_store_commit_changes",
+        .histogram,
+        bounds: counts,
+        "how many changes a commit of the store held"
+    )
+    package static let storeBytes = MetricDescription(
+        "pushline_store_bytes",
+        .gauge,
+        "the store's file; in the API's metrics alone, each API says the same"
+    )
+    package static let storeLogBytes = MetricDescription(
+        "pushline_store_wal_bytes",
+        .gauge,
+        "the store's write-ahead log, likewise"
+    )
+    package static let storeFreeBytes = MetricDescription(
+        "pushline_store_free_bytes",
+        .gauge,
+        "what the file system of the store has left, likewise"
+    )
+}

@@ -1,0 +1,92 @@
+package import Metrics
+
+/// A metric as it is exposed; each one of ours is in ``all``, and nowhere else is a metric named.
+///
+/// Handlers are looked up by their labels' text: who records often makes them once.
+package struct MetricDescription: Sendable {
+    /// The types of Prometheus' text format that are used.
+    package enum Kind: String, Sendable { case counter, gauge, histogram }
+
+    /// The names of labels.
+    package enum Label: String, Sendable {
+        case app, cause, connection, credential, kind, outcome, priority, queue, reason, result, role, service, state,
+            version
+        case answerClass = "class"
+        // OpenTelemetry's names.
+        case httpMethod = "http_request_method"
+        case httpRoute = "http_route"
+        case httpStatus = "http_response_status_code"
+    }
+
+    /// What labels say.
+    package typealias Values = KeyValuePairs<Label, String>
+
+    /// As it is exposed, with its unit and `_total`.
+    package let name: String
+    package let kind: Kind
+    package let labels: [Label]
+    /// What is measured, where and how, on one line.
+    package let help: String
+    /// The upper bounds of a histogram's buckets.
+    package let bounds: [Double]
+
+    init(_ name: String, _ kind: Kind, by labels: [Label] = [], bounds: [Double] = [], _ help: String) {
+        self.name = name
+        self.kind = kind
+        self.labels = labels
+        self.help = help
+        self.bounds = bounds
+    }
+
+    /// By their names.
+    package static let named = Dictionary(uniqueKeysWithValues: Self.all.map { ($0.name, $0) })
+
+    /// What is written before its samples.
+    package var header: String { "# HELP \(self.name) \(self.help)\n# TYPE \(self.name) \(self.kind.rawValue)\n" }
+
+    package func counter(_ values: Values = [:]) -> Counter {
+        Counter(label: self.name, dimensions: Self.dimensions(values))
+    }
+
+    package func gauge(_ values: Values = [:]) -> Gauge {
+        Gauge(label: self.name, dimensions: Self.dimensions(values))
+    }
+
+    /// A gauge that several add to.
+    package func meter(_ values: Values = [:]) -> Meter {
+        Meter(label: self.name, dimensions: Self.dimensions(values))
+    }
+
+    /// A histogram of durations.
+    package func timer(_ values: Values = [:]) -> Timer {
+        Timer(label: self.name, dimensions: Self.dimensions(values))
+    }
+
+    /// A histogram of sizes.
+    package func recorder(_ values: Values = [:]) -> Recorder {
+        Recorder(label: self.name, dimensions: Self.dimensions(values))
+    }
+
+    /// Header and one sample, for what is known only when it is asked for.
+    package func text(_ value: Double, _ values: Values = [:]) -> String { self.text([(values, value)]) }
+
+    /// Header and samples, for what is known only when it is asked for; empty without samples.
+    package func text(_ samples: [(values: Values, value: Double)]) -> String {
+        guard !samples.isEmpty else { return "" }
+        return samples.reduce(into: self.header) { text, sample in
+            let labels = Labels(Self.dimensions(sample.values))
+            text += "\(self.name)\(labels.text()) \(prometheusNumber(sample.value))\n"
+        }
+    }
+
+    private static func dimensions(_ values: Values) -> [(String, String)] {
+        values.map { ($0.key.rawValue, $0.value) }
+    }
+}
+
+/// A number without a needless `.0`.
+package func prometheusNumber(_ value: Double) -> String {
+    if let whole = Int64(exactly: value) { return String(whole) }
+    if value.isNaN { return "NaN" }
+    return value.isInfinite ? (value > 0 ? "+Inf" : "-Inf") : String(value)
+}

@@ -1,0 +1,83 @@
+import PushModel
+import Store
+import Testing
+
+/// What any store must say of how its work stands.
+struct HealthContract {
+    let fixture: any StoreFixture
+    let scenario: Scenario
+    var store: any ResultStore { self.scenario.store }
+    var time: TestTime { self.fixture.time }
+
+    init() throws {
+        self.fixture = try StoreFixtures.make()
+        self.scenario = Scenario(self.fixture)
+    }
+
+    private func standing(_ queue: WorkQueue) async throws -> [Int64] {
+        let standing = try #require(try await self.store.queues().first { $0.queue == queue })
+        return [Int64(standing.jobs), standing.oldest.milliseconds / 1000]
+    }
+
+    @Test func anIdleStoreHasAllQueuesEmpty() async throws {
+        #expect(try await self.store.queues() == WorkQueue.allCases.map { QueueStanding(queue: $0) })
+    }
+
+    @Test func jobsOfAMessageCountEachAndAgeFromTheirAcceptance() async throws {
+        let (message, _) = try await self.scenario.acceptGroup(["ann", "bob"])
+        #expect(try await self.standing(.send) == [2, 0])
+        self.time.advance(.seconds(30))
+        try await self.store.markPublished([message])
+        _ = try await self.scenario.acceptGroup(["carol"])
+        #expect(try await self.standing(.send) == [3, 30])
+        // Publishing it again makes it no younger.
+        self.time.advance(.seconds(90))
+        _ = try await self.scenario.takeDue()
+        #expect(try await self.standing(.send) == [3, 120])
+        #expect(try await self.standing(.register) == [0, 0])
+    }
+
+    @Test func batchesAgeWithTheirJobAndNotWhileTheyAreToWait() async throws {
+        try await self.scenario.register(user: "ann", handle: "aa", tags: ["t"])
+        let job = try await self.scenario.accept(self.scenario.campaign(to: "t", platforms: [.apns]))
+        self.time.advance(.seconds(5))
+        let key = try #require(try await self.scenario.fanOut(job).first)
+        #expect(try await self.standing(.send) == [0, 0])
+        #expect(try await self.standing(.deliver(.apns)) == [1, 5])
+        let device = RetryDevice(row: 1, tries: 1, wait: .seconds(60))
+        #expect(try await self.scenario.record(BatchOutcome(key: key, carried: [device], at: self.time.wall)))
+        self.time.advance(.seconds(10))
+        #expect(try await self.standing(.deliver(.apns)) == [1, 0])
+        self.time.advance(.seconds(60))
+        #expect(try await self.standing(.deliver(.apns)) == [1, 75])
+    }
+
+    @Test func aScheduledJobAgesFromItsStart() async throws {
+        let start = self.time.wall.advanced(by: .seconds(3600))
+        let work = Job.Work.send(try self.scenario.campaign(to: "t"))
+        _ = try await self.scenario.accept(
+            NewJob(app: .default, work: work, lifetime: .seconds(600), startsAt: start)
+        )
+        #expect(try await self.standing(.send) == [0, 0])
+        self.time.advance(.seconds(3600))
+        #expect(try await self.scenario.startScheduled() == 1)
+        self.time.advance(.seconds(7))
+        #expect(try await self.standing(.send) == [1, 7])
+    }
+
+    @Test func batchesTellWhenTheirJobBegan() async throws {
+        try await self.scenario.register(user: "ann", handle: "aa", tags: ["t"])
+        let accepted = self.time.wall
+        let job = try await self.scenario.accept(self.scenario.campaign(to: "t", platforms: [.apns]))
+        self.time.advance(.seconds(5))
+        let key = try #require(try await self.scenario.fanOut(job).first)
+        #expect(try await self.store.status(of: [key], in: nil).map(\.began) == [accepted])
+    }
+
+    @Test func theStoreTakesRoom() async throws {
+        _ = try await self.scenario.acceptGroup(["ann"])
+        let space = try await self.store.space()
+        #expect(space.store + space.log > 0)
+        #expect(space.free > 0)
+    }
+}
