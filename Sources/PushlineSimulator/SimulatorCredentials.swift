@@ -66,9 +66,9 @@ package struct SimulatorCredentials: Sendable {
 
     private static func yaml(_ setting: Setting) -> String {
         switch setting {
-        case .text(let text): JSONText.string(text)
+        case .text(let text): JSONValue.string(text).text
         case .number(let number): "\(number)"
-        case .list(let texts): "[\(texts.map(JSONText.string).joined(separator: ", "))]"
+        case .list(let texts): JSONValue.array(texts.map(JSONValue.string)).text
         }
     }
 }

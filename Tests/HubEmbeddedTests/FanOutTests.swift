@@ -143,7 +143,7 @@ import Testing
         let broker = InMemoryBroker()
         try await self.fanOut(users: ["apple", "both"], broker: broker) { store, _, ids in
             try await broker.declare(.pushline)
-            let query = RegistrationQuery(app: .default, user: try UserName("apple"))
+            let query = RegistrationQuery(app: .default, user: try UserName("apple", .folded))
             let registration = try #require(try await store.registrations(query).items.first)
             _ = try await store.change(
                 .delete(registration.id),

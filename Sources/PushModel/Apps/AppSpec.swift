@@ -83,7 +83,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case hub, authentication, reservedTags, recording, richDefault, contents
+        case hub, authentication, users, reservedTags, recording, richDefault, contents
         case requestsPerSecond, registrationLifetimeDays, registrationsPerUser
     }
 
@@ -92,6 +92,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.hub = try container.decode(HubKind.self, forKey: .hub)
         self.authentication = try container.decode(Authentication.self, forKey: .authentication)
+        self.users = try container.decode(Users.self, forKey: .users)
         self.reservedTags = try container.decode([String].self, forKey: .reservedTags)
         self.recording = try container.decode(Recording.self, forKey: .recording)
         self.credentials = try DeclaredCredentials(from: decoder)
@@ -106,6 +107,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(self.hub, forKey: .hub)
         try container.encode(self.authentication, forKey: .authentication)
+        try container.encode(self.users, forKey: .users)
         try container.encode(self.reservedTags, forKey: .reservedTags)
         try container.encode(self.recording, forKey: .recording)
         try self.credentials.encode(to: encoder)
