@@ -8,7 +8,7 @@ import statistics
 import sys
 
 from figures import Figures
-from plant import Plant
+from installation import Installation
 from processes import Failure
 
 # What is measured together, in this order: the last leaves the most behind.
@@ -80,7 +80,7 @@ def measure(figures, options):
             try:
                 for name, value in getattr(figures, group)().items():
                     values.setdefault(name, []).append(value)
-                figures.plant.processes.check()
+                figures.installation.processes.check()
             except Failure as failure:
                 say(f"  not measured: {failure}")
                 failures.append(group)
@@ -108,17 +108,17 @@ def main():
     # An end in order, also where it is asked for from outside.
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
-    plant = Plant(options, say)
+    installation = Installation(options, say)
     pathlib.Path(options.folder).mkdir(parents=True, exist_ok=True)
     try:
         say("Starting the API, the send worker and the delivery worker, and registering the devices ...")
-        plant.start()
-        values, failures = measure(Figures(plant, options, say), options)
+        installation.start()
+        values, failures = measure(Figures(installation, options, say), options)
     except Failure as failure:
         print(f"bench: {failure}", file=sys.stderr)
         return 1
     finally:
-        plant.stop()
+        installation.stop()
     table(values)
     named = [figure for group in options.groups for figure in GROUPS[group]]
     say(json.dumps({name: round(statistics.median(values[name]), 4) for name in named if name in values}))

@@ -7,7 +7,7 @@ import time
 
 from processes import Failure
 
-FINAL_PATIENCE = 600
+FINAL_TIMEOUT = 600
 # The server closes a connection that has nothing to say for longer.
 IDLE_SECONDS = 5
 
@@ -41,15 +41,15 @@ class API:
             raise Failure(f"{what} was answered {response.status}: {text[:300].decode(errors='replace')}")
         return text
 
-    def send(self, wish):
-        return json.loads(self.request("POST", "/api/sends", json.dumps(wish)))["id"]
+    def send(self, message):
+        return json.loads(self.request("POST", "/api/sends", json.dumps(message)))["id"]
 
-    def begin_send(self, wish):
+    def begin_send(self, message):
         """Sends a request in one piece, so that what this client does is not in the time of what it measures.
 
         Returns when it began, in nanoseconds of the monotonic clock; `end_send` takes the answer.
         """
-        body = json.dumps(wish)
+        body = json.dumps(message)
         request = (
             f"POST /api/sends HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self.key}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
@@ -72,10 +72,10 @@ class API:
         return json.loads(self.request("GET", f"/api/jobs/{job}"))
 
     def wait_until_final(self, job, pause=0.02):
-        end = time.monotonic() + FINAL_PATIENCE
+        end = time.monotonic() + FINAL_TIMEOUT
         while time.monotonic() < end:
             found = self.job(job)
             if found["isFinal"]:
                 return found
             time.sleep(pause)
-        raise Failure(f"job {job} is not final after {FINAL_PATIENCE} s")
+        raise Failure(f"job {job} is not final after {FINAL_TIMEOUT} s")

@@ -17,26 +17,26 @@ MESSAGE = {"title": "Benchmark", "body": "One message for every device, about as
 
 
 class Figures:
-    def __init__(self, plant, options, say):
-        self.plant = plant
+    def __init__(self, installation, options, say):
+        self.installation = installation
         self.options = options
         self.say = say
         self.idle_p99 = None
-        self.sign_ins = SignIns(plant, options, say)
+        self.sign_ins = SignIns(installation, options, say)
 
     # ---- One send to many ----
 
     def _fan_out(self, tag, platform, devices):
         """From the moment before the request until every outcome is recorded."""
-        plant = self.plant
-        plant.receiver.reset()
-        plant.forget_memory()
-        before = plant.cpu()
+        installation = self.installation
+        installation.receiver.reset()
+        installation.forget_memory()
+        before = installation.cpu()
         start = time.monotonic()
-        job = plant.api.wait_until_final(plant.api.send({"to": {"tag": tag}, "platforms": [platform], **MESSAGE}))
+        job = installation.api.wait_until_final(installation.api.send({"to": {"tag": tag}, "platforms": [platform], **MESSAGE}))
         seconds = time.monotonic() - start
-        after = plant.cpu()
-        counts = plant.receiver.counts()
+        after = installation.cpu()
+        counts = installation.receiver.counts()
         totals = job["totals"]
         if totals["targets"] != devices or totals["accepted"] != devices or counts[platform] != devices:
             raise Failure(f"{devices} devices were meant; the job says {totals}, the receiver {counts[platform]}")
@@ -50,17 +50,17 @@ class Figures:
 
     def _limit(self, name, requests, streams, paths):
         """The same requests from h2load; to be called when a fan-out has just shown what they are."""
-        plant = self.plant
-        headers, body = plant.receiver.sample()
-        file = plant.folder / f"{name}-paths"
+        installation = self.installation
+        headers, body = installation.receiver.sample()
+        file = installation.folder / f"{name}-paths"
         if not file.exists():
             load.write_paths(file, paths)
         # h2load counts the body itself.
         headers = [(key, value) for key, value in headers if key != "content-length"]
-        connections = plant.configured("delivery", "connections")
-        before = plant.cpu()["receiver"]
-        rate, cpu = load.http2(plant.receiver, file, requests, connections, streams, headers, body, plant.folder)
-        ours = (plant.cpu()["receiver"] - before) / requests
+        connections = installation.configured("delivery", "connections")
+        before = installation.cpu()["receiver"]
+        rate, cpu = load.http2(installation.receiver, file, requests, connections, streams, headers, body, installation.folder)
+        ours = (installation.cpu()["receiver"] - before) / requests
         self.say(
             f"  h2load, {connections} connections x {streams} streams: {rate:,.0f}/s; "
             f"CPU a request: h2load {cpu * 1e6:.2f} us, receiver {ours * 1e6:.2f} us"
@@ -71,7 +71,7 @@ class Figures:
         devices = int(registrations.APNS_DEVICES * self.options.scale)
         small = int(registrations.SMALL_DEVICES * self.options.scale)
         many = self._fan_out(registrations.EVERYONE, "apns", devices)
-        memory = self.plant.memory()
+        memory = self.installation.memory()
         self.say("  memory: " + ", ".join(f"{name} {size:.0f} MB" for name, size in memory.items()))
         # After the many: what is opened and learned at the first send is in neither's favour then.
         few = self._fan_out(registrations.SMALL, "apns", small)
@@ -98,7 +98,7 @@ class Figures:
         devices = int(registrations.APNS_DEVICES * self.options.scale)
         self._fan_out(registrations.EVERYONE, "apns", devices)
         alone = [self._fan_out(registrations.EVERYONE, "apns", devices)]
-        quiet = self.plant.memory()
+        quiet = self.installation.memory()
         rates, peaks = {}, []
         for name, how in [("healthy", "200"), ("503", "503"), ("silent", "silent")]:
             rates[name], memory = self._beside_fcm(how, devices)
@@ -114,23 +114,23 @@ class Figures:
 
     def _beside_fcm(self, how, devices):
         """The rate at APNs and the memory while FCM answers so; ends when FCM's job has, for it answers again then."""
-        plant, phones = self.plant, int(registrations.FCM_DEVICES * self.options.scale)
-        plant.receiver.answer_fcm(how)
-        plant.receiver.reset()
-        job = plant.api.send({"to": {"tag": registrations.ANDROID}, "platforms": ["fcm"], **MESSAGE})
+        installation, phones = self.installation, int(registrations.FCM_DEVICES * self.options.scale)
+        installation.receiver.answer_fcm(how)
+        installation.receiver.reset()
+        job = installation.api.send({"to": {"tag": registrations.ANDROID}, "platforms": ["fcm"], **MESSAGE})
         try:
             end = time.monotonic() + 30
-            while plant.receiver.counts()["fcm"] == 0:
+            while installation.receiver.counts()["fcm"] == 0:
                 if time.monotonic() > end:
                     raise Failure("nothing was sent to FCM within 30 s")
                 time.sleep(0.001)
             rate = self._fan_out(registrations.EVERYONE, "apns", devices)
-            memory = plant.memory()
-            tried = plant.receiver.counts()["fcm"]
-            open_devices = phones - plant.api.job(job)["totals"]["accepted"]
+            memory = installation.memory()
+            tried = installation.receiver.counts()["fcm"]
+            open_devices = phones - installation.api.job(job)["totals"]["accepted"]
         finally:
-            plant.receiver.answer_fcm("200")
-        totals = plant.api.wait_until_final(job)["totals"]
+            installation.receiver.answer_fcm("200")
+        totals = installation.api.wait_until_final(job)["totals"]
         if totals["accepted"] != phones:
             raise Failure(f"{phones} devices of FCM were meant; the job says {totals}")
         self.say(
@@ -144,24 +144,24 @@ class Figures:
     def targeted(self):
         messages = int(100_000 * self.options.scale)
         limit = self._publish(messages, 1000)["per_second"]
-        plant = self.plant
-        first = plant.last_sequence()
-        plant.receiver.reset()
+        installation = self.installation
+        first = installation.last_sequence()
+        installation.receiver.reset()
         bodies = [
             [self._line(number) for number in range(start, min(start + 10_000, messages))]
             for start in range(0, messages, 10_000)
         ]
-        before = plant.cpu()
+        before = installation.cpu()
         start = time.monotonic()
         for lines in bodies:
-            refused = [answer for answer in plant.api.send_many(lines) if answer.get("status", 202) >= 400]
+            refused = [answer for answer in installation.api.send_many(lines) if answer.get("status", 202) >= 400]
             if refused:
                 raise Failure(f"a line was refused: {refused[0]}")
         taken = time.monotonic() - start
         self._wait_for_all(600)
         seconds = time.monotonic() - start
-        after = plant.cpu()
-        accepted, received = plant.accepted_devices(first), plant.receiver.counts()["apns"]
+        after = installation.cpu()
+        accepted, received = installation.accepted_devices(first), installation.receiver.counts()["apns"]
         if accepted != messages or received != messages:
             raise Failure(f"{messages} messages were sent; the outcomes say {accepted}, the receiver {received}")
         costs = ", ".join(f"{name} {(after[name] - before[name]) / messages * 1e6:.1f} us" for name in before)
@@ -170,12 +170,12 @@ class Figures:
         return {"targeted_per_s": messages / seconds, "targeted_ratio": messages / seconds / limit}
 
     def _line(self, number):
-        wish = {"to": {"user": registrations.user(number)}, "title": "Benchmark", "body": f"Message number {number}."}
-        return json.dumps(wish) + "\n"
+        message = {"to": {"user": registrations.user(number)}, "title": "Benchmark", "body": f"Message number {number}."}
+        return json.dumps(message) + "\n"
 
     def _wait_for_all(self, seconds):
         end = time.monotonic() + seconds
-        while self.plant.unfinished_jobs() > 0:
+        while self.installation.unfinished_jobs() > 0:
             if time.monotonic() > end:
                 raise Failure(f"jobs are unfinished after {seconds} s")
             time.sleep(0.05)
@@ -183,34 +183,34 @@ class Figures:
     # ---- The API ----
 
     def _healthz(self, connections):
-        return load.http1(f"http://127.0.0.1:{self.plant.api.port}/healthz", connections, self.options.seconds)
+        return load.http1(f"http://127.0.0.1:{self.installation.api.port}/healthz", connections, self.options.seconds)
 
     def accept(self):
-        plant = self.plant
+        installation = self.installation
         idle = self._healthz(64)
-        body = plant.folder / "send.json"
+        body = installation.folder / "send.json"
         body.write_text(json.dumps({"to": {"user": registrations.user(1)}, **MESSAGE}))
-        url = f"http://127.0.0.1:{plant.api.port}/api/sends"
-        first, before = plant.last_sequence(), plant.cpu()
-        rate = load.http1(url, 64, self.options.seconds, plant.api.key, body)
-        unfinished = plant.unfinished_jobs()
+        url = f"http://127.0.0.1:{installation.api.port}/api/sends"
+        first, before = installation.last_sequence(), installation.cpu()
+        rate = load.http1(url, 64, self.options.seconds, installation.api.key, body)
+        unfinished = installation.unfinished_jobs()
         self.say(f"  accepted {rate:,.0f}/s, /healthz {idle:,.0f}/s; waiting for {unfinished} sends to end")
         self._wait_for_all(600)
-        after, sends = plant.cpu(), plant.last_sequence() - first
+        after, sends = installation.cpu(), installation.last_sequence() - first
         costs = ", ".join(f"{name} {(after[name] - before[name]) / sends * 1e6:.1f} us" for name in before)
         self.say(f"  CPU a send: {costs}")
         return {"accept_ratio": rate / idle, "accept_per_s": rate}
 
     def status(self):
-        plant = self.plant
+        installation = self.installation
         idle = self._healthz(8)
-        plant.receiver.reset()
-        job = plant.api.send({"to": {"tag": registrations.EVERYONE}, "platforms": ["apns"], **MESSAGE})
+        installation.receiver.reset()
+        job = installation.api.send({"to": {"tag": registrations.EVERYONE}, "platforms": ["apns"], **MESSAGE})
         rate = load.http1(
-            f"http://127.0.0.1:{plant.api.port}/api/jobs/{job}", 8, self.options.seconds, plant.api.key
+            f"http://127.0.0.1:{installation.api.port}/api/jobs/{job}", 8, self.options.seconds, installation.api.key
         )
-        is_over = plant.api.job(job)["isFinal"]
-        plant.api.wait_until_final(job)
+        is_over = installation.api.job(job)["isFinal"]
+        installation.api.wait_until_final(job)
         note = " (the fan-out ended before the measurement did)" if is_over else ""
         self.say(f"  status {rate:,.0f}/s, /healthz {idle:,.0f}/s{note}")
         return {"status_ratio": rate / idle, "status_per_s": rate}
@@ -220,17 +220,17 @@ class Figures:
 
     # ---- Latency ----
 
-    def _single(self, number, **wish):
+    def _single(self, number, **message):
         """Milliseconds from the request to the receiver."""
         number %= registrations.TRACED_DEVICES
-        api = self.plant.api
-        start = api.begin_send({"to": {"user": registrations.traced_user(number)}, "title": "Single", **wish})
-        arrival = self.plant.receiver.arrival(number, 30)
+        api = self.installation.api
+        start = api.begin_send({"to": {"user": registrations.traced_user(number)}, "title": "Single", **message})
+        arrival = self.installation.receiver.arrival(number, 30)
         api.end_send()
         return (arrival - start) / 1e6
 
     def idle(self):
-        # At the pace of the sends: whatever comes after a rest finds caches cold and processors asleep.
+        # At the rate of the sends: whatever comes after a rest finds caches cold and processors asleep.
         commit, publish = self._parts(200, REST)
         loop = sum(part * count for part, count in zip(self._parts(500, 0), (1, 2)))
         times = []
@@ -255,7 +255,7 @@ class Figures:
 
     def _parts(self, count, rest):
         """Milliseconds of one durable commit and of one confirmed publish, medians."""
-        commit = self._limits("commit", self.plant.folder / "commits.sqlite", count, rest)["p50_us"] / 1e3
+        commit = self._limits("commit", self.installation.folder / "commits.sqlite", count, rest)["p50_us"] / 1e3
         return commit, self._publish(count, 1, rest)["p50_us"] / 1e3
 
     def urgent(self):
@@ -263,7 +263,7 @@ class Figures:
         if self.idle_p99 is None:
             self.idle()
         idle = self.idle_p99
-        api = self.plant.api
+        api = self.installation.api
         job = api.send({"to": {"tag": registrations.EVERYONE}, "platforms": ["apns"], **MESSAGE})
         times, number = [], 0
         while not api.job(job)["isFinal"]:
@@ -277,7 +277,7 @@ class Figures:
     # ---- Limits ----
 
     def _limits(self, *arguments):
-        command = [self.plant.folder / "limits", *map(str, arguments)]
+        command = [self.installation.folder / "limits", *map(str, arguments)]
         result = subprocess.run(command, capture_output=True, text=True, timeout=300)
         if result.returncode != 0:
             raise Failure(f"the limit cannot be measured: {result.stderr.strip()}")

@@ -38,15 +38,15 @@ def basic(name):
 
 
 class SignIns:
-    def __init__(self, plant, options, say):
-        self.plant = plant
+    def __init__(self, installation, options, say):
+        self.installation = installation
         self.options = options
         self.say = say
         self.newcomers = 0
-        self.url = f"http://127.0.0.1:{plant.api.port}"
+        self.url = f"http://127.0.0.1:{installation.api.port}"
 
     def figures(self):
-        plant = self.plant
+        installation = self.installation
         users = [f"returning{number:04d}" for number in range(USERS)]
         newcomers = self._newcomers(20 if self.options.quick else 40)
         # One hash for all who return: a password and a hash that were found to fit need not be computed again.
@@ -55,9 +55,9 @@ class SignIns:
         # The same small answer for all: the less there is to do beside signing in, the more that weighs.
         path = f"/api/jobs/{self._job()}"
         alone = self._sign_in(users[0], path)
-        files = {"basic": map(basic, users), "key": [f"Bearer {plant.api.key}"] * USERS}
+        files = {"basic": map(basic, users), "key": [f"Bearer {installation.api.key}"] * USERS}
         for name, lines in files.items():
-            (plant.folder / name).write_text("".join(line + "\n" for line in lines))
+            (installation.folder / name).write_text("".join(line + "\n" for line in lines))
         with self._attack():
             rates = {name: [] for name in files}
             for _ in range(3):
@@ -82,7 +82,7 @@ class SignIns:
 
     def _add(self, accounts):
         """Adds accounts as `pushline accounts add` does; operators, who may all look at the same job."""
-        store = self.plant.store
+        store = self.installation.store
         with open(f"{store}.writer", "ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             with contextlib.closing(sqlite3.connect(store, timeout=30, isolation_level=None)) as database:
@@ -97,14 +97,14 @@ class SignIns:
                 database.execute("COMMIT")
 
     def _job(self):
-        api = self.plant.api
+        api = self.installation.api
         job = api.send({"to": {"user": "nobody"}, "title": "Benchmark"})
         api.wait_until_final(job)
         return job
 
     def _sign_in(self, name, path):
         """Seconds that a request with this account's password takes."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.plant.api.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.installation.api.port, timeout=60)
         start = time.monotonic()
         with contextlib.closing(connection):
             connection.request("GET", path, headers={"Authorization": basic(name)})
@@ -114,7 +114,7 @@ class SignIns:
         return time.monotonic() - start
 
     def _load(self, path, file):
-        return load.http1_rotating(self.url + path, 64, self.options.seconds, self.plant.folder / file)
+        return load.http1_rotating(self.url + path, 64, self.options.seconds, self.installation.folder / file)
 
     def _first_sign_ins(self, newcomers, path):
         """Seconds of each, one after the other, while those who return go on asking."""
@@ -138,19 +138,19 @@ class SignIns:
     @contextlib.contextmanager
     def _attack(self):
         """Runs the attack beside the body, which begins when each address has been wrong at least once."""
-        command = [sys.executable, HARNESS / "attack.py", self.plant.api.port, ATTEMPTS_PER_SECOND]
+        command = [sys.executable, HARNESS / "attack.py", self.installation.api.port, ATTEMPTS_PER_SECOND]
         process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True)
-        patience = threading.Timer(300, process.kill)
-        patience.start()
+        timeout = threading.Timer(300, process.kill)
+        timeout.start()
         try:
             if not process.stdout.readline():
                 raise Failure("the attack did not get under way")
-            patience.cancel()
+            timeout.cancel()
             yield
             process.terminate()
             told = json.loads(process.communicate(timeout=30)[0])
         finally:
-            patience.cancel()
+            timeout.cancel()
             process.kill()
             process.wait()
         rate = told["begun"] / told["seconds"]

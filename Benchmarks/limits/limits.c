@@ -81,11 +81,11 @@ static amqp_connection_state_t open_connection(void) {
 
 /* Waits for the next confirm; returns the highest tag that is confirmed by it. */
 static uint64_t await_confirm(amqp_connection_state_t connection) {
-    struct timeval patience = {.tv_sec = 30};
+    struct timeval timeout = {.tv_sec = 30};
     for (;;) {
         amqp_frame_t frame;
         amqp_maybe_release_buffers(connection);
-        int status = amqp_simple_wait_frame_noblock(connection, &frame, &patience);
+        int status = amqp_simple_wait_frame_noblock(connection, &frame, &timeout);
         if (status != AMQP_STATUS_OK) fail("confirm", amqp_error_string2(status));
         if (frame.frame_type != AMQP_FRAME_METHOD) continue;
         if (frame.payload.method.id != AMQP_BASIC_ACK_METHOD) fail("confirm", "the broker did not take a message");

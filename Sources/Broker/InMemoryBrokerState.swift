@@ -153,7 +153,7 @@ extension InMemoryBrokerState {
         guard let consumer = self.consumers.removeValue(forKey: id) else { return }
         self.queues[consumer.queue]?.consumers.removeAll { $0 == id }
         for waiter in consumer.waiters { self.wake(waiter, with: .success(nil)) }
-        self.giveBack(Array(consumer.unacknowledged.values), to: consumer.queue)
+        self.requeue(Array(consumer.unacknowledged.values), to: consumer.queue)
         self.dispatch(consumer.queue)
     }
 
@@ -248,7 +248,7 @@ extension InMemoryBrokerState {
         for id in self.consumers.keys.sorted() {
             guard let consumer = self.consumers[id] else { continue }
             self.consumers[id]?.unacknowledged = [:]
-            self.giveBack(Array(consumer.unacknowledged.values), to: consumer.queue)
+            self.requeue(Array(consumer.unacknowledged.values), to: consumer.queue)
         }
         for name in self.queues.keys.sorted() {
             if self.queues[name]?.declaration.kind == .exclusive { self.queues[name]?.ready = [] }
@@ -257,7 +257,7 @@ extension InMemoryBrokerState {
     }
 
     /// Puts messages back to their places, or to the dead-letter queue when they exceed the queue's limit.
-    private mutating func giveBack(_ messages: [Message], to name: String) {
+    private mutating func requeue(_ messages: [Message], to name: String) {
         guard !messages.isEmpty, var queue = self.queues[name] else { return }
         var deadLetterQueue: String?
         var limit: Int?

@@ -9,7 +9,7 @@
 package protocol MessageBroker: Sendable {
     /// Declares queues and exchanges; doing it again changes nothing.
     ///
-    /// - Throws: ``BrokerError`` with ``BrokerError/Code/mismatch`` when something of that name exists with other arguments.
+    /// - Throws: ``BrokerError`` with ``BrokerError/Code/mismatch`` when that name is taken with other arguments.
     func declare(_ topology: Topology) async throws
 
     /// Publishes messages, persistent and mandatory, and waits for the broker's confirms.
@@ -175,7 +175,7 @@ package enum BrokerStatus: Sendable, Equatable {
     case disconnected(String)
 
     /// What keeps messages from going out, for people; nil = nothing.
-    package var obstacle: String? {
+    package var blockedReason: String? {
         switch self {
         case .connected: nil
         case .blocked(let reason): "the broker has an alarm and takes no messages: \(Self.bare(reason))"

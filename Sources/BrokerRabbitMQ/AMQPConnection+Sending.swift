@@ -23,14 +23,14 @@ extension AMQPConnection {
         if outgoing.sent == nil {
             // The method, the header with at most a few texts, and small bodies are one step.
             let head = 256 + outgoing.message.octetsOfTexts
-            guard self.hasRoom(for: head + min(body.count, self.bodyFrameSize)) else { return false }
+            guard self.hasCapacity(for: head + min(body.count, self.bodyFrameSize)) else { return false }
             try self.sendMethod(outgoing.message, channel: channel)
             try self.sendHeader(outgoing, channel: channel)
             outgoing.sent = 0
             if !body.isEmpty { outgoing.sent = try self.sendBody(body, from: 0, channel: channel) }
         }
         while let sent = outgoing.sent, sent < body.count {
-            guard self.hasRoom(for: min(body.count - sent, self.bodyFrameSize)) else { return false }
+            guard self.hasCapacity(for: min(body.count - sent, self.bodyFrameSize)) else { return false }
             outgoing.sent = try self.sendBody(body, from: sent, channel: channel)
         }
         return true
@@ -121,7 +121,7 @@ extension AMQPConnection {
     }
 
     /// Gives a delivery back to its queue.
-    func giveBack(_ tag: UInt64, channel: UInt16) throws(BrokerError) {
+    func requeue(_ tag: UInt64, channel: UInt16) throws(BrokerError) {
         try Self.check(unsafe amqp_basic_nack(self.state, channel, tag, 0, 1), "giving back")
     }
 

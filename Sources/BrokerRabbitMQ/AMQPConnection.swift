@@ -113,7 +113,7 @@ final class AMQPConnection {
     }
 
     /// Whether the broker's buffer of ours takes another frame of so many octets without waiting.
-    func hasRoom(for octets: Int) -> Bool {
+    func hasCapacity(for octets: Int) -> Bool {
         // Beside its octets a packet costs the kernel's own bookkeeping.
         let cost = octets + 256
         if self.sendBudget < cost {

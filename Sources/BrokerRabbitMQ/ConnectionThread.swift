@@ -29,7 +29,7 @@ struct TurnOutcome {
     /// There is more to do already.
     var isUnfinished = false
     /// Something waits for room in the socket's buffer.
-    var wantsRoom = false
+    var waitsForSocket = false
 }
 
 /// Keeps one connection on a thread of its own, never on the pool that runs async code: the library's calls block, and it
@@ -108,7 +108,7 @@ struct ConnectionThread: Sendable {
             hadAlarm = self.reportAlarm(hadAlarm)
             self.link.wakeup.wait(
                 for: connection.descriptor,
-                writing: outcome.wantsRoom,
+                writing: outcome.waitsForSocket,
                 timeout: outcome.isUnfinished ? .zero : longestWait
             )
         }
@@ -119,12 +119,12 @@ struct ConnectionThread: Sendable {
     /// - Returns: Whether it has one.
     private func reportAlarm(_ hadAlarm: Bool) -> Bool {
         guard case .blocked(let reason) = self.link.state else {
-            if hadAlarm { self.logger.notice("The broker's alarm is over") }
+            if hadAlarm { self.logger.notice("The broker accepts messages again") }
             return false
         }
         if !hadAlarm {
             self.logger.warning(
-                "The broker has an alarm and takes no messages; work waits in the store",
+                "The broker has a resource alarm and blocks publishing; work waits in the store",
                 metadata: ["broker.alarm": "\(reason)"]
             )
         }

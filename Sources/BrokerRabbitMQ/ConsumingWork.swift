@@ -4,7 +4,7 @@ import Logging
 import Metrics
 import PushlineMetrics
 
-/// Declares, and feeds subscriptions: one channel each, on one connection.
+/// Declares, and serves subscriptions: one channel each, on one connection.
 struct ConsumingWork: ConnectionWork {
     /// A subscription's channel.
     private struct Channel {
@@ -50,14 +50,14 @@ struct ConsumingWork: ConnectionWork {
     mutating func turn(_ connection: AMQPConnection) throws(BrokerError) -> TurnOutcome {
         let isMoreToRead = try self.readFrames(connection, limit: 1000)
         // In this order: an acknowledgement that was handed over before its subscription ended counts.
-        let wantsRoom = try self.sendAcknowledgements(connection)
+        let waitsForSocket = try self.sendAcknowledgements(connection)
         var didRequest = false
         while let command = self.mailbox.takeCommand() {
             try self.execute(command, connection)
             didRequest = true
         }
         // A request reads ahead: what came behind its answer is in the library, where `poll` does not see it.
-        return TurnOutcome(isUnfinished: isMoreToRead || didRequest, wantsRoom: wantsRoom)
+        return TurnOutcome(isUnfinished: isMoreToRead || didRequest, waitsForSocket: waitsForSocket)
     }
 
     mutating func lost(_ error: BrokerError, isAttemptFollowing: Bool) {
@@ -151,7 +151,7 @@ struct ConsumingWork: ConnectionWork {
             try connection.confirmChannelClosed(channel)
             self.forget(subscription)
             subscription.fail(error.brokerError)
-            let metadata: Logger.Metadata = ["broker.queue": "\(subscription.queue)", "error": "\(exception.text)"]
+            let metadata: Logger.Metadata = ["queue": "\(subscription.queue)", "error": "\(exception.text)"]
             self.logger.debug("The broker refuses a subscription", metadata: metadata)
         }
     }
@@ -169,7 +169,7 @@ struct ConsumingWork: ConnectionWork {
         // They are done with; later acknowledgements must not name them. Giving back raises `x-delivery-count`, but on
         // RabbitMQ 3.10 a closed channel does so too, and it would also give back what is being worked on.
         let frames = self.channels[channel]?.window.release(tags) ?? []
-        for tag in frames { try connection.giveBack(tag, channel: channel) }
+        for tag in frames { try connection.requeue(tag, channel: channel) }
     }
 
     // MARK: - Acknowledging
@@ -183,20 +183,20 @@ struct ConsumingWork: ConnectionWork {
             self.channels[channel]?.frames.append(contentsOf: frames)
             self.acknowledged.increment(by: tags.count)
         }
-        var wantsRoom = false
+        var waitsForSocket = false
         for (channel, state) in self.channels where !state.frames.isEmpty {
             connection.setCorked(true)
             defer { connection.setCorked(false) }
             var sent = 0
             for frame in state.frames {
-                guard connection.hasRoom(for: 32) else { break }
+                guard connection.hasCapacity(for: 32) else { break }
                 try connection.acknowledge(frame, channel: channel)
                 sent += 1
             }
             self.channels[channel]?.frames.removeFirst(sent)
-            if sent < state.frames.count { wantsRoom = true }
+            if sent < state.frames.count { waitsForSocket = true }
         }
-        return wantsRoom
+        return waitsForSocket
     }
 
     // MARK: - Reading

@@ -48,10 +48,10 @@ struct PublishingWork: ConnectionWork {
         for request in self.mailbox.takeIncoming() { self.waiting.append(Waiting(request: request)) }
         // Before anything is sent: it also renews the receive deadline of the heartbeats.
         let isMoreToRead = try self.readFrames(connection)
-        let wantsRoom = try self.sendMessages(connection)
+        let waitsForSocket = try self.sendMessages(connection)
         self.mailbox.forget(self.answered)
         self.answered.removeAll(keepingCapacity: true)
-        return TurnOutcome(isUnfinished: isMoreToRead, wantsRoom: wantsRoom)
+        return TurnOutcome(isUnfinished: isMoreToRead, waitsForSocket: waitsForSocket)
     }
 
     mutating func lost(_ error: BrokerError, isAttemptFollowing: Bool) {

@@ -14,7 +14,7 @@ package enum CrashPoint: String, CaseIterable, Sendable {
     case outboxPublished = "outbox.published"
     /// They are marked as published.
     case outboxMarked = "outbox.marked"
-    /// A message is given back to its row, and not acknowledged.
+    /// A message is deferred in its row, and not acknowledged.
     case outboxDeferred = "outbox.deferred"
     /// A redelivery is counted, and not worked on.
     case outboxRedelivered = "outbox.redelivered"

@@ -21,7 +21,7 @@ package final class HTTP2Client: @unchecked Sendable {
     private var connections: [HTTP2Connection] = []
     private var waiting: Deque<HTTP2Run> = []
     private var liveRuns = 0
-    private var pacer: ConnectPacer
+    private var backoff: ConnectBackoff
     /// Why the last connection failed.
     private var fault = ""
     private var isPumping = false
@@ -53,7 +53,7 @@ package final class HTTP2Client: @unchecked Sendable {
         self.connectionsChanged = connectionsChanged
         self.timed = timed
         self.tls = try configuration.tlsContext()
-        self.pacer = ConnectPacer(configuration)
+        self.backoff = ConnectBackoff(configuration)
     }
 
     /// Sends the requests of a batch and waits until each has an outcome.
@@ -125,7 +125,7 @@ package final class HTTP2Client: @unchecked Sendable {
 
     /// Why requests were not sent in time: the service could not be reached all the while, or there were too many.
     private var outOfTime: HTTP2Outcome.NotProcessed {
-        let isReached = self.pacer.failures == 0 || self.connections.contains { $0.state != .connecting }
+        let isReached = self.backoff.failures == 0 || self.connections.contains { $0.state != .connecting }
         return isReached ? .outOfTime : .noConnection(self.fault)
     }
 
@@ -188,15 +188,15 @@ package final class HTTP2Client: @unchecked Sendable {
         self.head = HTTP2RequestHead()
         defer { self.head = head }
         for connection in self.connections {
-            var room = connection.capacity
-            guard room > 0 else { continue }
-            while room > 0, let (run, index) = self.next(now: now) {
+            var capacity = connection.capacity
+            guard capacity > 0 else { continue }
+            while capacity > 0, let (run, index) = self.next(now: now) {
                 switch connection.submit(run, index, &head, now: now) {
-                case nil: room -= 1
+                case nil: capacity -= 1
                 case .invalid: self.finished(run, index, .notProcessed(.invalid))
                 case .elsewhere(let reason):
                     self.refused(run, index, reason: reason)
-                    room = 0
+                    capacity = 0
                 }
             }
             connection.flush()
@@ -211,7 +211,7 @@ package final class HTTP2Client: @unchecked Sendable {
             run.isWaiting = run.hasWork
             return !run.hasWork
         }
-        guard !self.waiting.isEmpty, self.pacer.allows(now) else { return }
+        guard !self.waiting.isEmpty, self.backoff.allows(now) else { return }
         let usable = self.connections.filter { $0.state == .ready }
         // One at a time, and another only when all before it have shown that they work and have no room.
         guard usable.count < self.configuration.maximumConnections,
@@ -219,7 +219,7 @@ package final class HTTP2Client: @unchecked Sendable {
             !self.connections.contains(where: { $0.state == .connecting }),
             usable.allSatisfy({ $0.answered > 0 && $0.capacity == 0 })
         else { return }
-        self.pacer.attempted(now)
+        self.backoff.attempted(now)
         self.connect(now: now)
     }
 
@@ -249,22 +249,22 @@ package final class HTTP2Client: @unchecked Sendable {
     }
 
     func becameReady(_ connection: HTTP2Connection) {
-        self.logger.debug("connection is ready", metadata: ["push.connections": "\(self.connections.count)"])
+        self.logger.debug("connection is ready", metadata: ["connections": "\(self.connections.count)"])
     }
 
     /// A connection is gone; what waited on it has its outcome already.
     func closed(_ connection: HTTP2Connection, reason: String, wasReady: Bool) {
         self.connections.removeAll { $0 === connection }
         self.connectionsChanged(self.connections.count)
-        self.logger.debug("connection closed", metadata: ["push.reason": "\(reason)"])
+        self.logger.debug("connection closed", metadata: ["reason": "\(reason)"])
         let now = NIODeadline.now()
         if connection.answered > 0 {
-            self.pacer.succeeded()
+            self.backoff.succeeded()
         } else if !wasReady || connection.submitted > 0 {
-            self.pacer.failed(now)
+            self.backoff.failed(now)
             self.fault = reason
             let others = self.connections.contains { $0.state == .ready }
-            if !others, self.pacer.failures >= self.configuration.connectAttempts {
+            if !others, self.backoff.failures >= self.configuration.connectAttempts {
                 for run in self.waiting { self.withdraw(run, .noConnection(reason)) }
             }
         }

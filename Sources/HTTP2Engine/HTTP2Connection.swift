@@ -57,8 +57,8 @@ final class HTTP2Connection: @unchecked Sendable {
     ///   - index: Which of its requests.
     ///   - head: Takes down what is the request's own; its buffers serve all requests.
     ///   - now: The present.
-    /// - Returns: nil when it is on its way, else its outcome or the wish to try elsewhere.
-    func submit(_ run: HTTP2Run, _ index: Int, _ head: inout HTTP2RequestHead, now: NIODeadline) -> Refusal? {
+    /// - Returns: nil when it is on its way, else its outcome or a request to try elsewhere.
+    func submit(_ run: HTTP2Run, _ index: Int, _ head: inout HTTP2RequestHead, now: NIODeadline) -> Rejection? {
         guard let session = self.session else { return .elsewhere("the connection is closed") }
         head.reset()
         run.batch.describe(index, &head)
@@ -78,7 +78,7 @@ final class HTTP2Connection: @unchecked Sendable {
         }
         self.slots[slot].stream = stream
         self.slots[slot].run = run
-        self.slots[slot].held = run
+        self.slots[slot].retained = run
         self.slots[slot].index = index
         self.slots[slot].isBodySent = !hasBody
         self.slots[slot].expires = now + run.requestTimeout
@@ -89,7 +89,7 @@ final class HTTP2Connection: @unchecked Sendable {
         return nil
     }
 
-    enum Refusal {
+    enum Rejection {
         case invalid
         case elsewhere(String)
     }
@@ -210,10 +210,10 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         guard self.slots[slot].stream == stream, self.slots[slot].run != nil,
             !(200..<300).contains(self.slots[slot].status)
         else { return }
-        let room = self.client.configuration.maximumBodyBytes - self.slots[slot].body.count
-        unsafe self.slots[slot].body.append(contentsOf: data.prefix(room))
+        let capacity = self.client.configuration.maximumBodyBytes - self.slots[slot].body.count
+        unsafe self.slots[slot].body.append(contentsOf: data.prefix(capacity))
         // Nobody's error needs more: the rest is not waited for.
-        if data.count > room { self.endEarly(slot) }
+        if data.count > capacity { self.endEarly(slot) }
     }
 
     func receivedEnd(slot: Int, stream: Int32) {
@@ -232,7 +232,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
     func receivedGoAway(code: UInt32, debugData: UnsafeBufferPointer<UInt8>) {
         let visible = unsafe debugData.prefix(200).filter { (0x20...0x7E).contains($0) }
         self.goAway = "GOAWAY \(code) \(String(decoding: visible, as: UTF8.self))"
-        self.client.logger.debug("peer is closing a connection", metadata: ["push.reason": "\(self.goAway ?? "")"])
+        self.client.logger.debug("peer is closing a connection", metadata: ["reason": "\(self.goAway ?? "")"])
         if self.state == .connecting { self.state = .draining }
         self.drain()
     }
@@ -279,7 +279,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         let offset = self.slots[slot].bodyOffset
         let total: Int
         let count: Int
-        switch self.slots[slot].held?.batch.body {
+        switch self.slots[slot].retained?.batch.body {
         case .shared(let bytes):
             total = bytes.count
             count = unsafe HTTP2Connection.copy(bytes, from: offset, into: buffer)

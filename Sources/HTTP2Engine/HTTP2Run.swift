@@ -5,7 +5,7 @@ import NIOCore
 /// Touched on the client's event loop alone.
 final class HTTP2Run {
     /// How often a request that the peer refused is sent again.
-    private static let maximumRefusals: UInt8 = 5
+    private static let maximumRejections: UInt8 = 5
 
     let batch: HTTP2Batch
     let interesting: [[UInt8]]
@@ -18,7 +18,7 @@ final class HTTP2Run {
 
     private var next = 0
     private var again: [Int] = []
-    private var refusals: [UInt8] = []
+    private var rejections: [UInt8] = []
     /// Set once nothing more may be sent.
     private var withdrawn: HTTP2Outcome.NotProcessed?
     private var outcomes: [HTTP2Outcome]
@@ -63,9 +63,9 @@ final class HTTP2Run {
     /// - Returns: nil when it is to be sent again, else its outcome.
     func refuse(_ index: Int, reason: String) -> HTTP2Outcome? {
         if let withdrawn = self.withdrawn { return .notProcessed(withdrawn) }
-        if self.refusals.isEmpty { self.refusals = Array(repeating: 0, count: self.batch.count) }
-        guard self.refusals[index] < HTTP2Run.maximumRefusals else { return .notProcessed(.refused(reason)) }
-        self.refusals[index] += 1
+        if self.rejections.isEmpty { self.rejections = Array(repeating: 0, count: self.batch.count) }
+        guard self.rejections[index] < HTTP2Run.maximumRejections else { return .notProcessed(.refused(reason)) }
+        self.rejections[index] += 1
         self.again.append(index)
         return nil
     }

@@ -6,7 +6,7 @@ struct StreamSlot {
     /// nil once the request has its outcome.
     var run: HTTP2Run?
     /// Held until the stream has closed, for the session points into its headers.
-    var held: HTTP2Run?
+    var retained: HTTP2Run?
     var index = 0
     var expires = NIODeadline.distantFuture
     var status = 0
@@ -22,7 +22,7 @@ struct StreamSlot {
     fileprivate mutating func clear() {
         self.stream = 0
         self.run = nil
-        self.held = nil
+        self.retained = nil
         self.expires = .distantFuture
         self.status = 0
         self.isComplete = false

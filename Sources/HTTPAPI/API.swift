@@ -105,7 +105,7 @@ package struct API: Sendable {
         ClassicRegistrationRoutes(context: context).routes
             + ClassicNotificationRoutes(context: context).routes
             + SendRoutes(context: context).routes
-            + SendBatchRoute(context: context).routes
+            + SendLinesRoute(context: context).routes
             + JobRoutes(context: context).routes
             + BulkRoutes(context: context).routes
             + RegistrationRoutes(context: context).routes

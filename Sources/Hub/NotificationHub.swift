@@ -37,7 +37,7 @@ package struct Advance: Sendable {
         case blocked(FanOutClaim, on: Set<PushService>, after: Duration)
         /// The hub has all of it.
         case done
-        /// Another planner has the message, or its sends were stopped.
+        /// Another process has the message, or its sends were stopped.
         case lost
     }
 
@@ -56,7 +56,7 @@ package struct Advance: Sendable {
     package var progress: Progress
     /// Jobs whose answers stand in the store since: who waits for them is to be told.
     package var answered: [Answered]
-    /// Whether anything was committed: a planner that only waits gives its message back after a while.
+    /// Whether anything was committed: a fan-out that only waits has its message deferred after a while.
     package var hasCommitted: Bool
 
     package init(_ progress: Progress, answered: [Answered] = [], hasCommitted: Bool = false) {

@@ -4,7 +4,7 @@ import Store
 /// An audience cut into the pages of a cursor: each small enough for one message, each with the rows `(from, to]`.
 struct AudiencePages {
     struct Page {
-        let batch: PlannedBatch
+        let batch: FanOutPage
         let devices: DeliverBatch.Devices
     }
 
@@ -23,7 +23,7 @@ struct AudiencePages {
             devices.rows = Array(audience.rows[start..<end])
             devices.handles = audience.handles[start..<end]
             let number = cursor.nextPage + self.pages.count
-            let batch = PlannedBatch(page: number, from: from, to: through, size: devices.count)
+            let batch = FanOutPage(page: number, from: from, to: through, size: devices.count)
             self.pages.append(Page(batch: batch, devices: devices))
             (from, start, bytes) = (through, end, 0)
         }

@@ -25,7 +25,7 @@ struct BatchTemplate {
     }
 
     /// Makes a batch.
-    func prepare(_ key: BatchKey, devices: DeliverBatch.Devices) -> PreparedBatch {
+    func prepare(_ key: BatchKey, devices: DeliverBatch.Devices) -> PreparedDelivery {
         switch self.payload(for: key.pns) {
         case .failure(let fault): return .undeliverable(fault.outcome(of: key, rows: devices.rows))
         // Nobody is left to count.
@@ -82,7 +82,7 @@ struct BatchTemplate {
 }
 
 /// A batch as it is when it is made.
-enum PreparedBatch {
+enum PreparedDelivery {
     /// To be published.
     case deliverable(DeliverBatch)
     /// Nothing of it can be delivered, or nobody is left in it: this is its outcome.

@@ -28,7 +28,7 @@ extension EmbeddedHub {
                 case .joined: return advance.at(.more(claim, after: .zero))
                 case .written(let written):
                     CrashPoint.fanOutCommitted.reach()
-                    claim = prepared.claim.held
+                    claim = prepared.claim.claimed
                     advance.hasCommitted = true
                     advance.answered += prepared.answered(written)
                     let isPublished = await self.publish(prepared.deliveries(written), hints: written.alone)
@@ -69,17 +69,17 @@ extension EmbeddedHub {
         spec: AppSpec
     ) -> Reading {
         var next = claim.rereadingGroup
-        var planner = GroupPlanner(claim.message, credit: credit, spec: spec)
+        var fanOut = GroupFanOut(claim.message, credit: credit, spec: spec)
         for send in sends {
-            guard planner.plan(send) else { break }
+            guard fanOut.divide(send) else { break }
             next.position = send.sequence
         }
-        next.blocked.formUnion(planner.blocked)
-        guard !planner.step.sends.isEmpty else { return .passedOver(next) }
+        next.blocked.formUnion(fanOut.blocked)
+        guard !fanOut.step.sends.isEmpty else { return .passedOver(next) }
         let step = PreparedStep(
-            step: .group(planner.step),
-            messages: planner.messages,
-            sends: planner.written.map { .init(sequence: $0.sequence, job: $0.id, waiter: $0.waiter) },
+            step: .group(fanOut.step),
+            messages: fanOut.messages,
+            sends: fanOut.written.map { .init(sequence: $0.sequence, job: $0.id, waiter: $0.waiter) },
             claim: next
         )
         return .step(step)

@@ -14,7 +14,7 @@ package struct EmbeddedHub: NotificationHub {
     package struct Configuration: Sendable {
         /// How long publishing may take.
         package var publishDeadline: Duration = .seconds(10)
-        /// How soon a planner looks again when its window is full.
+        /// How soon a fan-out looks again when its window is full.
         package var windowPause: Duration = .milliseconds(20)
         /// How soon it looks again when the broker takes nothing.
         package var brokerPause: Duration = .seconds(1)
@@ -66,7 +66,7 @@ package struct EmbeddedHub: NotificationHub {
     }
 
     package func resume(_ messages: [OutboxMessage], specs: [AppID: AppSpec]) async throws {
-        var deliveries: [(row: OutboxMessage, batches: [PreparedBatch])] = []
+        var deliveries: [(row: OutboxMessage, batches: [PreparedDelivery])] = []
         var memories: [JobID: AudienceMemory] = [:]
         for message in messages {
             let spec = specs[message.app] ?? AppSpec()
@@ -77,7 +77,7 @@ package struct EmbeddedHub: NotificationHub {
                 // It comes again when its grace ends; the others go on.
                 self.logger.warning(
                     "A delivery message cannot be read",
-                    metadata: ["push.message": "\(message.id)", "error": "\(error)"]
+                    metadata: ["message.id": "\(message.id)", "error": "\(error)"]
                 )
             }
         }
@@ -89,8 +89,8 @@ package struct EmbeddedHub: NotificationHub {
         _ message: OutboxMessage,
         spec: AppSpec,
         memories: inout [JobID: AudienceMemory]
-    ) async throws -> [PreparedBatch] {
-        var prepared: [PreparedBatch] = []
+    ) async throws -> [PreparedDelivery] {
+        var prepared: [PreparedDelivery] = []
         for batch in try await self.store.batches(of: message.id) {
             let memory = memories[batch.key.job] ?? AudienceMemory()
             memories[batch.key.job] = memory
@@ -109,7 +109,7 @@ package struct EmbeddedHub: NotificationHub {
     ///   - hints: Messages of sends that are published with them.
     /// - Returns: Whether all that were published are at the broker.
     func publish(
-        _ deliveries: [(row: OutboxMessage, batches: [PreparedBatch])],
+        _ deliveries: [(row: OutboxMessage, batches: [PreparedDelivery])],
         hints: [OutboxMessage] = []
     ) async -> Bool {
         var messages = hints.map { (row: $0, message: OutgoingMessage(hint: $0)) }
@@ -123,7 +123,7 @@ package struct EmbeddedHub: NotificationHub {
                 }
             }
             // First: of a message that is published nothing is looked at again before its lease ends.
-            guard await self.settle(outcomes, of: row.id) else { continue }
+            guard await self.record(outcomes, of: row.id) else { continue }
             if !delivery.batches.isEmpty { messages.append((row, OutgoingMessage(delivery, as: row))) }
         }
         return await self.publisher.publish(messages, deadline: self.configuration.publishDeadline)
@@ -132,17 +132,17 @@ package struct EmbeddedHub: NotificationHub {
     /// Records outcomes of batches that cannot be delivered.
     ///
     /// - Returns: false when the store did not take them.
-    private func settle(_ outcomes: [BatchOutcome], of message: MessageID) async -> Bool {
+    private func record(_ outcomes: [BatchOutcome], of message: MessageID) async -> Bool {
         guard !outcomes.isEmpty else { return true }
         do {
             // What is not recorded was by a worker, who was faster: then its outcome counts.
             _ = try await self.store.record(outcomes)
             return true
         } catch {
-            // Its grace ends, and the sweeper has it settled.
+            // Its grace ends, and the sweeper takes it.
             self.logger.warning(
-                "A delivery message cannot be settled",
-                metadata: ["push.message": "\(message)", "error": "\(error)"]
+                "The outcomes of a delivery message cannot be recorded",
+                metadata: ["message.id": "\(message)", "error": "\(error)"]
             )
             return false
         }

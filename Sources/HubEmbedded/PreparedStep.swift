@@ -13,14 +13,14 @@ struct PreparedStep {
 
     let step: FanOutStep
     /// What its delivery messages hold, in their order.
-    let messages: [[PreparedBatch]]
+    let messages: [[PreparedDelivery]]
     /// The sends that have batches by it, or no target.
     let sends: [Send]
     /// The claim as it is behind the step.
     let claim: FanOutClaim
 
     /// What is to be published of what was written.
-    func deliveries(_ written: FanOutWritten) -> [(row: OutboxMessage, batches: [PreparedBatch])] {
+    func deliveries(_ written: FanOutWritten) -> [(row: OutboxMessage, batches: [PreparedDelivery])] {
         let lost = Set(self.sends.filter { written.lost.contains($0.sequence) }.map(\.job))
         return zip(written.deliveries, self.messages).compactMap { row, batches in
             guard let row else { return nil }

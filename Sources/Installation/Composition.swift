@@ -11,14 +11,14 @@ package enum Composition {
     /// - Parameters:
     ///   - configuration: Where it is.
     ///   - name: Shown for our connections in the broker's lists.
-    ///   - patience: The longest that connecting, and any one request, may take; nil = as usual.
+    ///   - timeout: The longest that connecting, and any one request, may take; nil = as usual.
     ///   - logger: Gets the broker's words.
     /// - Returns: The broker.
     /// - Throws: ``ConfigurationError`` where the address makes no sense.
     package static func makeBroker(
         _ configuration: PushlineConfiguration,
         name: String,
-        patience: Duration? = nil,
+        timeout: Duration? = nil,
         logger: Logger
     ) throws -> any MessageBroker & Service {
         let broker = configuration.broker
@@ -35,9 +35,9 @@ package enum Composition {
             settings.heartbeat = broker.heartbeat
             // Consumers start at once, and must not come before their queues.
             settings.topology = .pushline
-            if let patience {
-                settings.connectTimeout = patience
-                settings.requestTimeout = patience
+            if let timeout {
+                settings.connectTimeout = timeout
+                settings.requestTimeout = timeout
             }
             return RabbitMQBroker(settings, logger: logger)
         } catch let error as RabbitMQConfiguration.Invalid {

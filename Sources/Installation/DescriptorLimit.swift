@@ -30,7 +30,7 @@ package struct DescriptorLimit: Sendable, Equatable {
     }
 
     /// The connections that the limit allows, at most those wanted.
-    package func connections(_ wished: Int) -> Int { min(wished, max(16, self.soft - Self.reserve)) }
+    package func connections(_ wanted: Int) -> Int { min(wanted, max(16, self.soft - Self.reserve)) }
 
     private static func read() -> rlimit? {
         var limit = rlimit()

@@ -11,7 +11,7 @@ package final class PortClaim: Sendable {
     /// A path that the processes of this installation share and no other has: the files lie beside it.
     private let base: String
     /// The open file while the lock is held.
-    private let held = NIOLockedValueBox<Int32?>(nil)
+    private let lockFile = NIOLockedValueBox<Int32?>(nil)
 
     package init(base: String) { self.base = base }
 
@@ -33,7 +33,7 @@ package final class PortClaim: Sendable {
             throw ConfigurationError("\(path) cannot be opened: \(unsafe String(cString: strerror(errno)))")
         }
         self.release()
-        self.held.withLockedValue { $0 = descriptor }
+        self.lockFile.withLockedValue { $0 = descriptor }
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0, try Self.isTaken(host: host, port: port) {
             self.release()
             throw IOError(errnoCode: EADDRINUSE, reason: "bind")
@@ -51,16 +51,16 @@ package final class PortClaim: Sendable {
 
     /// Leaves the others.
     package func release() {
-        self.held.withLockedValue { held in
-            if let descriptor = held { close(descriptor) }
-            held = nil
+        self.lockFile.withLockedValue { lockFile in
+            if let descriptor = lockFile { close(descriptor) }
+            lockFile = nil
         }
     }
 
     private func path(_ port: Int) -> String { "\(self.base).port-\(port)" }
 
     /// Whether one of this installation listens on a port; nil where that cannot be told.
-    package func isHeld(port: Int) -> Bool? {
+    package func isTaken(port: Int) -> Bool? {
         #if os(Linux)
         guard port != 0 else { return nil }
         let descriptor = unsafe open(self.path(port), O_RDWR | O_CLOEXEC)

@@ -66,15 +66,18 @@ package final class OutboxPublisher: Sendable {
         self.note(published)
         guard published.count < messages.count else { return true }
         self.logger.debug(
-            "Messages wait for the broker",
-            metadata: ["push.messages": "\(messages.count - published.count)"]
+            "The broker did not confirm messages; the sweeper publishes them again",
+            metadata: ["messages": "\(messages.count - published.count)"]
         )
         for (failed, result) in zip(messages, results) where result.isSurelyNotPublished {
             do {
                 _ = try await self.store.defer(failed.row.id, epoch: failed.row.epoch, Deferral())
             } catch {
                 // Their grace ends, and the sweeper takes them.
-                self.logger.debug("Messages stay until their grace ends", metadata: ["error": "\(error)"])
+                self.logger.debug(
+                    "Deferring unpublished messages failed; the sweeper takes them when their grace ends",
+                    metadata: ["error": "\(error)"]
+                )
                 break
             }
         }
@@ -117,7 +120,10 @@ package final class OutboxPublisher: Sendable {
             CrashPoint.outboxMarked.reach()
             return true
         } catch {
-            self.logger.debug("Published messages were not marked", metadata: ["error": "\(error)"])
+            self.logger.debug(
+                "Marking published messages failed; the sweeper may publish them again",
+                metadata: ["error": "\(error)"]
+            )
             self.state.withLockedValue { state in
                 // Those that are left out are published once more.
                 if state.published.count + messages.count <= Self.capacity { state.published += messages }

@@ -7,7 +7,7 @@ package import Store
 
 /// How often a message may be redelivered before it counts as poison (rule 5).
 enum PoisonLimit {
-    static let starts = 5
+    static let redeliveries = 5
 }
 
 /// Sends messages that nobody can work on to the dead queue.
@@ -62,7 +62,7 @@ package struct DeadLetterConsumer: Service {
 
     private func keep(_ delivery: Delivery, _ subscription: any Subscription) async throws {
         let headers = delivery.properties.headers
-        let message = DeadMessage(
+        let message = IncomingDeadLetter(
             queue: headers[MessageProperties.queueHeader] ?? delivery.firstDeathQueue ?? "unknown",
             type: delivery.properties.type,
             messageID: delivery.properties.messageID,
@@ -70,7 +70,7 @@ package struct DeadLetterConsumer: Service {
             reason: headers[MessageProperties.reasonHeader] ?? "the broker's delivery limit was reached",
             body: delivery.body
         )
-        try await StorePatience(logger: self.logger).run { try await self.store.deadLetter(message) }
+        try await StoreRetry(logger: self.logger).run { try await self.store.deadLetter(message) }
         CrashPoint.deadStored.reach()
         self.logger.error(
             "A message was dead-lettered",

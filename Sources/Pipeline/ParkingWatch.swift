@@ -32,7 +32,7 @@ package struct ParkingWatch: Service {
                 gauge.record(count)
                 if count > known {
                     self.logger.error(
-                        "Messages are parked: they crashed the processes that read the dead queue; inspect them in this queue",
+                        "Messages are in the parking queue: they crashed the processes that read the dead queue; inspect them there",
                         metadata: ["queue": "\(QueueName.parking)", "messages": "\(count)"]
                     )
                 }

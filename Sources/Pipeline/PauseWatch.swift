@@ -20,7 +20,7 @@ final class PauseWatch: Sendable {
         self.logger = logger
     }
 
-    /// Why an app's work in a queue is to rest, if it is.
+    /// Why an app's work in a queue is paused, if it is.
     func reason(_ queue: WorkQueue, app: AppID) -> String? {
         self.known.withLockedValue { pauses in
             pauses.contains { $0.covers(queue, app: app) } ? Pause.reason(queue) : nil
@@ -32,7 +32,7 @@ final class PauseWatch: Sendable {
     /// - Parameter work: Takes work until it ends.
     /// - Throws: What `work` throws.
     func around(_ work: @escaping @Sendable () async throws -> Void) async throws {
-        while !(await self.look()) {
+        while !(await self.refresh()) {
             guard !Task.isShuttingDownGracefully else { return }
             try await Task.sleep(for: Self.interval)
         }
@@ -47,17 +47,17 @@ final class PauseWatch: Sendable {
         while !Task.isCancelled {
             // Cancelled = the work has ended.
             do { try await Task.sleep(for: Self.interval) } catch { return }
-            _ = await self.look()
+            _ = await self.refresh()
         }
     }
 
     /// - Returns: false when the store cannot be read; then all stays as it was.
-    private func look() async -> Bool {
+    private func refresh() async -> Bool {
         do {
             self.note(try await self.store.pauses())
             return true
         } catch {
-            self.logger.debug("Cannot look for pauses", metadata: ["error": "\(error)"])
+            self.logger.debug("Reading the paused queues failed", metadata: ["error": "\(error)"])
             return false
         }
     }
@@ -72,7 +72,7 @@ final class PauseWatch: Sendable {
             MetricDescription.queuePauses.gauge([.queue: queue.description]).record(count)
         }
         for pause in pauses where !last.contains(pause) {
-            self.logger.info("A queue is paused: its work waits", metadata: pause.metadata)
+            self.logger.info("A queue is paused; its work waits", metadata: pause.metadata)
         }
         for pause in last where !pauses.contains(pause) {
             self.logger.info("A queue is resumed", metadata: pause.metadata)

@@ -47,7 +47,7 @@ struct QueueConsumer: Sendable {
                 }
             } catch let error as BrokerError where error.code != .closed {
                 self.logger.warning(
-                    "Cannot take messages from the queue; trying again",
+                    "Consuming from a queue failed; subscribing again",
                     metadata: ["queue": "\(self.queue)", "error": "\(error)"]
                 )
                 try await Task.sleep(for: .seconds(1))
@@ -122,10 +122,10 @@ struct QueueConsumer: Sendable {
         ]
         guard !self.keepsFailures else {
             // Not acknowledged: it comes again with the next connection.
-            return self.logger.error("A message cannot be worked on and stays in its queue", metadata: metadata)
+            return self.logger.error("A message failed and stays in its queue", metadata: metadata)
         }
         // The store sweeps up what its message did not finish (rule 1), so this one need not come again.
-        self.logger.error("A message was given up; the sweeper takes it up again", metadata: metadata)
+        self.logger.error("A message failed and was dropped here; the sweeper publishes it again", metadata: metadata)
         await subscription.acknowledge([delivery])
     }
 }

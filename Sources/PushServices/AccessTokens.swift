@@ -57,7 +57,7 @@ actor AccessTokens {
         self.isFetching = true
         let result = await self.fetched(by: min(deadline, now + AccessTokens.timeout))
         self.isFetching = false
-        self.settle(result)
+        self.finish(result)
         return try result.get()
     }
 
@@ -75,7 +75,7 @@ actor AccessTokens {
         }
     }
 
-    private func settle(_ result: Result<String, TokenFault>) {
+    private func finish(_ result: Result<String, TokenFault>) {
         let waiters = self.waiters
         self.waiters = [:]
         for waiter in waiters.values { waiter.resume(returning: result) }

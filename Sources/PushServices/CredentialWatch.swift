@@ -24,7 +24,7 @@ package final class CredentialWatch: Sendable {
     /// - Parameters:
     ///   - end: What ends, and when.
     ///   - app: Whose; nil = the process's own.
-    package func look(at end: CredentialEnd, of app: AppID?) {
+    package func check(_ end: CredentialExpiry, of app: AppID?) {
         let now = Timestamp.now
         let mustWarn = self.entries.withLockedValue { entries in
             let key = Key(app: app, setting: end.setting)

@@ -1,6 +1,6 @@
 package import PushModel
 
-/// What became of one device of a ``PushBatch``: the push service's answer, classed once.
+/// What became of one device of a ``PushRequest``: the push service's answer, classed once.
 package enum DeviceResult: Sendable, Equatable {
     /// The service took it; no proof that it was shown.
     case accepted
@@ -15,7 +15,7 @@ package enum DeviceResult: Sendable, Equatable {
     case rejected(reason: String, status: Int?)
     /// Credentials, topic or project are wrong: all traffic of this sender will fail until a person acts.
     case misconfigured(reason: String, status: Int?)
-    /// Stopped or out of time before it was sent: carry it without counting a try.
+    /// Stopped or out of time before it was sent: retry it without counting a try.
     case unsent
     /// It left and no answer came: it may or may not have been delivered.
     case unanswered(reason: String)

@@ -5,8 +5,8 @@ package protocol PushSender: Sendable {
     /// Retries within are bounded: once with a fresh credential, once on a new connection. All else is the caller's policy.
     ///
     /// - Parameter batch: What to send, and until when.
-    /// - Returns: One result for each of ``PushBatch/indexes``, in that order, no later than ``PushBatch/deadline``.
-    func send(_ batch: PushBatch) async -> [DeviceResult]
+    /// - Returns: One result for each of ``PushRequest/indexes``, in that order, no later than ``PushRequest/deadline``.
+    func send(_ batch: PushRequest) async -> [DeviceResult]
 
     /// Lets running batches end, then closes connections. Nothing may be sent afterwards.
     func close() async

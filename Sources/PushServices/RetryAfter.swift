@@ -2,7 +2,7 @@ import PushModel
 
 /// Reads `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3).
 enum RetryAfter {
-    /// Longer wishes are cut: no job lives so long.
+    /// Longer ones are cut: no job lives so long.
     static let longest = Duration.seconds(7 * 24 * 3600)
 
     /// - Returns: The wait, zero for a date that has passed, or nil for what is neither.

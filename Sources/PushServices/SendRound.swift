@@ -3,7 +3,7 @@ import PushModel
 
 /// The results of one send while they come in, and what may be tried once more.
 struct SendRound {
-    /// Positions in ``PushBatch/indexes`` that are still to be tried.
+    /// Positions in ``PushRequest/indexes`` that are still to be tried.
     private(set) var open: [Int]
 
     private let sent = Timestamp.now
@@ -12,7 +12,7 @@ struct SendRound {
     private var hopes: [AnswerClass: [Int]] = [:]
 
     /// Devices without a handle went away; nothing is sent to them.
-    init(_ batch: PushBatch) {
+    init(_ batch: PushRequest) {
         self.outcomes = Array(repeating: .unsent, count: batch.indexes.count)
         self.open = []
         self.open.reserveCapacity(batch.indexes.count)

@@ -16,10 +16,10 @@ package final class SenderRegistry: Service {
     }
 
     private struct Entry {
-        let recipe: any SenderRecipe
+        let configuration: any SenderConfiguration
         let sender: any PushSender
         var files: [CredentialFile]
-        let ends: [CredentialEnd]
+        let ends: [CredentialExpiry]
         /// What is wrong with a file that was replaced, while the sender goes on with what it had.
         var fault: SenderError?
         var checked: ContinuousClock.Instant
@@ -61,11 +61,11 @@ package final class SenderRegistry: Service {
     /// - Returns: A sender that may be used until the registry is closed; ask for it again with each batch.
     /// - Throws: ``SenderError`` that says which file or setting is wrong.
     package func sender(app: AppID, pns: PushService, spec: AppSpec) throws(SenderError) -> any PushSender {
-        let recipe = try spec.recipe(for: pns)
+        let configuration = try spec.configuration(for: pns)
         let key = Key(app: app, pns: pns)
         let result: Result<any PushSender, SenderError> = self.state.withLockedValue { state in
             do throws(SenderError) {
-                return .success(try self.sender(key, recipe, &state))
+                return .success(try self.sender(key, configuration, &state))
             } catch {
                 return .failure(error)
             }
@@ -76,23 +76,23 @@ package final class SenderRegistry: Service {
     /// When what the app's sender was made with ends, as far as that is known.
     ///
     /// - Throws: As ``sender(app:pns:spec:)``.
-    package func ends(app: AppID, pns: PushService, spec: AppSpec) throws(SenderError) -> [CredentialEnd] {
+    package func ends(app: AppID, pns: PushService, spec: AppSpec) throws(SenderError) -> [CredentialExpiry] {
         _ = try self.sender(app: app, pns: pns, spec: spec)
         return self.state.withLockedValue { $0.entries[Key(app: app, pns: pns)]?.ends ?? [] }
     }
 
     /// Under the lock, so that a sender is made once however many ask.
-    private func sender(_ key: Key, _ recipe: any SenderRecipe, _ state: inout State) throws(SenderError)
+    private func sender(_ key: Key, _ configuration: any SenderConfiguration, _ state: inout State) throws(SenderError)
         -> any PushSender
     {
         guard !state.isClosed else { throw SenderError(.invalid, "the senders are closed: the process is stopping") }
         let now = ContinuousClock.now
         var logger = self.logger
         logger[metadataKey: "app"] = "\(key.app)"
-        logger[metadataKey: "push.service"] = "\(key.pns.rawValue)"
+        logger[metadataKey: "service"] = "\(key.pns.rawValue)"
         if var entry = state.entries[key] {
             entry.used = now
-            let isDeclared = entry.recipe.isEqual(to: recipe)
+            let isDeclared = entry.configuration.isEqual(to: configuration)
             var isCurrent = isDeclared
             if isCurrent, now - entry.checked >= self.settings.fileCheckInterval {
                 entry.checked = now
@@ -104,15 +104,15 @@ package final class SenderRegistry: Service {
             }
             if isDeclared {
                 do throws(SenderError) {
-                    let made = try self.make(key, recipe, &state, logger: logger)
-                    logger.notice("A credential file was replaced: from now on the new one is used")
+                    let made = try self.make(key, configuration, &state, logger: logger)
+                    logger.notice("A credential file changed; the new credentials are in use")
                     state.retired.append(entry.sender)
                     return made
                 } catch {
                     // Half written, or gone for a moment: nothing that works is stopped for that.
                     if entry.fault != error {
                         logger.warning(
-                            "A credential file was replaced by what is none; the sender goes on with what it had",
+                            "A credential file changed and cannot be read; the old credentials stay in use",
                             metadata: ["error": "\(error)"]
                         )
                     }
@@ -124,23 +124,23 @@ package final class SenderRegistry: Service {
             state.entries[key] = nil
             state.retired.append(entry.sender)
         }
-        return try self.make(key, recipe, &state, logger: logger)
+        return try self.make(key, configuration, &state, logger: logger)
     }
 
     private func make(
         _ key: Key,
-        _ recipe: any SenderRecipe,
+        _ configuration: any SenderConfiguration,
         _ state: inout State,
         logger: Logger
     ) throws(SenderError) -> any PushSender {
         let parts = SenderParts(settings: self.settings, eventLoopGroup: self.eventLoopGroup, logger: logger)
-        let made = try recipe.makeSender(parts)
+        let made = try configuration.makeSender(parts)
         let now = ContinuousClock.now
         state.entries[key] = Entry(
-            recipe: recipe,
+            configuration: configuration,
             sender: made.sender,
             files: made.files,
-            ends: recipe.ends,
+            ends: configuration.ends,
             checked: now,
             used: now
         )
@@ -173,7 +173,7 @@ package final class SenderRegistry: Service {
     private func watchEnds() {
         let ends = self.state.withLockedValue { state in state.entries.map { ($0.key.app, $0.value.ends) } }
         for (app, ends) in ends {
-            for end in ends { self.watch.look(at: end, of: app) }
+            for end in ends { self.watch.check(end, of: app) }
         }
     }
 

@@ -43,7 +43,7 @@ struct TokenEndpoint: Sendable {
         }
     }
 
-    private struct Refusal: Decodable {
+    private struct Rejection: Decodable {
         let error: String?
     }
 
@@ -81,7 +81,7 @@ struct TokenEndpoint: Sendable {
             let lifetime = min(max(1, grant.lifetime ?? 1800), TokenEndpoint.longestLifetime)
             return AccessToken(text: grant.accessToken, lifetime: .seconds(lifetime))
         }
-        let word = (try? JSONDecoder().decode(Refusal.self, from: body))?.error.map(ForeignText.word)
+        let word = (try? JSONDecoder().decode(Rejection.self, from: body))?.error.map(ForeignText.word)
         let reason = "token service: \(word ?? "status \(status)")"
         if status == 429 || status >= 500 || word == "temporarily_unavailable" {
             throw .later(after: retryAfter, reason: reason, status: status)

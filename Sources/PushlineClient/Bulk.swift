@@ -39,8 +39,8 @@ public struct ImportSummary: Sendable, Equatable, Codable {
 
     /// Adds what came of the lines after these.
     mutating func add(_ next: ImportSummary) {
-        let room = max(0, Self.maximumFaults - self.errors.count)
-        self.errors += next.errors.prefix(room).map {
+        let capacity = max(0, Self.maximumFaults - self.errors.count)
+        self.errors += next.errors.prefix(capacity).map {
             Fault(line: self.lines + $0.line, member: $0.member, reason: $0.reason)
         }
         self.lines += next.lines

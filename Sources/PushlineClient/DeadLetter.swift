@@ -47,7 +47,7 @@ public struct DeadLetter: Sendable, Equatable, Codable, Identifiable {
     /// Whether its work can be done again.
     public let canReplay: Bool
     /// Why not.
-    public let obstacle: String?
+    public let blockedReason: String?
     /// What can be read of its body; in lists nil.
     public let contents: Contents?
 }

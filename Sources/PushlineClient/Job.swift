@@ -75,9 +75,9 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let totals: Counts?
     /// A send's share of targets whose outcome is known, 0 to 1.
     public let progress: Double?
-    /// Devices of a send that is running or was stopped that are laid out so far.
-    public let planned: Int?
-    /// How many devices a running send will have, or one that was stopped would have had; a guess until all are laid out.
+    /// Devices of a send that is running or was stopped that are in batches so far.
+    public let fannedOut: Int?
+    /// How many devices a running send will have, or one that was stopped would have had; a guess until all are in batches.
     public let estimate: Int?
     /// A running send's devices a second.
     public let rate: Double?

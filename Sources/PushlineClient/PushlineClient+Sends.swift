@@ -27,7 +27,7 @@ extension PushlineClient {
     ///   - audience: Whom the send would be for.
     ///   - platforms: The services that it would go through; nil = all.
     /// - Returns: The count. The server counts for some seconds at most.
-    /// - Throws: ``PushlineError``; ``PushlineError/Code/unavailable`` also when other audiences are being counted.
+    /// - Throws: ``PushlineError``; ``PushlineError/Code/unavailable`` also when too many audiences are being counted at once.
     public func count(
         _ audience: PushNotification.Audience,
         platforms: [Platform]? = nil
@@ -49,7 +49,7 @@ extension PushlineClient {
     ///   - state: Those in that state.
     ///   - kind: `send` or `register`.
     ///   - platform: Those that went through that push service.
-    ///   - user: Those that this user asked for.
+    ///   - user: Only those by this user.
     ///   - since: Those accepted since then.
     ///   - limit: The most to return, 1 to 1000.
     ///   - cursor: From the piece before.

@@ -4,7 +4,7 @@ public import Foundation
 public struct QueueStatus: Sendable, Equatable, Codable {
     /// Why it is not worked on.
     public struct Pause: Sendable, Equatable, Codable {
-        /// Whether the work of all apps rests, not of this one alone.
+        /// Whether it is paused for all apps, not for this one alone.
         public let allApps: Bool
         /// Who asked for it.
         public let by: String?
@@ -24,7 +24,7 @@ public struct QueueStatus: Sendable, Equatable, Codable {
 
     /// `register`, `send`, `deliver.` and a push service, `dead`, or `parking`.
     public let name: String
-    /// Whether the app's work in it rests; `dead` and `parking` cannot be paused.
+    /// Whether it is paused for the app; `dead` and `parking` cannot be paused.
     public let paused: Bool?
     /// What keeps it so.
     public let pauses: [Pause]?
@@ -54,7 +54,7 @@ extension PushlineClient {
         try await self.value(Call(method: "GET", path: ["queues"]))
     }
 
-    /// Has the app's work in a queue rest until it is resumed, whatever is restarted; for operators.
+    /// Pauses a queue for the app until it is resumed, whatever is restarted; for operators.
     ///
     /// - Throws: ``PushlineError``; ``PushlineError/Code/notFound`` when there is no such queue.
     public func pause(queue name: String) async throws -> QueueStatus {

@@ -8,12 +8,12 @@ import Store
 /// Which store of this host to work on.
 struct HostOptions: ParsableArguments {
     @Option(
-        help: "The server's configuration; \(PushlineConfiguration.defaultFile) unless given, where that exists.",
+        help: "The server's configuration. Default: \(PushlineConfiguration.defaultFile), where it exists.",
         completion: KnownValues.yamlFiles
     )
     var config: String?
 
-    @Flag(help: "Answer with JSON.")
+    @Flag(help: "Print JSON.")
     var json = false
 
     /// Opens the store for as long as the work takes; makes it where there is none.
@@ -72,7 +72,7 @@ extension ConfiguredStore {
 
 /// The app that a command on the host is about.
 struct AppOption: ParsableArguments {
-    @Option(help: "The app; PUSHLINE_APP unless given, else \"\(AppID.default.name)\".")
+    @Option(help: "The app. Default: PUSHLINE_APP, else \"\(AppID.default.name)\".")
     var app: String?
 
     /// - Throws: ``CommandFailure`` when the store has no such app.

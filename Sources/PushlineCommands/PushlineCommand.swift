@@ -7,7 +7,7 @@ import PushlineClient
 package struct PushlineCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "pushline",
-        abstract: "Declare apps, send notifications, and see what became of them.",
+        abstract: "Declare apps, send notifications, and follow their outcomes.",
         discussion: """
             apps, accounts add, keys create, store and doctor work on the store of this host and read the server's configuration. \
             All others talk to a server: PUSHLINE_URL says where it is, PUSHLINE_KEY is the key to use.
@@ -39,7 +39,7 @@ package struct PushlineCommand: AsyncParsableCommand {
             Console.note("pushline: \(error.message)")
             Self.exit(withError: error.exitCode)
         } catch let error as PushlineError {
-            Console.note("pushline: \(Refusal(error: error).text)")
+            Console.note("pushline: \(Rejection(error: error).text)")
             Self.exit(withError: ExitCode.failure)
         } catch let error as any FailureInOneLine {
             Console.note("pushline: \(Console.safe(error.description))")

@@ -9,7 +9,7 @@ extension MetricDescription {
             httpRequestDuration, httpRequestsInFlight, httpConnectionsEnded, signInFailures, signInTurnedAway,
             signInWaiting, publishDropped,
         ] + [
-            jobsAccepted, jobsFinished, unfinishedJobs, queueJobs, queueOldest, queuePauses, deadMessages,
+            jobsAccepted, jobsFinished, unfinishedJobs, queueJobs, queueOldest, queuePauses, deadLetters,
             parkingMessages, registerJobs, sweeperPublished, retentionRemoved,
         ] + [
             deliveries, deliveryDelay, pushRequests, pushRequestDuration, pushBatchDuration, pushConnections,
@@ -194,7 +194,7 @@ extension MetricDescription {
         by: [.queue],
         "how many pauses of a queue the worker knows of"
     )
-    package static let deadMessages = MetricDescription(
+    package static let deadLetters = MetricDescription(
         "pushline_dead_messages",
         .gauge,
         "dead messages that wait for somebody, up to 10,000; in the API's metrics alone, each API says the same"

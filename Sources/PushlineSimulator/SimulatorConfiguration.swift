@@ -24,7 +24,7 @@ package struct SimulatorConfiguration: Sendable {
     package var accessTokenLifetime: Int
     /// Answer with `apns-unique-id`, as Apple's development service does.
     package var sandbox: Bool
-    /// How many received pushes are kept; the counts are of all.
+    /// Maximum number of received pushes kept; counts include all.
     package var keepReceived: Int
     /// Event loop threads.
     package var threads: Int

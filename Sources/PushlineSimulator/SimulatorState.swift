@@ -71,14 +71,14 @@ struct SimulatorState {
     mutating func takeFault(
         for pns: PushService,
         token: String,
-        at place: FaultPlace = .push
+        at point: FaultPoint = .push
     ) -> [SimulatorFault] {
         guard !self.live.isEmpty else { return [] }
         var taken: [SimulatorFault] = []
         var index = 0
         while index < self.live.count {
             let fault = self.live[index].fault
-            guard fault.matches(pns, token: token, at: place),
+            guard fault.matches(pns, token: token, at: point),
                 fault.share >= 1 || Double.random(in: 0..<1) < fault.share
             else {
                 index += 1
@@ -93,7 +93,7 @@ struct SimulatorState {
 
     /// Counts a hit.
     ///
-    /// - Returns: Whether the fault is used up by it, and so gone from its place.
+    /// - Returns: Whether the fault is used up by it, and so gone.
     private mutating func hit(_ index: Int) -> Bool {
         self.live[index].hits += 1
         guard let left = self.live[index].left else { return false }
@@ -104,7 +104,7 @@ struct SimulatorState {
 }
 
 /// Where faults hit.
-enum FaultPlace {
+enum FaultPoint {
     case push
     case tokenEndpoint
     case connection
@@ -112,7 +112,7 @@ enum FaultPlace {
 
 extension SimulatorFault {
     /// Where it hits.
-    var place: FaultPlace {
+    var point: FaultPoint {
         switch self.action {
         case .tokenEndpoint: .tokenEndpoint
         case .mute, .plain, .expiredCertificate: .connection
@@ -128,10 +128,10 @@ extension SimulatorFault {
         }
     }
 
-    func matches(_ pns: PushService, token: String, at place: FaultPlace) -> Bool {
-        guard place == self.place else { return false }
+    func matches(_ pns: PushService, token: String, at point: FaultPoint) -> Bool {
+        guard point == self.point else { return false }
         if let wanted = self.pns, wanted != pns { return false }
-        if place != .push { return true }
+        if point != .push { return true }
         if case .answer(let reason?, _, _, _) = self.action, FaultAnswers.status(of: reason, for: pns) == nil {
             // Another service's reason; where the fault names its service, any reason goes.
             if self.pns == nil { return false }

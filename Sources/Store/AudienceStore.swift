@@ -8,7 +8,7 @@ package protocol AudienceStore: Sendable {
     /// read in pieces of bounded cost. The end is where ``AudiencePage/scannedThrough`` says, never where rows are fewer than
     /// `limit`; each call with `after < through` and `limit > 0` comes at least one row further.
     ///
-    /// What the memory holds may be used again for a few seconds: it belongs to one planner of one job.
+    /// What the memory holds may be used again for a few seconds: it belongs to one fan-out of one job.
     func audience(
         of expression: TagExpression,
         app: AppID,

@@ -4,9 +4,9 @@ package import PushModel
 ///
 /// A message that names no declared app is the default app's.
 package protocol DeadLetterStore: Sendable {
-    /// Keeps a dead message, once, and in the same transaction closes the batch or job that it carried: the devices of an open
+    /// Keeps a dead message, once, and in the same transaction closes the batch or job that it stood for: the devices of an open
     /// batch count as ``FailureClass/dead``, a register job is refused, a send job is abandoned.
-    func deadLetter(_ message: DeadMessage) async throws
+    func deadLetter(_ message: IncomingDeadLetter) async throws
 
     /// An app's dead messages, newest first.
     ///
@@ -23,12 +23,12 @@ package protocol DeadLetterStore: Sendable {
 
     /// Has the work of a dead message be done again, once: the message is gone with that.
     ///
-    /// The devices of a batch that count as dead are carried to its next attempt, which is due at once; those of a first attempt are
+    /// The devices of a batch that count as dead are retried in its next attempt, which is due at once; those of a first attempt are
     /// the audience's within the page's range, and of devices that are no longer in it as many count as deregistered. A register
     /// job and a send job are queued again. A job that was final runs again.
     ///
     /// - Parameters:
-    ///   - id: The message's number.
+    ///   - id: The dead letter's number.
     ///   - app: The app.
     /// - Returns: What came of it; nil when the app has none of that number (any more).
     /// - Throws: ``StoreError``; then nothing was changed.
@@ -41,7 +41,7 @@ package protocol DeadLetterStore: Sendable {
 }
 
 /// A message that ended in the dead queue.
-package struct DeadMessage: Sendable {
+package struct IncomingDeadLetter: Sendable {
     /// The queue it came from.
     package let queue: String
     /// From its properties, never from its body.
@@ -78,7 +78,7 @@ package struct DeadLetter: Sendable, Equatable {
     package let size: Int
     package let at: Timestamp
     /// Why it cannot be replayed now; nil = it can.
-    package let obstacle: String?
+    package let blockedReason: String?
 
     package init(
         id: Int64,
@@ -90,7 +90,7 @@ package struct DeadLetter: Sendable, Equatable {
         reason: String,
         size: Int,
         at: Timestamp,
-        obstacle: String?
+        blockedReason: String?
     ) {
         self.id = id
         self.app = app
@@ -101,14 +101,14 @@ package struct DeadLetter: Sendable, Equatable {
         self.reason = reason
         self.size = size
         self.at = at
-        self.obstacle = obstacle
+        self.blockedReason = blockedReason
     }
 
 }
 
 /// What came of replaying a dead message.
 package enum Replay: Sendable, Equatable {
-    /// The job goes on; how many devices are carried, where it was a batch's message.
+    /// The job goes on; how many devices are retried, where it was a batch's message.
     case begun(job: JobID, devices: Int?)
     /// Nothing was changed, for that reason.
     case refused(String)

@@ -26,7 +26,7 @@ package protocol FanOutStore: AudienceStore {
     func work(of claim: FanOutClaim) async throws -> FanOutWork?
 
     /// Writes batches as rows with their delivery messages, moves the cursors and marks jobs, in one transaction, only where the claim
-    /// is the latest and only for jobs that are still its message's; a claim that only peeked is held from then on.
+    /// is the latest and only for jobs that are still its message's; a claim that only peeked is in the store from then on.
     ///
     /// The devices count for the rate limit with the commit. Sets the jobs' hub state: Enqueued with the first batch, NoTargetFound
     /// where there is none; a job whose audience is all in batches is final when nothing of it is open.
@@ -54,7 +54,7 @@ package struct FanOutClaim: Sendable {
     /// How often it was claimed, this time included, since its fan-out last came anywhere.
     package let claims: Int
     /// Whether the store knows of the claim; one that only peeked becomes known with its first commit.
-    package let isHeld: Bool
+    package let isClaimed: Bool
     /// What is to be done next, as far as it is read; a campaign stays here with its cursors as they move.
     package var work: FanOutWork?
     /// The last of its sends that was looked at in this pass, by its number.
@@ -62,20 +62,20 @@ package struct FanOutClaim: Sendable {
     /// Services that sends which were passed over wait for.
     package var blocked: Set<PushService> = []
 
-    package init(message: OutboxMessage, claims: Int, isHeld: Bool, work: FanOutWork? = nil) {
+    package init(message: OutboxMessage, claims: Int, isClaimed: Bool, work: FanOutWork? = nil) {
         self.message = message
         self.claims = claims
-        self.isHeld = isHeld
+        self.isClaimed = isClaimed
         self.work = work
     }
 
     /// The claim as it is when something was committed for it.
-    package var held: FanOutClaim {
-        guard !self.isHeld else { return self }
+    package var claimed: FanOutClaim {
+        guard !self.isClaimed else { return self }
         var claim = FanOutClaim(
             message: self.message.with(epoch: self.message.epoch + 1),
             claims: 0,
-            isHeld: true,
+            isClaimed: true,
             work: self.work
         )
         (claim.position, claim.blocked) = (self.position, self.blocked)
@@ -217,13 +217,13 @@ package enum FanOutStep: Sendable {
 
 /// Sends of a group, divided into batches and delivery messages.
 package struct GroupStep: Sendable {
-    package var sends: [PlannedSend]
+    package var sends: [FanOutSend]
     /// How many delivery messages the batches are divided into.
     package var messages: Int
     /// How far the audiences of its batches go: ``SmallSend/through``.
     package var through: Int64
 
-    package init(sends: [PlannedSend] = [], messages: Int = 0, through: Int64 = 0) {
+    package init(sends: [FanOutSend] = [], messages: Int = 0, through: Int64 = 0) {
         self.sends = sends
         self.messages = messages
         self.through = through
@@ -240,10 +240,10 @@ package struct GroupStep: Sendable {
 }
 
 /// What becomes of a send of a group.
-package struct PlannedSend: Sendable {
+package struct FanOutSend: Sendable {
     package enum Fate: Sendable {
         /// These are all its batches, at most one a service; none = it has no target.
-        case batches([SmallBatch])
+        case batches([SinglePage])
         /// It goes on in a message of its own.
         case alone
     }
@@ -258,7 +258,7 @@ package struct PlannedSend: Sendable {
 }
 
 /// All devices of a small send on one service: page 0 of it, and the only one.
-package struct SmallBatch: Sendable, Equatable {
+package struct SinglePage: Sendable, Equatable {
     package let pns: PushService
     /// How many devices it had when it was read.
     package let size: Int
@@ -280,9 +280,9 @@ package struct PageStep: Sendable {
     package let cursors: [AudienceCursor]
     /// The service whose cursor moves.
     package let pns: PushService
-    package let batches: [PlannedBatch]
+    package let batches: [FanOutPage]
 
-    package init(sequence: Int64, cursors: [AudienceCursor], pns: PushService, batches: [PlannedBatch]) {
+    package init(sequence: Int64, cursors: [AudienceCursor], pns: PushService, batches: [FanOutPage]) {
         self.sequence = sequence
         self.cursors = cursors
         self.pns = pns
@@ -291,7 +291,7 @@ package struct PageStep: Sendable {
 }
 
 /// A batch before it is a message: the rows in `(from, to]`.
-package struct PlannedBatch: Sendable, Equatable {
+package struct FanOutPage: Sendable, Equatable {
     package let page: Int
     package let from: Int64
     package let to: Int64
@@ -310,7 +310,7 @@ package struct PlannedBatch: Sendable, Equatable {
 package enum FanOutResult: Sendable, Equatable {
     /// Written.
     case written(FanOutWritten)
-    /// Another planner was faster and has used up a rate limit: nothing was written.
+    /// Another fan-out was faster and has used up a rate limit: nothing was written.
     case noCredit
     /// Other sends have joined the one of a message that was only peeked at: nothing was written, and it is to be claimed.
     case joined

@@ -2,7 +2,7 @@ import PushModel
 
 /// How much of an app's traffic may be in flight to one push service at one priority (rule 12).
 ///
-/// The window slows the planner down: it neither fills the broker with one app's campaign, nor plans far ahead of the answers.
+/// The window slows the fan-out down: it neither fills the broker with one app's campaign, nor runs far ahead of the answers.
 package struct InFlightWindow: Sendable, Equatable {
     /// The most devices in delivery messages that are published or deferred.
     package var devices: Int

@@ -1,4 +1,4 @@
-/// What one process does for all of the installation, in bites: each is a short transaction, and what a crash leaves the next bite
+/// What one process does for all of the installation, in chunks: each is a short transaction, and what a crash leaves the next chunk
 /// finds.
 package protocol HousekeepingStore: Sendable {
     /// Takes on a role that one process at a time has: an economy, for nothing breaks when two have it.
@@ -14,7 +14,7 @@ package protocol HousekeepingStore: Sendable {
     /// Reads alone.
     func isSweepLate(by lateness: Duration) async throws -> Bool
 
-    /// Does a bite of a chore whose time has come.
+    /// Does a chunk of a chore whose time has come.
     ///
     /// - Parameters:
     ///   - chore: What is done.
@@ -28,12 +28,12 @@ package protocol HousekeepingStore: Sendable {
     /// - Parameters:
     ///   - kind: What is removed.
     ///   - age: How old it must be; ``Retained`` says from when on.
-    ///   - cursor: Where to begin; 0 for the first bite.
+    ///   - cursor: Where to begin; 0 for the first chunk.
     ///   - limit: The most rows.
     /// - Returns: How much it was, and where to go on.
     /// - Throws: ``StoreError``.
     func remove(_ kind: Retained, olderThan age: Duration, after cursor: Int64, limit: Int) async throws
-        -> RetentionBite
+        -> RetentionChunk
 }
 
 /// What one process at a time does for all.
@@ -75,14 +75,14 @@ package enum Retained: Sendable, CaseIterable {
     /// Registrations that are not live, from their end: that they were there is forgotten.
     case registrations
     /// Messages that nobody could work on, from when they were kept.
-    case deadMessages
+    case deadLetters
 }
 
-/// What a bite removed.
-package struct RetentionBite: Sendable, Equatable {
+/// What a chunk removed.
+package struct RetentionChunk: Sendable, Equatable {
     /// Rows that are gone, of whichever table.
     package var removed: Int
-    /// Where the next bite begins; nil = nothing is left that is old enough.
+    /// Where the next chunk begins; nil = nothing is left that is old enough.
     package var next: Int64?
 
     package init(removed: Int, next: Int64?) {

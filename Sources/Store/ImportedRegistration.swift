@@ -37,6 +37,6 @@ package enum ImportResult: Sendable, Equatable {
     case updated
     /// A change that was accepted after the import's beginning came first; it stands.
     case superseded
-    /// The id was deleted on purpose: it is never used again.
+    /// The id was deleted and cannot be used again.
     case gone
 }

@@ -112,7 +112,7 @@ package final class NewJob: Sendable {
             user: self.user,
             key: self.key,
             priority: self.priority,
-            work: self.work.abridged,
+            work: self.work.preview,
             state: state,
             hubState: nil,
             result: nil,
@@ -122,7 +122,7 @@ package final class NewJob: Sendable {
             finished: nil,
             expires: self.expires(accepted: accepted),
             due: state == .scheduled ? self.startsAt : nil,
-            tallies: [:],
+            counts: [:],
             startsAt: self.startsAt
         )
     }
@@ -227,7 +227,7 @@ package struct DeliveryRecord: Sendable, Equatable {
     /// The push service's own word for it.
     package let reason: String
     package let at: Timestamp
-    /// Carried by the notification (`apns-id`).
+    /// Part of the notification (`apns-id`).
     package let notificationID: JobID
 
     package init(

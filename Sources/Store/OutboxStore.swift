@@ -43,7 +43,7 @@ package protocol OutboxStore: Sendable {
     /// - Throws: ``StoreError``.
     func takeDue(_ queues: Set<WorkQueue>, overdue: Duration, limit: Int) async throws -> [OutboxMessage]
 
-    /// Gives a message back: it is not at the broker any more, and due again after a pause.
+    /// Defers a message: it is not at the broker any more, and due again after a pause.
     ///
     /// Batches of jobs that are being stopped are closed. While its queue is paused no message is taken, whatever its due time.
     ///
@@ -85,7 +85,7 @@ extension OutboxMessage {
     package static let grace = Duration.seconds(30)
 }
 
-/// How a message is given back.
+/// How a message is deferred.
 package struct Deferral: Sendable, Equatable {
     /// How long it is not due.
     package var pause: Duration

@@ -13,7 +13,7 @@ package protocol OutcomeSink: Sendable {
     ///     = whatever message they are in.
     /// - Returns: How each stands, and where.
     /// - Throws: ``StoreError``.
-    func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedBatch]
+    func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedStatus]
 
     /// Records outcomes in one change, each on its own and once: failures, counts, dead handles and the next attempt; completes a job
     /// where that was its last open batch.
@@ -37,7 +37,7 @@ package enum BatchStatus: Sendable, Equatable {
 }
 
 /// How a batch stands, and where.
-package struct LocatedBatch: Sendable, Equatable {
+package struct LocatedStatus: Sendable, Equatable {
     package let status: BatchStatus
     /// nil where it is to be looked for by its key.
     package let hint: RowHint?
@@ -86,9 +86,9 @@ package struct BatchOutcome: Sendable {
     package var expired: Int
     package var cancelled: Int
     /// Devices to try again, in the next attempt.
-    package var carried: [RetryDevice]
-    /// Why they are carried, for whoever asks what the job waits for.
-    package var carriedReason: String?
+    package var retries: [RetryDevice]
+    /// Why they are tried again, for whoever asks what the job waits for.
+    package var retryReason: String?
     /// Handles that the push service says are dead.
     package var deadHandles: [DeadHandle]
     /// When it was sent.
@@ -102,8 +102,8 @@ package struct BatchOutcome: Sendable {
         failures: [DeviceFailure] = [],
         expired: Int = 0,
         cancelled: Int = 0,
-        carried: [RetryDevice] = [],
-        carriedReason: String? = nil,
+        retries: [RetryDevice] = [],
+        retryReason: String? = nil,
         deadHandles: [DeadHandle] = [],
         at: Timestamp
     ) {
@@ -114,15 +114,15 @@ package struct BatchOutcome: Sendable {
         self.failures = failures
         self.expired = expired
         self.cancelled = cancelled
-        self.carried = carried
-        self.carriedReason = carriedReason
+        self.retries = retries
+        self.retryReason = retryReason
         self.deadHandles = deadHandles
         self.at = at
     }
 
-    /// n = accepted + failed + expired + cancelled + carried.
+    /// n = accepted + failed + expired + cancelled + retries.
     package var total: Int {
-        self.accepted + self.failures.count + self.expired + self.cancelled + self.carried.count
+        self.accepted + self.failures.count + self.expired + self.cancelled + self.retries.count
     }
 }
 

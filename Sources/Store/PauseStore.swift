@@ -2,7 +2,7 @@ package import PushModel
 
 /// What an operator has paused, in all processes and over their restarts, until it is resumed.
 ///
-/// Nothing is taken from the outbox for a queue that is paused, planners have no credit for it, and workers defer the messages that they
+/// Nothing is taken from the outbox for a queue that is paused, send workers have no credit for it, and workers defer the messages that they
 /// are handed.
 package protocol PauseStore: Sendable {
     /// All pauses: a handful.
@@ -22,7 +22,7 @@ package protocol PauseStore: Sendable {
     /// - Returns: Whether there was one.
     func resume(_ queue: WorkQueue, app: AppID?) async throws -> Bool
 
-    /// What the store knows to be undone of an app, by queue.
+    /// The backlog of an app as the store knows it, by queue.
     func load(of app: AppID) async throws -> [WorkQueue: QueueLoad]
 }
 
@@ -51,7 +51,7 @@ package struct Pause: Sendable, Equatable {
     package static func reason(_ queue: WorkQueue) -> String { "paused: \(queue)" }
 }
 
-/// How much is undone in a queue.
+/// The backlog of a queue.
 package struct QueueLoad: Sendable, Equatable {
     /// Jobs that are not done; of a deliver queue: batches that wait for their time, or for credit.
     package var waiting = 0

@@ -6,7 +6,7 @@ import Runtime
 struct PushlineAPI: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pushline-api",
-        abstract: "Accepts registrations and sends over HTTP, and says what became of them.",
+        abstract: "HTTP API: accepts registrations and sends, and reports their outcomes.",
         version: pushlineVersion
     )
 

@@ -6,7 +6,7 @@ import Runtime
 struct PushlineDeliveryWorker: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pushline-delivery-worker",
-        abstract: "Delivers batches to APNs, FCM and WNS, and records what came of each device.",
+        abstract: "Delivery worker: sends batches to the push services and records the outcome of each device.",
         version: pushlineVersion
     )
 

@@ -6,7 +6,7 @@ import Runtime
 struct PushlineRegisterWorker: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pushline-register-worker",
-        abstract: "Brings registrations of devices to the hub.",
+        abstract: "Register worker: applies device registrations to the hub.",
         version: pushlineVersion
     )
 

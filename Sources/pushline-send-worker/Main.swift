@@ -6,7 +6,7 @@ import Runtime
 struct PushlineSendWorker: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pushline-send-worker",
-        abstract: "Plans sends: finds their devices and lays them out in batches.",
+        abstract: "Fans out sends: finds their devices and writes them in batches.",
         version: pushlineVersion
     )
 

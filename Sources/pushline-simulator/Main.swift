@@ -34,7 +34,7 @@ struct Main: AsyncParsableCommand {
     @Option(help: "Folder for certificates, keys and apps.yaml; a temporary one unless said.")
     var folder: String?
 
-    @Option(help: "File to write the addresses to as JSON, once it serves; removed at the end.")
+    @Option(help: "Write the addresses as JSON to this file once all ports are open; removed at the end.")
     var state: String?
 
     @Option(help: "Ports of services, such as apns=8443,fcm=8444; any free ones unless said.")
@@ -43,7 +43,7 @@ struct Main: AsyncParsableCommand {
     @Option(help: "Port of the control address, plain HTTP.")
     var controlPort: Int?
 
-    @Option(help: "How many received pushes are kept; the counts are of all.")
+    @Option(help: "Maximum number of received pushes kept; counts include all.")
     var keep: Int?
 
     func run() async throws {

@@ -35,9 +35,9 @@ import Testing
             text = .success(
                 try await withRabbitMQ(.init(url: node.url)) { broker in
                     try await eventually("the first attempt is over") {
-                        await broker.status.obstacle?.contains("being made") == false
+                        await broker.status.blockedReason?.contains("being made") == false
                     }
-                    return await broker.status.obstacle
+                    return await broker.status.blockedReason
                 }
             )
         } catch {

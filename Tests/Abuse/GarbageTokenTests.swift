@@ -71,7 +71,7 @@ import Testing
             try await eventually("carol's tokens are pruned") { try await self.count(#"{"user":"carol"}"#) == 0 }
         }
         #expect(try await !self.isBreakerOpen())
-        #expect(try await !installation.log(of: "delivery-worker").contains("The breaker opens"))
+        #expect(try await !installation.log(of: "delivery-worker").contains("The circuit breaker opened"))
     }
 
     @Test func tokensOfManyUsersThatDieTogetherAreAFlood() async throws {

@@ -33,7 +33,7 @@ extension Bench {
                 self.message("0"), self.message("1", to: "\(self.name).nobody"), self.message("2"),
                 self.message("3", to: "\(self.name).nobody", body: []),
             ],
-            deadline: Self.patience
+            deadline: Self.timeout
         )
         let codes = results.map { result -> BrokerError.Code? in
             if case .failed(let error) = result { error.code } else { nil }
@@ -51,7 +51,7 @@ extension Bench {
         try await self.declare()
         var lost = self.message("lost")
         lost.exchange = "\(self.name).nowhere"
-        let results = await self.broker.publish([lost], deadline: Self.patience)
+        let results = await self.broker.publish([lost], deadline: Self.timeout)
         guard case .failed(let error) = results.first else {
             throw BrokerContract.Violation(description: "Published to an exchange that does not exist.")
         }
@@ -63,7 +63,7 @@ extension Bench {
     func resultsKeepTheirOrder() async throws {
         try await self.declare()
         let messages = (0..<2500).map { self.message(String($0), to: $0 % 3 == 0 ? "\(self.name).nobody" : nil) }
-        let results = await self.broker.publish(messages, deadline: Self.patience)
+        let results = await self.broker.publish(messages, deadline: Self.timeout)
         for (index, result) in results.enumerated() {
             try self.expect(result.isPublished == (index % 3 != 0), "Message \(index) is \(result).")
         }

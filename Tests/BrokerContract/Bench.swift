@@ -6,7 +6,7 @@ struct Bench: Sendable {
     let name: String
 
     /// Long enough for a loaded machine; no case needs it when all is well.
-    static let patience = Duration.seconds(20)
+    static let timeout = Duration.seconds(20)
 
     func declare() async throws {
         let kind = Topology.Queue.Kind.quorum(deadLetterQueue: nil, deliveryLimit: nil)
@@ -22,7 +22,7 @@ struct Bench: Sendable {
     }
 
     func publish(_ messages: [OutgoingMessage]) async throws {
-        let results = await self.broker.publish(messages, deadline: Self.patience)
+        let results = await self.broker.publish(messages, deadline: Self.timeout)
         try self.expect(results.count == messages.count, "One result a message, but \(results.count).")
         for result in results { try self.expect(result.isPublished, "Not published: \(result).") }
     }
@@ -40,12 +40,12 @@ struct Bench: Sendable {
         try await withThrowingTaskGroup(of: Result?.self) { group in
             group.addTask { try await body() }
             group.addTask {
-                try await Task.sleep(for: Self.patience)
+                try await Task.sleep(for: Self.timeout)
                 return nil
             }
             defer { group.cancelAll() }
             guard let first = try await group.next(), let result = first else {
-                throw BrokerContract.Violation(description: "Still waiting after \(Self.patience).")
+                throw BrokerContract.Violation(description: "Still waiting after \(Self.timeout).")
             }
             return result
         }

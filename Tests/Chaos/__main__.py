@@ -16,10 +16,10 @@ from witness import Witness
 
 # How long nothing may be wrong before a job that is not final counts as stuck: two leases of a job (rule 13), and the time that
 # the slowest process may take to come back.
-PATIENCE = 240
+TIMEOUT = 240
 # Sends when nothing is wrong any more, and what they may take: a breaker's longest pause, and as much again.
 CALM = 200
-CALM_PATIENCE = 120
+CALM_TIMEOUT = 120
 # Of debug builds, in megabytes; the load is small.
 MEMORY = 400
 # Open files that a process may have more than at the beginning: connections come and go.
@@ -48,7 +48,7 @@ def arguments():
     parser.add_argument("--clients", type=int, default=3)
     parser.add_argument("--accounts", type=int, default=4)
     parser.add_argument("--pace", type=float, default=0.4, help="seconds between the requests of a client, on average")
-    parser.add_argument("--rest", type=float, default=3, help="seconds between the faults of a lane, on average")
+    parser.add_argument("--rest", type=float, default=3, help="seconds between the faults of a thread, on average")
     parser.add_argument("--ttl", type=int, default=150, help="seconds that most sends live")
     parser.add_argument("--devices", type=int, default=1000, help="delivery.devices")
     parser.add_argument("--crash-share", type=float, default=0.6, help="the part of processes that is given a crash point")
@@ -118,11 +118,11 @@ class Run:
             self.installation.wait_until_ready(member, 120)
         self.load.stop(60)
         self.verdict = Verdict(self.installation, self.load, self.witness)
-        self.verdict.await_end(self.options.ttl + PATIENCE, say)
+        self.verdict.await_end(self.options.ttl + TIMEOUT, say)
         # What is sent now lives for hours: nothing that a worker loses is hidden by its job's end.
         say(f"All is well: {CALM} sends that must reach every device ...")
         self.load.send_calmly(CALM)
-        self.verdict.await_end(CALM_PATIENCE, say)
+        self.verdict.await_end(CALM_TIMEOUT, say)
         self.after = self.installation.resources()
         self.connections.append(self.broker.settled_connections(self.connections[0]))
 
@@ -173,7 +173,7 @@ class Run:
         say(f"Devices counted as accepted: {self.verdict.accepted}; accepted by the push services: {self.witness.count}")
         say(f"Condemned after six starts, to be replayed (rule 5): {self.verdict.condemned}")
         say(f"Faults made: {summary(faults.made)}")
-        say(f"Requests or messages that they hit: {summary(faults.bites)}")
+        say(f"Requests or messages that they hit: {summary(faults.hits)}")
         say(f"Crashes: {summary(installation.crashes)}")
         say(f"Crash points reached (point:hit): {summary(installation.points)}")
         files = {name: f"{self.before.get(name, (0, 0))[0]} to {files}" for name, (files, _) in self.after.items()}

@@ -1,4 +1,4 @@
-"""What goes wrong: three lanes of faults side by side, each in an order that the seed gives, until the time is over."""
+"""What goes wrong: three threads of faults side by side, each in an order that the seed gives, until the time is over."""
 
 import collections
 import contextlib
@@ -28,9 +28,9 @@ class Faults:
         self.lock = threading.Lock()
         self.is_running = False
         self.threads = []
-        # name -> how often it was made, and how often it was seen to bite where that can be told.
+        # name -> how often it was made, and how often it was seen to have an effect where that can be told.
         self.made = collections.Counter()
-        self.bites = collections.Counter()
+        self.hits = collections.Counter()
         self.troubles = []
         # Whatever costs a delivery worker the answers of what it had under way.
         self.broker_losses = 0
@@ -39,7 +39,7 @@ class Faults:
         # Pushes that were accepted, and whose answer a service lost.
         self.swallowed = 0
 
-    # ---- The lanes ----
+    # ---- The threads ----
 
     def walk_points(self):
         """Every crash point once: its program is started with it, and must die of it."""
@@ -91,7 +91,7 @@ class Faults:
     def start(self):
         self.is_running = True
         for name, deck in (("processes", self._processes()), ("services", self._services()), ("ground", self._ground())):
-            thread = threading.Thread(target=self._lane, args=(name, deck), daemon=True)
+            thread = threading.Thread(target=self._run_deck, args=(name, deck), daemon=True)
             thread.start()
             self.threads.append(thread)
 
@@ -102,7 +102,7 @@ class Faults:
             if thread.is_alive():
                 self.troubles.append("a fault does not end")
 
-    def _lane(self, name, deck):
+    def _run_deck(self, name, deck):
         chance = random.Random(f"{self.options.seed} {name}")
         while self.is_running:
             cards = list(deck)
@@ -212,7 +212,7 @@ class Faults:
         for known in self._ask("GET", "/faults"):
             hits = known.get("hits", 0)
             if known.get("action", "answer") == fault.get("action", "answer"):
-                self.bites[title] += hits
+                self.hits[title] += hits
             if known.get("action") in ("close", "goaway", "garbage"):
                 self.cuts += hits
             if known.get("action") == "swallow":
@@ -228,7 +228,7 @@ class Faults:
                 faults.append({"pns": pns, "token": handle, "reason": reason})
         self._ask("POST", "/faults", faults)
         self._rest(chance.uniform(3, 6))
-        self.bites["devices that are gone"] += sum(known.get("hits", 0) for known in self._ask("GET", "/faults"))
+        self.hits["devices that are gone"] += sum(known.get("hits", 0) for known in self._ask("GET", "/faults"))
         self._ask("DELETE", "/faults")
         # The apps start again, and register their devices anew.
         lines = "".join(self.devices.lines({owner: self.devices.churning[owner] for owner in owners}))
@@ -292,28 +292,28 @@ class Faults:
         self.broker_losses += 1
         self._expect(end())
         self._rest(chance.uniform(0, 6))
-        self.bites[title] += self.installation.broker_is("disconnected")
+        self.hits[title] += self.installation.broker_is("disconnected")
         self._expect(self.broker.start())
 
     def _alarm(self, chance, title, switch):
         try:
             self._expect(switch(True))
             self._rest(chance.uniform(4, 12))
-            self.bites[title] += self.installation.broker_is("blocked")
+            self.hits[title] += self.installation.broker_is("blocked")
         finally:
             self._expect(switch(False))
 
     def _leaders(self, chance):
         for queue in chance.sample(QUEUES, 2):
             self._expect(self.broker.restart_leader(queue))
-            self.bites["queues' leaders ended"] += 1
+            self.hits["queues' leaders ended"] += 1
 
     def _lock_file(self, chance):
         with open(f"{self.installation.store}.writer", "ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             refusals = self.load.counts["status 503"]
             self._rest(chance.uniform(1, 12))
-            self.bites["store locked by another writer"] += self.load.counts["status 503"] - refusals
+            self.hits["store locked by another writer"] += self.load.counts["status 503"] - refusals
 
     def _lock_database(self, chance):
         database = sqlite3.connect(self.installation.store, timeout=30, isolation_level=None)
@@ -338,7 +338,7 @@ class Faults:
                                 file.write(b"\0" * size)
                 refusals = self.load.counts["status 503"]
                 self._rest(chance.uniform(2, 9))
-                self.bites["disk full"] += self.load.counts["status 503"] - refusals
+                self.hits["disk full"] += self.load.counts["status 503"] - refusals
             finally:
                 filler.unlink(missing_ok=True)
 
@@ -352,7 +352,7 @@ class Faults:
                     for member in self.installation.members:
                         self.installation.kill(member)
                     if self._remount("ro"):
-                        self.bites["file system read-only"] += 1
+                        self.hits["file system read-only"] += 1
                         break
                     time.sleep(0.02)
                 else:
@@ -373,7 +373,7 @@ class Faults:
 
     def _hostile(self, chance):
         self.broker.publish([hostile(chance) for _ in range(12)])
-        self.bites["hostile messages"] += 12
+        self.hits["hostile messages"] += 12
 
     def _pause_queue(self, chance):
         queue = chance.choice(["register", "send", "deliver.apns", "deliver.fcm", "deliver.wns"])
@@ -387,7 +387,7 @@ class Faults:
         taken = 0
         for queue in chance.sample(QUEUES, len(QUEUES)):
             taken += self.broker.shuffle(queue, chance)
-        self.bites["messages twice and in another order"] += taken
+        self.hits["messages twice and in another order"] += taken
 
     def _refusals(self):
         """How often the push services have refused credentials so far."""
@@ -416,7 +416,7 @@ class Faults:
             wrong.rename(file)
             refusals = self._refusals()
             self._rest(chance.uniform(4, 10))
-            self.bites["credentials replaced by wrong ones"] += self._refusals() - refusals
+            self.hits["credentials replaced by wrong ones"] += self._refusals() - refusals
         finally:
             wrong.write_bytes(right)
             wrong.rename(file)

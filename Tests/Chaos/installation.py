@@ -197,7 +197,7 @@ class Installation:
 
     def _launch(self, member, point=None):
         """With the lock held."""
-        # A lane that had a process in hand starts none behind the back of `stop`.
+        # A thread of faults that had a process in hand starts none behind the back of `stop`.
         if self.is_ending:
             return
         environment = {**os.environ, **self.environment}
@@ -358,7 +358,7 @@ class Installation:
             self.unexpected.append(f"{member.name} did not end within {seconds} s of SIGTERM")
             status = None
         if status == -signal.SIGKILL:
-            # A crash point came first, or another lane.
+            # A crash point came first, or another thread of faults.
             self._note_end(member)
         elif status == -signal.SIGTERM and start - member.started < 10:
             # It had not begun anything yet.

@@ -101,7 +101,7 @@ class Load:
         self.counts = collections.Counter()
         self.recent = collections.deque(maxlen=50)
         self.number = 0
-        self.end_of_patience = None
+        self.deadline = None
 
     # ---- Beginning and end ----
 
@@ -131,12 +131,12 @@ class Load:
         thread.start()
         self.threads.append(thread)
 
-    def stop(self, patience):
-        """Ends the load; what has had no answer yet is repeated until it has, or until the patience ends."""
-        self.end_of_patience = time.monotonic() + patience
+    def stop(self, timeout):
+        """Ends the load; what has had no answer yet is repeated until it has, or until the timeout ends."""
+        self.deadline = time.monotonic() + timeout
         self.is_running = False
         for thread in self.threads:
-            thread.join(patience + 60)
+            thread.join(timeout + 60)
             if thread.is_alive():
                 self.violate("a request had no answer in the end")
 
@@ -152,7 +152,7 @@ class Load:
             self.number += 1
             return self.number
 
-    # ---- Requests with patience ----
+    # ---- Requests that are repeated ----
 
     def _insist(self, client, method, path, body, headers, may_be_late=False):
         """Repeats a request until it has an answer, as a good backend does; None where none came at all."""
@@ -179,7 +179,7 @@ class Load:
             time.sleep(min(1, float(answer.get("Retry-After", 1))) * (0.3 if may_be_late else 1))
 
     def _is_over(self):
-        return self.end_of_patience is not None and time.monotonic() > self.end_of_patience
+        return self.deadline is not None and time.monotonic() > self.deadline
 
     # ---- Sends ----
 
@@ -196,27 +196,27 @@ class Load:
 
     def _message(self, chance):
         marker = f"c{self._next()}"
-        wish = {"title": marker, "body": "chaos", "ttl": self.options.ttl}
+        message = {"title": marker, "body": "chaos", "ttl": self.options.ttl}
         throw = chance.random()
         if throw < 0.05:
-            wish["ttl"] = 0
+            message["ttl"] = 0
         elif throw < 0.1:
-            wish["ttl"] = chance.randrange(1, 8)
+            message["ttl"] = chance.randrange(1, 8)
         if chance.random() < 0.1:
-            wish["priority"] = "high"
+            message["priority"] = "high"
         if chance.random() < 0.1:
-            wish["collapse"] = "latest"
+            message["collapse"] = "latest"
         if chance.random() < 0.05:
             begin = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=chance.randrange(2, 12))
-            wish["at"] = begin.isoformat().replace("+00:00", "Z")
-        return marker, wish
+            message["at"] = begin.isoformat().replace("+00:00", "Z")
+        return marker, message
 
-    def _post(self, client, marker, wish, expected):
-        send = {"expected": expected, "ttl": wish["ttl"], "scheduled": "at" in wish, "id": None}
+    def _post(self, client, marker, message, expected):
+        send = {"expected": expected, "ttl": message["ttl"], "scheduled": "at" in message, "id": None}
         with self.lock:
             self.sends[marker] = send
         answer = self._insist(
-            client, "POST", "/api/sends", json.dumps(wish), {"Content-Type": "application/json", "Idempotency-Key": marker}
+            client, "POST", "/api/sends", json.dumps(message), {"Content-Type": "application/json", "Idempotency-Key": marker}
         )
         if answer is None:
             return
@@ -228,34 +228,34 @@ class Load:
             self.violate(f"a send was answered {status}: {text[:200]!r}")
 
     def _single(self, client, chance):
-        marker, wish = self._message(chance)
+        marker, message = self._message(chance)
         if chance.random() < 0.2:
             owner, expected = churning_name(chance.randrange(CHURNING_USERS)), None
         else:
             owner = user_name(chance.randrange(STATIC_USERS))
             expected = len(self.devices.static[owner])
-        self._post(client, marker, {**wish, "to": {"user": owner}}, expected)
+        self._post(client, marker, {**message, "to": {"user": owner}}, expected)
 
     def _many(self, client, chance):
-        marker, wish = self._message(chance)
+        marker, message = self._message(chance)
         owners = chance.sample(range(STATIC_USERS), chance.randrange(2, 60))
         expected = sum(len(self.devices.static[user_name(number)]) for number in owners)
-        self._post(client, marker, {**wish, "to": {"users": [user_name(number) for number in owners]}}, expected)
+        self._post(client, marker, {**message, "to": {"users": [user_name(number) for number in owners]}}, expected)
 
     def _campaign(self, client, chance):
-        marker, wish = self._message(chance)
+        marker, message = self._message(chance)
         group = chance.randrange(7)
         tags = chance.choice(["everyone", f"group-{group}", f"everyone && !group-{group}", f"group-{group} || group-{(group + 3) % 7}"])
-        self._post(client, marker, {**wish, "to": {"tags": tags}}, None)
+        self._post(client, marker, {**message, "to": {"tags": tags}}, None)
 
     def _batch(self, client, chance):
         markers, lines = [], []
         for _ in range(chance.randrange(2, 30)):
-            marker, wish = self._message(chance)
+            marker, message = self._message(chance)
             owner = user_name(chance.randrange(STATIC_USERS))
-            send = {"expected": len(self.devices.static[owner]), "ttl": wish["ttl"], "scheduled": "at" in wish, "id": None}
+            send = {"expected": len(self.devices.static[owner]), "ttl": message["ttl"], "scheduled": "at" in message, "id": None}
             markers.append((marker, send))
-            lines.append(json.dumps({**wish, "to": {"user": owner}}) + "\n")
+            lines.append(json.dumps({**message, "to": {"user": owner}}) + "\n")
         with self.lock:
             self.sends.update(markers)
         headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": markers[0][0]}
@@ -297,13 +297,13 @@ class Load:
 
     def send_calmly(self, count):
         """Sends to so many users of whom nobody is left out, when the load has ended."""
-        self.end_of_patience = time.monotonic() + 60
+        self.deadline = time.monotonic() + 60
         client = self._client()
         for number in range(count):
             owner = user_name(number % STATIC_USERS)
             marker = f"c{self._next()}"
-            wish = {"title": marker, "body": "calm", "ttl": 7200, "to": {"user": owner}}
-            self._post(client, marker, wish, len(self.devices.static[owner]))
+            message = {"title": marker, "body": "calm", "ttl": 7200, "to": {"user": owner}}
+            self._post(client, marker, message, len(self.devices.static[owner]))
             self.sends[marker]["must_arrive"] = True
         client.close()
 

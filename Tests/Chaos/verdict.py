@@ -83,32 +83,32 @@ class Verdict:
                 self.faults.append(f"{marker} was accepted as job {send['id']}, and is no job")
 
     def _counts(self, by_id):
-        tallies = collections.defaultdict(collections.Counter)
-        for job, kind, count in self._rows("SELECT job, class, count FROM tally"):
-            tallies[job][kind] += count
-        for job, tally in tallies.items():
-            rest = sum(count for kind, count in tally.items() if kind != TARGETS)
+        counts = collections.defaultdict(collections.Counter)
+        for job, kind, count in self._rows("SELECT job, class, count FROM job_counts"):
+            counts[job][kind] += count
+        for job, classes in counts.items():
+            rest = sum(count for kind, count in classes.items() if kind != TARGETS)
             name = self.markers.get(job, job)
-            if tally[TARGETS] > rest:
-                self.lost += tally[TARGETS] - rest
-                self.faults.append(f"{name}: {tally[TARGETS]} targets and {rest} outcomes")
-            elif rest > tally[TARGETS]:
-                self.counted_twice += rest - tally[TARGETS]
-                self.faults.append(f"{name}: {tally[TARGETS]} targets and {rest} outcomes")
-            self.condemned += tally[DEAD]
+            if classes[TARGETS] > rest:
+                self.lost += classes[TARGETS] - rest
+                self.faults.append(f"{name}: {classes[TARGETS]} targets and {rest} outcomes")
+            elif rest > classes[TARGETS]:
+                self.counted_twice += rest - classes[TARGETS]
+                self.faults.append(f"{name}: {classes[TARGETS]} targets and {rest} outcomes")
+            self.condemned += classes[DEAD]
         for marker, send in self.load.sends.items():
             if not send["id"] or send["id"] not in by_id or send["expected"] is None:
                 continue
             sequence, state = by_id[send["id"]]
-            targets = tallies[sequence][TARGETS]
+            targets = counts[sequence][TARGETS]
             if state == 11 and self.reasons.get(sequence) == CONDEMNED:
                 self.condemned += 1
                 continue
-            if send.get("must_arrive") and tallies[sequence][ACCEPTED] < send["expected"]:
-                self.lost += send["expected"] - tallies[sequence][ACCEPTED]
-                self.faults.append(f"{marker}: {tallies[sequence][ACCEPTED]} of {send['expected']} devices reached, with nothing wrong")
+            if send.get("must_arrive") and counts[sequence][ACCEPTED] < send["expected"]:
+                self.lost += send["expected"] - counts[sequence][ACCEPTED]
+                self.faults.append(f"{marker}: {counts[sequence][ACCEPTED]} of {send['expected']} devices reached, with nothing wrong")
                 continue
-            # Of a send that was stopped, what was never planned is no target.
+            # Of a send that was stopped, what was in no batch is no target.
             if targets > send["expected"]:
                 self.counted_twice += targets - send["expected"]
                 self.faults.append(f"{marker}: {targets} targets where there are {send['expected']} devices")

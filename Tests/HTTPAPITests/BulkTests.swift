@@ -164,7 +164,7 @@ import Testing
         var options = Harness.Options()
         options.configuration.bulkRequests = 1
         try await Harness.run(options) { api async throws in
-            // A place is given back: these come one after the other.
+            // A permit is released: these come one after the other.
             for _ in 0..<3 {
                 #expect(try await self.bring("", to: api).status == 200)
                 #expect(try await api.call(.get, "/api/registrations/export", as: .user("root")).status == 200)
@@ -398,30 +398,30 @@ import Testing
     }
 
     @Test func aSlowStoreIsNotTheClientsFault() async throws {
-        let watch = StallWatch(idle: .milliseconds(50), total: .seconds(60), rate: 1000)
-        try await watch.run {
-            try await watch.waiting({ 0 }) {}
+        let timeout = ProgressTimeout(idle: .milliseconds(50), total: .seconds(60), rate: 1000)
+        try await timeout.run {
+            try await timeout.waiting({ 0 }) {}
             try await Task.sleep(for: .milliseconds(400))
         }
-        await #expect(throws: StallWatch.Stalled.self) {
-            try await watch.run { try await watch.waiting({ 0 }) { try await Task.sleep(for: .seconds(60)) } }
+        await #expect(throws: ProgressTimeout.Stalled.self) {
+            try await timeout.run { try await timeout.waiting({ 0 }) { try await Task.sleep(for: .seconds(60)) } }
         }
-        let short = StallWatch(idle: .seconds(60), total: .milliseconds(50), rate: 1000)
-        await #expect(throws: StallWatch.Stalled.self) {
+        let short = ProgressTimeout(idle: .seconds(60), total: .milliseconds(50), rate: 1000)
+        await #expect(throws: ProgressTimeout.Stalled.self) {
             try await short.run { try await Task.sleep(for: .seconds(60)) }
         }
     }
 
     /// A byte now and then is progress by events, and none by bytes.
     @Test func whoDripsIsEndedAndWhoBringsItsRateIsNot() async throws {
-        let watch = StallWatch(idle: .milliseconds(500), total: .seconds(60), rate: 1000)
-        await #expect(throws: StallWatch.Stalled.self) {
-            try await watch.run {
-                while true { try await watch.waiting({ 1 }) { try await Task.sleep(for: .milliseconds(20)) } }
+        let timeout = ProgressTimeout(idle: .milliseconds(500), total: .seconds(60), rate: 1000)
+        await #expect(throws: ProgressTimeout.Stalled.self) {
+            try await timeout.run {
+                while true { try await timeout.waiting({ 1 }) { try await Task.sleep(for: .milliseconds(20)) } }
             }
         }
         // As long as that, with what makes up for it; whatever else the machine has to do.
-        let steady = StallWatch(idle: .seconds(5), total: .seconds(60), rate: 1000)
+        let steady = ProgressTimeout(idle: .seconds(5), total: .seconds(60), rate: 1000)
         try await steady.run {
             for _ in 0..<50 {
                 try await steady.waiting({ 100_000 }) { try await Task.sleep(for: .milliseconds(20)) }

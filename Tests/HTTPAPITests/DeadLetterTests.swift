@@ -43,7 +43,7 @@ import Testing
         )
         let dead = OutgoingMessage(DeliveryMessage(batches: [batch]), as: try #require(deliveries.first))
         try await api.store.deadLetter(
-            DeadMessage(
+            IncomingDeadLetter(
                 queue: dead.routingKey,
                 type: dead.properties.type,
                 messageID: dead.properties.messageID,
@@ -69,15 +69,15 @@ import Testing
             var group = GroupStep()
             for send in sends {
                 guard case .all(let reaches) = send.audience else { throw Problem.notFound("a large audience") }
-                var batches: [SmallBatch] = []
+                var batches: [SinglePage] = []
                 for reach in reaches {
                     rows += reach.devices.rows
                     batches.append(
-                        SmallBatch(pns: reach.pns, size: reach.devices.rows.count, message: group.messages)
+                        SinglePage(pns: reach.pns, size: reach.devices.rows.count, message: group.messages)
                     )
                     group.messages += 1
                 }
-                group.sends.append(PlannedSend(sequence: send.sequence, fate: .batches(batches)))
+                group.sends.append(FanOutSend(sequence: send.sequence, fate: .batches(batches)))
                 group.through = max(group.through, send.through)
             }
             step = .group(group)
@@ -122,7 +122,7 @@ import Testing
         try await Harness.run { api async throws in
             let key = try await api.key(.operator)
             try await api.store.deadLetter(
-                DeadMessage(
+                IncomingDeadLetter(
                     queue: "q\u{1B}",
                     type: "deliver",
                     messageID: "nonsense",
@@ -141,7 +141,7 @@ import Testing
             #expect(refused.status == 409)
             #expect(
                 refused.json["detail"]?.text
-                    == "it cannot be replayed: it names no work: nobody can tell what it was for"
+                    == "this dead letter cannot be replayed: it names no work: nobody can tell what it was for"
             )
             #expect(try await api.call(.delete, path, as: key).status == 204)
             #expect(try await api.call(.get, path, as: key).status == 404)

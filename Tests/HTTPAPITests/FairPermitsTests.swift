@@ -36,12 +36,12 @@ import Testing
         let permits = FairPermits(64)
         // It has asked once, and holds nothing.
         #expect(permits.take(for: .user("bob", app: other)))
-        permits.giveBack(of: .user("bob", app: other))
+        permits.release(of: .user("bob", app: other))
         let callers = (0..<100).map { Caller.user("mallory\($0)") }
         #expect(callers.count { permits.take(for: $0) } == 60)
         #expect((0..<100).count { permits.take(for: .user("bob\($0)", app: other)) } == 4)
         // As long as it has not had its half, what comes free is its own.
-        for caller in callers.prefix(4) { permits.giveBack(of: caller) }
+        for caller in callers.prefix(4) { permits.release(of: caller) }
         #expect(!permits.take(for: .user("mallory")))
         #expect(permits.take(for: .user("eve", app: other)))
     }
@@ -50,7 +50,7 @@ import Testing
         let other = try AppID("other")
         let permits = FairPermits(16)
         #expect(permits.take(for: .user("bob", app: other)))
-        permits.giveBack(of: .user("bob", app: other))
+        permits.release(of: .user("bob", app: other))
         #expect(Self.take(100, of: permits, for: .user("mallory")) == 14)
         #expect(permits.take(for: .user("alice")))
         #expect(permits.take(for: .user("bob", app: other)))
@@ -69,11 +69,11 @@ import Testing
         // From the reserve, one who holds none, as much as there is.
         #expect(!permits.take(11, for: .user("alice")))
         #expect(permits.take(10, for: .user("alice")))
-        permits.giveBack(40, of: .user("mallory"))
+        permits.release(40, of: .user("mallory"))
         #expect(permits.take(20, for: .user("alice")))
     }
 
-    @Test func aPermitIsGivenBackWithItsLastOwner() {
+    @Test func aPermitIsReleasedWithItsLastOwner() {
         let idle = Atomic(0)
         let permits = FairPermits(2) { idle.wrappingAdd(1, ordering: .relaxed) }
         var first = permits.permit(for: .user("alice"))

@@ -96,11 +96,13 @@ struct Harness: Sendable {
     /// As the program configures it, but for smaller headers.
     private static var server: HTTP1Channel.Configuration {
         HTTP1Channel.Configuration(
-            additionalChannelHandlers: [ParserProblems(headerSize: 1000), LastAnswers(patience: .milliseconds(200))],
+            additionalChannelHandlers: [
+                HTTPParserErrorHandler(headerSize: 1000), EarlyResponseHandler(timeout: .milliseconds(200)),
+            ],
             httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
                 maxHeaderFieldSize: 1000,
                 maxHeaderListSize: 1000,
-                maxHeaderFieldCount: ParserProblems.headerCount
+                maxHeaderFieldCount: HTTPParserErrorHandler.headerCount
             )
         )
     }

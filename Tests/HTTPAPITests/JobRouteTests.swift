@@ -95,11 +95,11 @@ import Testing
     }
 
     @Test func countsAddUp() throws {
-        var tally = Tally()
-        tally.targets = 10
-        tally.accepted = 6
-        tally.failed = [.unregistered: 2]
-        tally.expired = 1
+        var counts = DeliveryCounts()
+        counts.targets = 10
+        counts.accepted = 6
+        counts.failed = [.unregistered: 2]
+        counts.expired = 1
         let job = Job(
             id: .make(),
             sequence: 1,
@@ -117,7 +117,7 @@ import Testing
             finished: nil,
             expires: .now.advanced(by: .seconds(60)),
             due: .now,
-            tallies: [.apns: tally, .fcm: tally]
+            counts: [.apns: counts, .fcm: counts]
         )
         let text = try JSONReader.read(JobText(job: job, prefix: "/api/").bytes)
         #expect(text["totals"]?["targets"]?.number == 20)
@@ -130,12 +130,12 @@ import Testing
 
     private static func running(
         _ done: Int,
-        plan: Job.Plan?,
+        progress: Job.Progress?,
         startedAgo: Duration = .seconds(10),
         state: Job.State = .running
     ) throws -> Job {
-        var tally = Tally()
-        (tally.targets, tally.accepted) = (done, done)
+        var counts = DeliveryCounts()
+        (counts.targets, counts.accepted) = (done, done)
         return Job(
             id: JobID(high: 1, low: 2),
             sequence: 1,
@@ -153,24 +153,24 @@ import Testing
             finished: nil,
             expires: .now.advanced(by: .seconds(60)),
             due: nil,
-            tallies: [.apns: tally],
-            plan: plan
+            counts: [.apns: counts],
+            progress: progress
         )
     }
 
     @Test func aRunningJobSaysHowFastAndHowLongStill() throws {
-        let plan = Job.Plan([.apns: Job.Plan.Lane(devices: 400, estimate: 1000)])
-        let running = JobText(job: try Self.running(250, plan: plan), prefix: "/api/", rates: [.apns: 50])
+        let progress = Job.Progress([.apns: Job.Progress.Service(devices: 400, estimate: 1000)])
+        let running = JobText(job: try Self.running(250, progress: progress), prefix: "/api/", rates: [.apns: 50])
         let text = try JSONReader.read(running.bytes)
         #expect(text["progress"]?.number == 0.25)
-        #expect(text["planned"]?.number == 400)
+        #expect(text["fannedOut"]?.number == 400)
         #expect(text["estimate"]?.number == 1000)
         #expect(text["rate"]?.number == 50)
         #expect(text["secondsLeft"]?.number == 15)
         // Too early to tell how many there will be: then nothing is said of it.
-        let early = Job.Plan([.apns: Job.Plan.Lane(devices: 400, estimate: nil)])
-        let planning = JobText(job: try Self.running(250, plan: early), prefix: "/api/", rates: [.apns: 50])
-        let unknown = try JSONReader.read(planning.bytes)
+        let early = Job.Progress([.apns: Job.Progress.Service(devices: 400, estimate: nil)])
+        let fanningOut = JobText(job: try Self.running(250, progress: early), prefix: "/api/", rates: [.apns: 50])
+        let unknown = try JSONReader.read(fanningOut.bytes)
         #expect(unknown["progress"]?.number == 0)
         #expect(unknown["estimate"] == nil)
         #expect(unknown["secondsLeft"] == nil)
@@ -184,12 +184,13 @@ import Testing
         ] as [([PushService: Double], Double?)]
     )
     func theSlowestServiceTellsHowLongStill(rates: [PushService: Double], seconds: Double?) throws {
-        let plan = Job.Plan([
-            .apns: Job.Plan.Lane(devices: 400, estimate: 1000), .fcm: Job.Plan.Lane(devices: 100, estimate: 800),
+        let progress = Job.Progress([
+            .apns: Job.Progress.Service(devices: 400, estimate: 1000),
+            .fcm: Job.Progress.Service(devices: 100, estimate: 800),
             // Done, and at no rate any more.
-            .wns: Job.Plan.Lane(devices: 0, estimate: 0),
+            .wns: Job.Progress.Service(devices: 0, estimate: 0),
         ])
-        let job = try Self.running(250, plan: plan)
+        let job = try Self.running(250, progress: progress)
         let text = try JSONReader.read(JobText(job: job, prefix: "/api/", rates: rates).bytes)
         #expect(text["rate"]?.number == rates.values.reduce(0, +))
         #expect(text["secondsLeft"]?.number == seconds)
@@ -202,18 +203,18 @@ import Testing
             (.running, 0.25, 1000), (.cancelling, 0.25, 1000), (.cancelled, 0.25, 1000), (.expired, 0.25, 1000),
         ] as [(Job.State, Double, Int?)]
     )
-    func progressIsOneAtTheEndAlone(state: Job.State, progress: Double, estimate: Int?) throws {
-        let plan = estimate.map { Job.Plan([.apns: Job.Plan.Lane(devices: 300, estimate: $0)]) }
-        let job = try Self.running(250, plan: plan, state: state)
+    func progressIsOneAtTheEndAlone(state: Job.State, share: Double, estimate: Int?) throws {
+        let progress = estimate.map { Job.Progress([.apns: Job.Progress.Service(devices: 300, estimate: $0)]) }
+        let job = try Self.running(250, progress: progress, state: state)
         let text = try JSONReader.read(JobText(job: job, prefix: "/api/").bytes)
-        #expect(text["progress"]?.number == progress)
+        #expect(text["progress"]?.number == share)
         #expect(text["estimate"]?.number == estimate.map(Double.init))
-        #expect(text["planned"]?.number == plan.map { Double($0.devices) })
+        #expect(text["fannedOut"]?.number == progress.map { Double($0.devices) })
     }
 
     @Test func aJobThatWasStoppedBeforeItBeganReachedNobody() throws {
         let text = try JSONReader.read(
-            JobText(job: try Self.running(0, plan: nil, state: .cancelled), prefix: "/api/").bytes
+            JobText(job: try Self.running(0, progress: nil, state: .cancelled), prefix: "/api/").bytes
         )
         #expect(text["progress"]?.number == 0)
     }
@@ -225,16 +226,16 @@ import Testing
                 count += 1
                 return count
             }
-            return try Self.running(count * 1000, plan: nil)
+            return try Self.running(count * 1000, progress: nil)
         }
         let id = JobID(high: 1, low: 2)
         let start = ContinuousClock.now
         // On the first look, the rate since its start: 1000 devices in 10 seconds.
-        let first = try #require(try await monitor.look(at: id, app: .default))
+        let first = try #require(try await monitor.snapshot(of: id, app: .default))
         #expect((50...101).contains(try #require(first.rates?[.apns])))
         var last = first
         while start.duration(to: .now) < .milliseconds(1100) {
-            last = try #require(try await monitor.look(at: id, app: .default))
+            last = try #require(try await monitor.snapshot(of: id, app: .default))
             try await Task.sleep(for: .milliseconds(2))
         }
         let time = start.duration(to: .now).inSeconds
@@ -244,7 +245,7 @@ import Testing
         // Another app does not see it, and after a change it is read again.
         let before = reads.withLockedValue { $0 }
         monitor.forget(id)
-        _ = try await monitor.look(at: id, app: .default)
+        _ = try await monitor.snapshot(of: id, app: .default)
         #expect(reads.withLockedValue { $0 } == before + 1)
     }
 }

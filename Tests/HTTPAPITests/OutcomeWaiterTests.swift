@@ -47,7 +47,7 @@ import Testing
             finished: nil,
             expires: .now,
             due: nil,
-            tallies: [:]
+            counts: [:]
         )
     }
 

@@ -75,7 +75,7 @@ import Testing
             }
             #expect(services == [.apns])
             #expect(pause > .zero)
-            #expect(claim.isHeld && claim.position == 0 && claim.blocked.isEmpty)
+            #expect(claim.isClaimed && claim.position == 0 && claim.blocked.isEmpty)
             #expect(advance.answered.map(\.job) == [ids[1], ids[2]])
             // It waits for credit alone, and there is none.
             let deferral = Deferral(blockedOn: services)
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeDeliveredWhenItIsPublishedAgainIsSettled() async throws {
+    @Test func whatCannotBeDeliveredWhenItIsPublishedAgainIsClosed() async throws {
         let broker = InMemoryBroker()
         try await self.fanOut(users: ["apple", "apple"], broker: broker) { store, _, ids in
             try await broker.declare(.pushline)
@@ -133,7 +133,7 @@ import Testing
             for id in ids {
                 let job = try await store.job(id, app: .default)
                 #expect(job?.state == .completed)
-                #expect(job?.tallies[.apns]?.failed == [.misconfigured: 1])
+                #expect(job?.counts[.apns]?.failed == [.misconfigured: 1])
             }
         }
     }
@@ -188,7 +188,7 @@ import Testing
                 throw Unexpected()
             }
             #expect(services == [.apns])
-            #expect(next.isHeld)
+            #expect(next.isClaimed)
             #expect(alone.answered.map(\.job) == [ids[0]])
             let published = try await self.batches(at: broker, .fcm)
             #expect(published.map(\.key.job) == [ids[0]])

@@ -15,8 +15,8 @@ import Testing
     private static func open(_ folder: URL) async throws -> SQLiteStore {
         var configuration = SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path)
         // Each page ends after 64 rows, whether it found any or not.
-        configuration.audiencePace.windows = 64...64
-        configuration.audiencePace.maximumCost = 1
+        configuration.audienceReadLimits.windows = 64...64
+        configuration.audienceReadLimits.maximumCost = 1
         return try await SQLiteStore.open(configuration)
     }
 
@@ -63,7 +63,7 @@ import Testing
         let done = try #require(try await store.job(new.id, app: .default))
         #expect(done.state == .completed)
         #expect(done.hubState == (targets == 0 ? .noTargetFound : .completed))
-        #expect((done.tallies[.apns]?.targets ?? 0) == targets)
-        #expect((done.tallies[.apns]?.failed[.misconfigured] ?? 0) == targets)
+        #expect((done.counts[.apns]?.targets ?? 0) == targets)
+        #expect((done.counts[.apns]?.failed[.misconfigured] ?? 0) == targets)
     }
 }

@@ -18,7 +18,7 @@ extension EndToEndTests {
     /// Waits until the delivery worker's log and metrics say whether a breaker is open at that service.
     private func waitForBreaker(_ pns: String, isOpen: Bool, since: Int) async throws {
         let installation = try self.installation
-        let words = isOpen ? "The breaker opens" : "The breaker closes"
+        let words = isOpen ? "The circuit breaker opened" : "The circuit breaker closed"
         try await eventually("\(words), as the log says") {
             try await installation.log(of: "delivery-worker").dropFirst(since).contains(words)
         }

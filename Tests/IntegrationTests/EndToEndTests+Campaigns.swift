@@ -48,7 +48,7 @@ extension EndToEndTests {
             try await Task.sleep(for: .seconds(1))
             let arrivals = try self.arrivals("campaign \(attempt)", since: before)
             #expect(job.state == "cancelled")
-            // What was out is counted as what became of it, all else of what was planned as cancelled.
+            // What was out is counted as what became of it, all else of what was in batches as cancelled.
             #expect(job.totals.accepted == arrivals.count)
             #expect(job.totals.outcomes == job.totals.targets)
             #expect(arrivals.count < Self.devices)

@@ -29,7 +29,7 @@ import Testing
     /// Begins the first message with all its batches.
     private func begin(_ statuses: [BatchStatus]) -> [Int] {
         guard self.begin(self.first) else { return [] }
-        return self.inWork.begin(self.keys, statuses.map { LocatedBatch($0) }, of: self.first)
+        return self.inWork.begin(self.keys, statuses.map { LocatedStatus($0) }, of: self.first)
     }
 
     @Test func whatIsOpenIsBegun() {
@@ -37,7 +37,7 @@ import Testing
         #expect(Set(self.inWork.keys) == [self.keys[0], self.keys[2]])
         #expect(self.inWork.stopCause(of: self.keys[0]) == nil)
         #expect(self.inWork.stopCause(of: self.keys[2]) == .expired)
-        let ended = self.inWork.end(self.first, isSettled: true)
+        let ended = self.inWork.end(self.first, isDone: true)
         #expect(ended.map(\.message) == [self.first])
         #expect(self.inWork.keys.isEmpty)
         #expect(!self.inWork.isAnyStopped(of: self.keys))
@@ -48,42 +48,42 @@ import Testing
         #expect(self.begin([.open, .open, .open]) == [0, 1, 2])
         #expect(self.inWork.join(self.first, self.delivery(self.first, tag: 7), Silent()))
         #expect(!self.begin(self.first))
-        let ended = self.inWork.end(self.first, isSettled: true)
+        let ended = self.inWork.end(self.first, isDone: true)
         #expect(ended.map { $0.deliveries.map(\.0.tag) } == [[0, 7, 0]])
         #expect(!self.inWork.join(self.first, self.delivery(self.first), Silent()))
     }
 
-    @Test(arguments: [true, false]) func aMessageWaitsForItsBatchInWorkUnderAnother(isSettled: Bool) {
+    @Test(arguments: [true, false]) func aMessageWaitsForItsBatchInWorkUnderAnother(isDone: Bool) {
         #expect(self.begin([.open, .open, .open]) == [0, 1, 2])
         #expect(self.begin(self.second))
-        #expect(self.inWork.begin([self.keys[1]], [LocatedBatch(.open)], of: self.second).isEmpty)
+        #expect(self.inWork.begin([self.keys[1]], [LocatedStatus(.open)], of: self.second).isEmpty)
         // Its worker is done with it, the batch is not.
-        #expect(self.inWork.end(self.second, isSettled: true).isEmpty)
+        #expect(self.inWork.end(self.second, isDone: true).isEmpty)
         #expect(self.inWork.join(self.second, self.delivery(self.second, tag: 9), Silent()))
-        let ended = self.inWork.end(self.first, isSettled: isSettled)
+        let ended = self.inWork.end(self.first, isDone: isDone)
         #expect(ended.map(\.message) == [self.second, self.first])
-        #expect(ended.map(\.isUnsettled) == [!isSettled, false])
+        #expect(ended.map(\.isIncomplete) == [!isDone, false])
         #expect(ended[0].deliveries.map(\.0.tag) == [0, 9])
     }
 
     @Test func aMessageThatIsWorkedOnItselfIsNotOverBeforeThat() {
         #expect(self.begin([.open, .open, .closed]) == [0, 1])
         #expect(self.begin(self.second))
-        let located = [LocatedBatch(.open), LocatedBatch(.open)]
+        let located = [LocatedStatus(.open), LocatedStatus(.open)]
         #expect(self.inWork.begin([self.keys[1], self.keys[2]], located, of: self.second) == [1])
-        #expect(self.inWork.end(self.first, isSettled: false).map(\.message) == [self.first])
-        let ended = self.inWork.end(self.second, isSettled: true)
+        #expect(self.inWork.end(self.first, isDone: false).map(\.message) == [self.first])
+        let ended = self.inWork.end(self.second, isDone: true)
         #expect(ended.map(\.message) == [self.second])
         // What it waited for came to no end.
-        #expect(ended.map(\.isUnsettled) == [true])
+        #expect(ended.map(\.isIncomplete) == [true])
         #expect(self.inWork.keys.isEmpty)
     }
 
     @Test func oneBatchTwiceInAMessageEndsWithIt() {
         #expect(self.begin(self.first))
         let keys = [self.keys[0], self.keys[0]]
-        #expect(self.inWork.begin(keys, [LocatedBatch(.open), LocatedBatch(.open)], of: self.first) == [0])
-        #expect(self.inWork.end(self.first, isSettled: true).map(\.message) == [self.first])
+        #expect(self.inWork.begin(keys, [LocatedStatus(.open), LocatedStatus(.open)], of: self.first) == [0])
+        #expect(self.inWork.end(self.first, isDone: true).map(\.message) == [self.first])
         #expect(self.inWork.keys.isEmpty)
     }
 
@@ -94,7 +94,7 @@ import Testing
         #expect(self.inWork.isAnyStopped(of: self.keys))
         #expect(!self.inWork.isAnyStopped(of: [self.keys[0], self.keys[2]]))
         #expect(self.inWork.stopCause(of: self.keys[1]) == .cancelled)
-        _ = self.inWork.end(self.first, isSettled: true)
+        _ = self.inWork.end(self.first, isDone: true)
         #expect(!self.inWork.isAnyStopped(of: self.keys))
         #expect(self.inWork.stopCause(of: self.keys[1]) == nil)
         // Begun anew, it does not remember.

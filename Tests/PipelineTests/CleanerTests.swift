@@ -2,7 +2,7 @@ import Pipeline
 import Store
 import Testing
 
-/// The pace at which is removed what is kept no longer.
+/// How fast is removed what is kept no longer.
 struct CleanerTests {
     /// Has so many rows of each kind, and keeps what it was asked.
     private actor Rows: HousekeepingStore {
@@ -28,21 +28,21 @@ struct CleanerTests {
             olderThan age: Duration,
             after cursor: Int64,
             limit: Int
-        ) async throws -> RetentionBite {
+        ) async throws -> RetentionChunk {
             self.questions.append(Question(kind: kind, age: age, cursor: cursor))
             let removed = min(limit, self.left[kind] ?? 0)
             self.left[kind, default: 0] -= removed
-            return RetentionBite(removed: removed, next: removed == limit ? cursor + Int64(removed) : nil)
+            return RetentionChunk(removed: removed, next: removed == limit ? cursor + Int64(removed) : nil)
         }
     }
 
-    @Test func aTurnIsABiteOfEachKindAndARestWhereNothingIsLeft() async throws {
+    @Test func aPassIsAChunkOfEachKindAndAnIdleIntervalWhereNothingIsLeft() async throws {
         let store = Rows([.devices: 25, .jobs: 5, .contents: 100])
         var cleaner = Cleaner(store: store, ages: [.devices: .seconds(3), .jobs: .seconds(7)], limit: 10)
         var removed: [Int] = []
-        for _ in 0..<5 { removed.append(try await cleaner.turn()) }
+        for _ in 0..<5 { removed.append(try await cleaner.pass()) }
         #expect(removed == [15, 10, 5, 0, 0])
-        // What has no age is kept, a bite begins where the one before ended, and a rest is a rest.
+        // What has no age is kept, a chunk begins where the one before ended, and an idle interval is one.
         #expect(
             await store.questions == [
                 .init(kind: .devices, age: .seconds(3), cursor: 0), .init(kind: .jobs, age: .seconds(7), cursor: 0),
@@ -53,13 +53,13 @@ struct CleanerTests {
         #expect(await store.left[.contents] == 100)
     }
 
-    @Test func turnsFollowEachOtherAsLongAsMuchIsLeft() async throws {
+    @Test func passesFollowEachOtherAsLongAsMuchIsLeft() async throws {
         var cleaner = Cleaner(store: Rows([.jobs: 15]), ages: [.jobs: .seconds(7)], limit: 10)
         let start = ContinuousClock.now
-        #expect(try await cleaner.turn() == 10)
+        #expect(try await cleaner.pass() == 10)
         let middle = ContinuousClock.now
-        #expect(cleaner.nextTurn <= start + (middle - start) * 5)
-        #expect(try await cleaner.turn() == 5)
-        #expect(cleaner.nextTurn >= middle + .seconds(1))
+        #expect(cleaner.nextPass <= start + (middle - start) * 5)
+        #expect(try await cleaner.pass() == 5)
+        #expect(cleaner.nextPass >= middle + .seconds(1))
     }
 }

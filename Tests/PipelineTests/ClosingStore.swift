@@ -28,7 +28,7 @@ struct ClosingStore: OutboxStore, OutcomeSink, PauseStore {
 
     func split(_ message: MessageID) async throws { try await self.base.split(message) }
 
-    func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedBatch] {
+    func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedStatus] {
         try await self.base.status(of: batches, in: message)
     }
 

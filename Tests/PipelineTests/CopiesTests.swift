@@ -11,7 +11,7 @@ import Testing
 
 @testable import Pipeline
 
-extension PlantTests {
+extension PipelineLoadTests {
     /// One batch in the hands of several workers, and several batches in one prefetch window (rules 2, 3 and 5).
     @Suite(.serialized, .timeLimit(.minutes(2))) struct CopiesTests {
         private static let queue = QueueName.work(.deliver(.apns), .normal)
@@ -23,8 +23,8 @@ extension PlantTests {
         }
 
         /// Has a worker of its own at each broker until all their messages are done with.
-        private static func deliver(_ brokers: [InMemoryBroker], in plant: Plant) async throws {
-            let workers = brokers.map { plant.deliveryWorker(broker: $0) }
+        private static func deliver(_ brokers: [InMemoryBroker], in harness: PipelineHarness) async throws {
+            let workers = brokers.map { harness.deliveryWorker(broker: $0) }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for (worker, _) in workers { group.addTask { try await worker.run() } }
                 for broker in brokers {
@@ -38,123 +38,125 @@ extension PlantTests {
         }
 
         /// Publishes what is at a broker once more, as another process does to which it was given back.
-        private static func sweep(_ source: RecordingBroker, to broker: InMemoryBroker, in plant: Plant) async throws {
+        private static func sweep(_ source: RecordingBroker, to broker: InMemoryBroker, in harness: PipelineHarness)
+            async throws
+        {
             let messages = source.published.compactMap { MessageID($0.properties.messageID) }
             #expect(messages.count == 1)
-            for id in messages { #expect(try await plant.store.defer(id, epoch: nil, Deferral())) }
-            let taken = try await plant.store.takeDue([.deliver(.apns)], overdue: .zero, limit: 10)
+            for id in messages { #expect(try await harness.store.defer(id, epoch: nil, Deferral())) }
+            let taken = try await harness.store.takeDue([.deliver(.apns)], overdue: .zero, limit: 10)
             #expect(taken.map(\.id) == messages)
-            let hub = EmbeddedHub(store: plant.store, broker: broker, logger: plant.logger)
-            try await hub.resume(taken, specs: [.default: try plant.simulator.appSpec])
+            let hub = EmbeddedHub(store: harness.store, broker: broker, logger: harness.logger)
+            try await hub.resume(taken, specs: [.default: try harness.simulator.appSpec])
         }
 
         @Test func twoWorkersAtOneBatchCountItOnce() async throws {
-            try await Plant.with([]) { plant in
-                try await plant.register("ann", devices: 1...50)
+            try await PipelineHarness.with([]) { harness in
+                try await harness.register("ann", devices: 1...50)
                 // Long enough for both to be at it before either has an answer.
-                plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 1000))
-                let id = try await plant.send(to: "username:ann", platforms: [.apns], isPublished: false)
+                harness.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 1000))
+                let id = try await harness.send(to: "username:ann", platforms: [.apns], isPublished: false)
                 let brokers = [try await Self.broker(), try await Self.broker()]
-                let planned = RecordingBroker(base: brokers[0])
-                try await plant.fanOut(id, at: planned)
-                try await Self.sweep(planned, to: brokers[1], in: plant)
-                try await Self.deliver(brokers, in: plant)
-                let job = try await plant.job(id)
+                let fannedOut = RecordingBroker(base: brokers[0])
+                try await harness.fanOut(id, at: fannedOut)
+                try await Self.sweep(fannedOut, to: brokers[1], in: harness)
+                try await Self.deliver(brokers, in: harness)
+                let job = try await harness.job(id)
                 #expect(job.state == .completed)
-                #expect(job.tallies[.apns]?.targets == 50)
-                #expect(job.tallies[.apns]?.accepted == 50)
+                #expect(job.counts[.apns]?.targets == 50)
+                #expect(job.counts[.apns]?.accepted == 50)
                 expectSound(job)
-                #expect(try await plant.store.audit(after: 0, limit: 10).faults == [])
+                #expect(try await harness.store.audit(after: 0, limit: 10).faults == [])
             }
         }
 
         @Test func aPageThatChangedBetweenTwoPublishesCountsAsOneOfThem() async throws {
-            try await Plant.with([]) { plant in
+            try await PipelineHarness.with([]) { harness in
                 let news = try Tag("news", .folded)
                 var leaving: [RegistrationID] = []
                 for number in 1...3 {
-                    leaving.append(try await plant.register("ann", .apns, token(number), tags: ["news"]))
+                    leaving.append(try await harness.register("ann", .apns, token(number), tags: ["news"]))
                 }
-                try await plant.register("ann", devices: 4...20, tags: ["news"])
+                try await harness.register("ann", devices: 4...20, tags: ["news"])
                 var joining: [RegistrationID] = []
-                for number in 21...25 { joining.append(try await plant.register("ben", .apns, token(number))) }
-                try await plant.register("cid", .apns, token(26), tags: ["news"])
-                plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 1000))
-                let id = try await plant.send(to: "news", platforms: [.apns], isPublished: false)
+                for number in 21...25 { joining.append(try await harness.register("ben", .apns, token(number))) }
+                try await harness.register("cid", .apns, token(26), tags: ["news"])
+                harness.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 1000))
+                let id = try await harness.send(to: "news", platforms: [.apns], isPublished: false)
                 let brokers = [try await Self.broker(), try await Self.broker()]
-                let planned = RecordingBroker(base: brokers[0])
-                try await plant.fanOut(id, at: planned)
+                let fannedOut = RecordingBroker(base: brokers[0])
+                try await harness.fanOut(id, at: fannedOut)
                 for registration in leaving {
-                    try await plant.change(.delete(registration), of: UserName("ann", .folded))
+                    try await harness.change(.delete(registration), of: UserName("ann", .folded))
                 }
                 for (index, registration) in joining.enumerated() {
                     let handle = Handle(stored: token(21 + index))
-                    try await plant.change(
+                    try await harness.change(
                         .upsert(registration, .init(pns: .apns, handle: handle, tags: [news])),
                         of: UserName("ben", .folded)
                     )
                 }
-                try await Self.sweep(planned, to: brokers[1], in: plant)
-                try await Self.deliver(brokers, in: plant)
-                let job = try await plant.job(id)
+                try await Self.sweep(fannedOut, to: brokers[1], in: harness)
+                try await Self.deliver(brokers, in: harness)
+                let job = try await harness.job(id)
                 #expect(job.state == .completed)
                 // 21 before, 23 after: all of one of the two, whichever was recorded first.
-                let targets = try #require(job.tallies[.apns]?.targets)
+                let targets = try #require(job.counts[.apns]?.targets)
                 #expect([21, 23].contains(targets))
-                #expect(job.tallies[.apns]?.accepted == targets)
+                #expect(job.counts[.apns]?.accepted == targets)
                 expectSound(job)
-                #expect(try await plant.store.audit(after: 0, limit: 10).faults == [])
+                #expect(try await harness.store.audit(after: 0, limit: 10).faults == [])
             }
         }
 
         @Test func aBatchThatIsClosedBeforeItsRedeliveryIsCountedIsNotSentAgain() async throws {
-            try await Plant.with([.send]) { plant in
-                try await plant.register("ann", .apns, token(1))
-                let id = try await plant.send(to: "username:ann", platforms: [.apns])
-                while plant.broker.ready(in: Self.queue) < 1 { try await Task.sleep(for: .milliseconds(10)) }
+            try await PipelineHarness.with([.send]) { harness in
+                try await harness.register("ann", .apns, token(1))
+                let id = try await harness.send(to: "username:ann", platforms: [.apns])
+                while harness.broker.ready(in: Self.queue) < 1 { try await Task.sleep(for: .milliseconds(10)) }
                 // Its worker ended: it comes again.
-                try await plant.broker.consume(queue: Self.queue, prefetch: 1) { _ = try await $0.next() }
+                try await harness.broker.consume(queue: Self.queue, prefetch: 1) { _ = try await $0.next() }
                 let batch = BatchKey(job: id, pns: .apns, page: 0, attempt: 0)
-                let (worker, senders) = plant.deliveryWorker(store: ClosingStore(base: plant.store, batch: batch))
+                let (worker, senders) = harness.deliveryWorker(store: ClosingStore(base: harness.store, batch: batch))
                 let running = Task { try await worker.run() }
-                let job = try await plant.wait(for: id)
-                while plant.broker.ready(in: Self.queue) + plant.broker.unacknowledged(in: Self.queue) > 0 {
+                let job = try await harness.wait(for: id)
+                while harness.broker.ready(in: Self.queue) + harness.broker.unacknowledged(in: Self.queue) > 0 {
                     try await Task.sleep(for: .milliseconds(10))
                 }
                 running.cancel()
                 _ = await running.result
                 await senders.close()
-                #expect(plant.simulator.received().isEmpty)
-                #expect(job.tallies[.apns]?.accepted == 1)
+                #expect(harness.simulator.received().isEmpty)
+                #expect(job.counts[.apns]?.accepted == 1)
                 expectSound(job)
             }
         }
 
         @Test func aMessageThatEndedItsWorkersIsDeadAndItsNeighboursAreDelivered() async throws {
-            try await Plant.with([.dead]) { plant in
-                try await plant.register("ann", .apns, token(1))
-                let planned = RecordingBroker(base: plant.broker)
+            try await PipelineHarness.with([.dead]) { harness in
+                try await harness.register("ann", .apns, token(1))
+                let fannedOut = RecordingBroker(base: harness.broker)
                 var ids: [JobID] = []
                 for _ in 0..<3 {
-                    let id = try await plant.send(to: "username:ann", platforms: [.apns], isPublished: false)
-                    try await plant.fanOut(id, at: planned)
+                    let id = try await harness.send(to: "username:ann", platforms: [.apns], isPublished: false)
+                    try await harness.fanOut(id, at: fannedOut)
                     ids.append(id)
                 }
-                let poison = try #require(MessageID(planned.published[1].properties.messageID))
-                for _ in 0..<PoisonLimit.starts { _ = try await plant.store.redelivered(poison) }
+                let poison = try #require(MessageID(fannedOut.published[1].properties.messageID))
+                for _ in 0..<PoisonLimit.redeliveries { _ = try await harness.store.redelivered(poison) }
                 // All three were in the window of the worker that it ended last.
-                try await plant.broker.consume(queue: Self.queue, prefetch: 3) { subscription in
+                try await harness.broker.consume(queue: Self.queue, prefetch: 3) { subscription in
                     for _ in 0..<3 { _ = try await subscription.next() }
                 }
-                let (worker, senders) = plant.deliveryWorker()
+                let (worker, senders) = harness.deliveryWorker()
                 let running = Task { try await worker.run() }
                 var jobs: [Job] = []
-                for id in ids { jobs.append(try await plant.wait(for: id)) }
+                for id in ids { jobs.append(try await harness.wait(for: id)) }
                 running.cancel()
                 _ = await running.result
                 await senders.close()
-                #expect(jobs.map { $0.tallies[.apns]?.accepted ?? 0 } == [1, 0, 1])
-                #expect(jobs[1].tallies[.apns]?.failed == [.dead: 1])
+                #expect(jobs.map { $0.counts[.apns]?.accepted ?? 0 } == [1, 0, 1])
+                #expect(jobs[1].counts[.apns]?.failed == [.dead: 1])
                 jobs.forEach { expectSound($0) }
             }
         }

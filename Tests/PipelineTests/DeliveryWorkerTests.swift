@@ -8,7 +8,7 @@ import Testing
 
 @testable import Pipeline
 
-extension PlantTests {
+extension PipelineLoadTests {
     /// What a delivery worker does with a message, by what the store says of it (rules 3, 5 and 6).
     @Suite(.serialized, .timeLimit(.minutes(1))) struct DeliveryWorkerTests {
         private static let queue = QueueName.work(.deliver(.apns), .normal)
@@ -38,7 +38,8 @@ extension PlantTests {
             }
 
             /// Runs a worker until its queue is empty.
-            func work(_ pace: DeliveryWorker.Configuration = .init(), beside: () async throws -> Void = {}) async throws
+            func work(_ configuration: DeliveryWorker.Configuration = .init(), beside: () async throws -> Void = {})
+                async throws
             {
                 let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
                 let senders = SenderRegistry(settings: SenderSettings(), logger: logger)
@@ -47,7 +48,7 @@ extension PlantTests {
                     store: self.store,
                     apps: AppDirectory(store: self.store),
                     broker: self.broker,
-                    configuration: pace,
+                    configuration: configuration,
                     logger: logger
                 )
                 let running = Task { try await worker.run() }
@@ -196,11 +197,11 @@ extension PlantTests {
                     body: [1, 2, 3]
                 )
                 #expect(await site.broker.publish([message], deadline: .seconds(1)) == [.published])
-                message.properties.messageID = "parcel/1"
+                message.properties.messageID = "message/1"
                 message.body = DeliveryMessage(batches: [Self.batch(1)]).encoded()
                 #expect(await site.broker.publish([message], deadline: .seconds(1)) == [.published])
                 try await site.work()
-                #expect(Set(try await site.dead().map(\.id)) == ["1", "parcel/1"])
+                #expect(Set(try await site.dead().map(\.id)) == ["1", "message/1"])
                 #expect(site.simulator.received().isEmpty)
             }
         }
@@ -273,10 +274,10 @@ extension PlantTests {
         @Test func aProbeIsSmallOverAllBatchesOfAMessage() async throws {
             try await Self.with { site in
                 site.simulator.inject(SimulatorFault(.answer(status: 503), pns: .apns))
-                var pace = DeliveryWorker.Configuration()
-                pace.breaker.pause = .milliseconds(500)
+                var configuration = DeliveryWorker.Configuration()
+                configuration.breaker.pause = .milliseconds(500)
                 await site.publish(1, Self.batches(150))
-                try await site.work(pace) {
+                try await site.work(configuration) {
                     while site.store.with({ $0.outcomes.count }) < 150 { try await Task.sleep(for: .milliseconds(10)) }
                     #expect(site.simulator.counts.apns.requests == 150)
                     // It is open; while it is, nothing goes out.
@@ -287,7 +288,7 @@ extension PlantTests {
                     try await Task.sleep(for: .milliseconds(600))
                     await site.publish(2, (200..<300).map(Self.batch))
                     while site.store.with({ $0.outcomes.count }) < 250 { try await Task.sleep(for: .milliseconds(10)) }
-                    #expect(site.simulator.counts.apns.requests == 150 + pace.breaker.probe)
+                    #expect(site.simulator.counts.apns.requests == 150 + configuration.breaker.probe)
                     // A probe that is answered lets the rest of its message follow.
                     site.simulator.clearFaults()
                     try await Task.sleep(for: .milliseconds(1100))
@@ -295,7 +296,7 @@ extension PlantTests {
                 }
                 let accepted = site.store.with { $0.outcomes.reduce(0) { $0 + $1.accepted } }
                 #expect(accepted == 100)
-                #expect(site.simulator.counts.apns.requests == 150 + pace.breaker.probe + 100)
+                #expect(site.simulator.counts.apns.requests == 150 + configuration.breaker.probe + 100)
             }
         }
     }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Pipeline
 
-extension PlantTests {
+extension PipelineLoadTests {
     /// What one app's traffic must not do to another's (rule 12).
     @Suite(.serialized, .timeLimit(.minutes(2))) struct FairnessTests {
         private static let small = InFlightWindow(devices: 4000, messages: 4)
@@ -24,46 +24,46 @@ extension PlantTests {
         }
 
         @Test func manySendsOfAnAppThatNobodyDeliversHoldUpNoOther() async throws {
-            try await Plant.with([.send, .sweeper], window: Self.small) { plant in
+            try await PipelineHarness.with([.send, .sweeper], window: Self.small) { harness in
                 let other = try AppID("other")
-                _ = try await plant.store.apply(try plant.simulator.appSpec, to: other)
-                try await plant.register("ann", .apns, token(1))
-                try await plant.register("ben", .apns, token(2), app: other)
+                _ = try await harness.store.apply(try harness.simulator.appSpec, to: other)
+                try await harness.register("ann", .apns, token(1))
+                try await harness.register("ben", .apns, token(2), app: other)
                 let work = try self.send(to: "username:ann")
                 // More than a send worker holds claims, and far more than the window.
                 let blocked = try await withThrowingTaskGroup(of: JobID.self) { group in
                     for _ in 0..<1500 {
                         group.addTask {
-                            let job = try await plant.accept(work)
-                            try await plant.publish(job)
+                            let job = try await harness.accept(work)
+                            try await harness.publish(job)
                             return job.id
                         }
                     }
                     return try await group.reduce(into: []) { $0.append($1) }
                 }
-                let job = try await plant.accept(try self.send(to: "username:ben"), app: other)
-                try await plant.publish(job)
-                try await plant.wait(for: job.id, app: other) { $0.hubState == .enqueued }
+                let job = try await harness.accept(try self.send(to: "username:ben"), app: other)
+                try await harness.publish(job)
+                try await harness.wait(for: job.id, app: other) { $0.hubState == .enqueued }
                 var waiting = 0
-                for id in blocked where try await plant.job(id).hubState == nil { waiting += 1 }
+                for id in blocked where try await harness.job(id).hubState == nil { waiting += 1 }
                 #expect(waiting >= 1400)
             }
         }
 
         @Test func whatWasDeferredGoesOnWhenThereIsCredit() async throws {
-            try await Plant.with([.send, .sweeper], window: Self.small) { plant in
-                try await plant.register("ann", .apns, token(1))
+            try await PipelineHarness.with([.send, .sweeper], window: Self.small) { harness in
+                try await harness.register("ann", .apns, token(1))
                 var jobs: [JobID] = []
-                for _ in 0..<40 { jobs.append(try await plant.send(to: "username:ann")) }
-                // All that is not planned has left the planners' memory.
+                for _ in 0..<40 { jobs.append(try await harness.send(to: "username:ann")) }
+                // All that is not fanned out has left the send workers' memory.
                 try await Task.sleep(for: .seconds(3))
-                let (delivery, senders) = plant.deliveryWorker()
+                let (delivery, senders) = harness.deliveryWorker()
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await delivery.run() }
                     for id in jobs {
-                        let job = try await plant.wait(for: id, within: .seconds(60))
+                        let job = try await harness.wait(for: id, within: .seconds(60))
                         #expect(job.state == .completed)
-                        #expect(job.tallies[.apns]?.accepted == 1)
+                        #expect(job.counts[.apns]?.accepted == 1)
                         expectSound(job)
                     }
                     group.cancelAll()
@@ -72,72 +72,72 @@ extension PlantTests {
             }
         }
 
-        @Test func aPlannerThatDiesAfterADeferralLeavesNothingBehind() async throws {
-            try await Plant.with([.delivery, .sweeper], window: Self.small) { plant in
-                try await plant.register("ann", .apns, token(1))
-                let job = try await plant.accept(try self.send(to: "username:ann"))
-                let claim = try #require(try await plant.store.claim(try plant.message(of: job.id).id))
+        @Test func aSendWorkerThatDiesAfterADeferralLeavesNothingBehind() async throws {
+            try await PipelineHarness.with([.delivery, .sweeper], window: Self.small) { harness in
+                try await harness.register("ann", .apns, token(1))
+                let job = try await harness.accept(try self.send(to: "username:ann"))
+                let claim = try #require(try await harness.store.claim(try harness.message(of: job.id).id))
                 #expect(
-                    try await plant.store.defer(
+                    try await harness.store.defer(
                         claim.message.id,
                         epoch: claim.message.epoch,
                         Deferral(blockedOn: [.apns])
                     )
                 )
                 // Its process is gone; another one's send worker starts.
-                try await plant.run(.send) {
-                    let done = try await plant.wait(for: job.id)
-                    #expect(done.tallies[.apns]?.accepted == 1)
+                try await harness.run(.send) {
+                    let done = try await harness.wait(for: job.id)
+                    #expect(done.counts[.apns]?.accepted == 1)
                 }
             }
         }
 
         @Test func aRateLimitHoldsOverJobsAndRetries() async throws {
-            try await Plant.with { plant in
-                var spec = try plant.simulator.appSpec
+            try await PipelineHarness.with { harness in
+                var spec = try harness.simulator.appSpec
                 spec.apns?.devicesPerSecond = 200
-                _ = try await plant.store.apply(spec, to: .default)
-                try await plant.register("ann", devices: 1...600, tags: ["news"])
+                _ = try await harness.store.apply(spec, to: .default)
+                try await harness.register("ann", devices: 1...600, tags: ["news"])
                 // Sixty devices are sent to a second time.
-                plant.simulator.inject(SimulatorFault(.answer(status: 503), pns: .apns, count: 60))
+                harness.simulator.inject(SimulatorFault(.answer(status: 503), pns: .apns, count: 60))
                 let start = ContinuousClock.now
-                let ids = [try await plant.send(to: "news"), try await plant.send(to: "news")]
+                let ids = [try await harness.send(to: "news"), try await harness.send(to: "news")]
                 for id in ids {
-                    let job = try await plant.wait(for: id, within: .seconds(60))
-                    #expect(job.tallies[.apns]?.accepted == 600)
+                    let job = try await harness.wait(for: id, within: .seconds(60))
+                    #expect(job.counts[.apns]?.accepted == 600)
                     expectSound(job)
                 }
                 let seconds = start.duration(to: .now).inSeconds
-                let received = plant.simulator.received().count
+                let received = harness.simulator.received().count
                 #expect(received >= 1260)
                 // What may go at once comes on top: 200 ms' worth.
                 #expect(
                     Double(received) <= 1.05 * 200 * (seconds + 0.2),
-                    "\(plant.simulator.counts.apns) in \(seconds) s"
+                    "\(harness.simulator.counts.apns) in \(seconds) s"
                 )
                 #expect(seconds < 30)
             }
         }
 
-        /// Two send workers feed one limit; at any time its rate is what arrives.
+        /// Two send workers share one limit; at any time its rate is what arrives.
         @Test func aRateLimitIsReachedAndHeld() async throws {
-            try await Plant.with { plant in
-                var spec = try plant.simulator.appSpec
+            try await PipelineHarness.with { harness in
+                var spec = try harness.simulator.appSpec
                 spec.apns?.devicesPerSecond = 200
-                _ = try await plant.store.apply(spec, to: .default)
-                try await plant.importDevices((1...500).map(token), user: "ann", tag: "news")
-                try await plant.run(.send) {
+                _ = try await harness.store.apply(spec, to: .default)
+                try await harness.importDevices((1...500).map(token), user: "ann", tag: "news")
+                try await harness.run(.send) {
                     // Where the machine holds everything up, the limit cannot be reached: then it is tried again.
                     var measured: [Double] = []
                     var wasFree = false
                     for _ in 0..<3 {
-                        let before = plant.simulator.counts.next
+                        let before = harness.simulator.counts.next
                         let watch = Task { await Self.lateness() }
-                        let ids = [try await plant.send(to: "news"), try await plant.send(to: "news")]
-                        for id in ids { try await plant.wait(for: id, within: .seconds(60)) }
+                        let ids = [try await harness.send(to: "news"), try await harness.send(to: "news")]
+                        for id in ids { try await harness.wait(for: id, within: .seconds(60)) }
                         watch.cancel()
                         let late = await watch.value
-                        let times = plant.simulator.received(since: before).map(\.time.timeIntervalSince1970).sorted()
+                        let times = harness.simulator.received(since: before).map(\.time.timeIntervalSince1970).sorted()
                         try #require(times.count == 1000)
                         // Neither the beginning, where something may go at once, nor the end.
                         let (first, last) = (100, 950)
@@ -154,28 +154,31 @@ extension PlantTests {
         }
 
         @Test func sendsToOneUserPassACampaignAtItsRate() async throws {
-            try await Plant.with { plant in
-                var spec = try plant.simulator.appSpec
+            try await PipelineHarness.with { harness in
+                var spec = try harness.simulator.appSpec
                 spec.apns?.devicesPerSecond = 200
-                _ = try await plant.store.apply(spec, to: .default)
-                try await plant.importDevices((1...4000).map(token), user: "ann", tag: "news")
-                try await plant.register("ben", .apns, token(5000))
-                try await plant.register("ben", .fcm, "ben-1")
-                let campaign = try await plant.send(to: "news")
-                try await plant.wait(for: campaign) { ($0.tallies[.apns]?.accepted ?? 0) > 0 }
+                _ = try await harness.store.apply(spec, to: .default)
+                try await harness.importDevices((1...4000).map(token), user: "ann", tag: "news")
+                try await harness.register("ben", .apns, token(5000))
+                try await harness.register("ben", .fcm, "ben-1")
+                let campaign = try await harness.send(to: "news")
+                try await harness.wait(for: campaign) { ($0.counts[.apns]?.accepted ?? 0) > 0 }
                 var delays: [Double] = []
                 for _ in 0..<20 {
                     let start = ContinuousClock.now
-                    let job = try await plant.wait(for: try await plant.send(to: "username:ben"), within: .seconds(60))
-                    #expect(job.tallies[.apns]?.accepted == 1)
-                    #expect(job.tallies[.fcm]?.accepted == 1)
+                    let job = try await harness.wait(
+                        for: try await harness.send(to: "username:ben"),
+                        within: .seconds(60)
+                    )
+                    #expect(job.counts[.apns]?.accepted == 1)
+                    #expect(job.counts[.fcm]?.accepted == 1)
                     delays.append(start.duration(to: .now).inSeconds)
                 }
                 #expect((delays.max() ?? 0) < 5, "\(delays)")
                 // It was passed, not over.
-                #expect(try await !plant.job(campaign).state.isFinal)
-                _ = try await plant.store.cancel(campaign, app: .default)
-                expectSound(try await plant.wait(for: campaign))
+                #expect(try await !harness.job(campaign).state.isFinal)
+                _ = try await harness.store.cancel(campaign, app: .default)
+                expectSound(try await harness.wait(for: campaign))
             }
         }
 
@@ -191,35 +194,37 @@ extension PlantTests {
         }
 
         @Test func twoCampaignsShareAWorker() async throws {
-            try await Plant.with([.send, .sweeper]) { plant in
+            try await PipelineHarness.with([.send, .sweeper]) { harness in
                 let other = try AppID("other")
-                _ = try await plant.store.apply(try plant.simulator.appSpec, to: other)
-                try await plant.importDevices((1...12_000).map(token), user: "ann", tag: "news")
-                try await plant.importDevices((50_001...54_000).map(token), user: "ben", tag: "news", app: other)
+                _ = try await harness.store.apply(try harness.simulator.appSpec, to: other)
+                try await harness.importDevices((1...12_000).map(token), user: "ann", tag: "news")
+                try await harness.importDevices((50_001...54_000).map(token), user: "ben", tag: "news", app: other)
                 // The worker's permits are what they have to share.
-                plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 200))
-                var pace = DeliveryWorker.Configuration()
-                pace.devices = 2000
-                let (delivery, senders) = plant.deliveryWorker(pace)
+                harness.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 200))
+                var configuration = DeliveryWorker.Configuration()
+                configuration.devices = 2000
+                let (delivery, senders) = harness.deliveryWorker(configuration)
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await delivery.run() }
-                    let first = try await plant.accept(try self.send(to: "news"))
-                    try await plant.publish(first)
-                    try await plant.wait(for: first.id, within: .seconds(60)) { ($0.tallies[.apns]?.accepted ?? 0) > 0 }
-                    let second = try await plant.accept(try self.send(to: "news"), app: other)
-                    try await plant.publish(second)
-                    let done = try await plant.wait(for: second.id, app: other, within: .seconds(60))
-                    #expect(done.tallies[.apns]?.accepted == 4000)
+                    let first = try await harness.accept(try self.send(to: "news"))
+                    try await harness.publish(first)
+                    try await harness.wait(for: first.id, within: .seconds(60)) {
+                        ($0.counts[.apns]?.accepted ?? 0) > 0
+                    }
+                    let second = try await harness.accept(try self.send(to: "news"), app: other)
+                    try await harness.publish(second)
+                    let done = try await harness.wait(for: second.id, app: other, within: .seconds(60))
+                    #expect(done.counts[.apns]?.accepted == 4000)
                     let late = Set((50_001...54_000).map(token))
-                    let pushes = plant.simulator.received()
+                    let pushes = harness.simulator.received()
                     let begin = try #require(pushes.firstIndex { late.contains($0.token) })
                     let end = try #require(pushes.lastIndex { late.contains($0.token) })
                     // While both went out, each had its share: neither waited for the other's end.
                     let share = Double(4000) / Double(end - begin + 1)
                     #expect((0.3...0.8).contains(share), "\(share)")
                     #expect(begin < 8_000)
-                    _ = try await plant.store.cancel(first.id, app: .default)
-                    try await plant.wait(for: first.id, within: .seconds(60))
+                    _ = try await harness.store.cancel(first.id, app: .default)
+                    try await harness.wait(for: first.id, within: .seconds(60))
                     group.cancelAll()
                 }
                 await senders.close()
@@ -227,37 +232,37 @@ extension PlantTests {
         }
 
         @Test func urgentSendsPassACampaign() async throws {
-            try await Plant.with([.send, .sweeper]) { plant in
+            try await PipelineHarness.with([.send, .sweeper]) { harness in
                 // The campaign's devices answer slowly, so that it fills window and worker; the urgent ones' do not.
                 let slow = (1...12_000).map { String(token($0).dropFirst(4)) + "cafe" }
-                try await plant.importDevices(slow, user: "ann", tag: "news")
-                try await plant.register("ben", .apns, token(7))
-                plant.simulator.inject(SimulatorFault(.delay, pns: .apns, token: "cafe", latency: 5000))
-                var pace = DeliveryWorker.Configuration()
-                pace.devices = 1000
+                try await harness.importDevices(slow, user: "ann", tag: "news")
+                try await harness.register("ben", .apns, token(7))
+                harness.simulator.inject(SimulatorFault(.delay, pns: .apns, token: "cafe", latency: 5000))
+                var configuration = DeliveryWorker.Configuration()
+                configuration.devices = 1000
                 // None of it counts as silent.
-                pace.slowAfter = .seconds(60)
-                let (delivery, senders) = plant.deliveryWorker(pace)
+                configuration.slowAfter = .seconds(60)
+                let (delivery, senders) = harness.deliveryWorker(configuration)
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await delivery.run() }
-                    let campaign = try await plant.send(to: "news")
-                    try await plant.wait(for: campaign) { ($0.tallies[.apns]?.accepted ?? 0) > 0 }
+                    let campaign = try await harness.send(to: "news")
+                    try await harness.wait(for: campaign) { ($0.counts[.apns]?.accepted ?? 0) > 0 }
                     var delays: [Double] = []
                     for number in 0..<9 {
                         let start = Date.now
-                        let job = try await plant.accept(try self.send(to: "username:ben"), priority: .high)
-                        try await plant.publish(job)
-                        try await plant.wait(for: job.id)
-                        let pushes = plant.simulator.received(token: token(7))
+                        let job = try await harness.accept(try self.send(to: "username:ben"), priority: .high)
+                        try await harness.publish(job)
+                        try await harness.wait(for: job.id)
+                        let pushes = harness.simulator.received(token: token(7))
                         try #require(pushes.count == number + 1)
                         delays.append(pushes[number].time.timeIntervalSince(start))
                         try await Task.sleep(for: .milliseconds(100))
                     }
                     // It was passed, not over.
-                    #expect(try await !plant.job(campaign).state.isFinal)
+                    #expect(try await !harness.job(campaign).state.isFinal)
                     #expect(delays.sorted()[4] < 0.5, "\(delays)")
-                    _ = try await plant.store.cancel(campaign, app: .default)
-                    expectSound(try await plant.wait(for: campaign))
+                    _ = try await harness.store.cancel(campaign, app: .default)
+                    expectSound(try await harness.wait(for: campaign))
                     group.cancelAll()
                 }
                 await senders.close()

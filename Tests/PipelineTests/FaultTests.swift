@@ -16,143 +16,143 @@ import Testing
 /// Faults of one part that must not become faults of another.
 @Suite(.timeLimit(.minutes(2))) struct FaultTests {
     @Test func copiesOfAJobsMessageNeitherEndNorRepeatIt() async throws {
-        try await Plant.with([.delivery, .sweeper]) { plant in
-            try await plant.register("ann", .apns, token(1))
+        try await PipelineHarness.with([.delivery, .sweeper]) { harness in
+            try await harness.register("ann", .apns, token(1))
             // The send workers were away for two hours: the sweeper published the job each time its lease lapsed.
-            let id = try await plant.send(to: "username:ann")
-            let job = try await plant.job(id)
-            for _ in 0..<120 { try await plant.publish(job) }
+            let id = try await harness.send(to: "username:ann")
+            let job = try await harness.job(id)
+            for _ in 0..<120 { try await harness.publish(job) }
             let worker = SendWorker(
-                hub: plant.hub,
-                store: plant.store,
-                apps: plant.apps,
-                broker: plant.broker,
-                logger: plant.logger
+                hub: harness.hub,
+                store: harness.store,
+                apps: harness.apps,
+                broker: harness.broker,
+                logger: harness.logger
             )
-            let done = try await beside(worker.run) { try await plant.wait(for: id) }
+            let done = try await beside(worker.run) { try await harness.wait(for: id) }
             #expect(done.state == .completed)
-            #expect(done.tallies[.apns]?.accepted == 1)
+            #expect(done.counts[.apns]?.accepted == 1)
             expectSound(done)
-            #expect(plant.simulator.received().count == 1)
+            #expect(harness.simulator.received().count == 1)
         }
     }
 
     @Test func aRegisterJobWaitsAsLongAsTheHubAsksAndNoLonger() async throws {
-        try await Plant.with([.sweeper]) { plant in
+        try await PipelineHarness.with([.sweeper]) { harness in
             let worker = RegisterWorker(
-                hub: FaultyHub(hub: plant.hub),
-                store: plant.store,
-                apps: plant.apps,
-                broker: plant.broker,
-                logger: plant.logger
+                hub: FaultyHub(hub: harness.hub),
+                store: harness.store,
+                apps: harness.apps,
+                broker: harness.broker,
+                logger: harness.logger
             )
             let id = RegistrationID.random()
-            let job = try await plant.accept(
+            let job = try await harness.accept(
                 .register(.issue(candidate: id, handles: [])),
                 user: try UserName("ann", .folded)
             )
-            try await plant.publish(job)
-            let done = try await beside(worker.run) { try await plant.wait(for: job.id) }
+            try await harness.publish(job)
+            let done = try await beside(worker.run) { try await harness.wait(for: job.id) }
             #expect(done.result == .issued(id))
         }
     }
 
     @Test func aProcessWithoutBrokerDoesNotKeepOthersFromSweeping() async throws {
-        try await Plant.with([.register]) { plant in
+        try await PipelineHarness.with([.register]) { harness in
             let cutOff = InMemoryBroker()
             cutOff.setUnavailable(true)
             let id = RegistrationID.random()
-            let job = try await plant.accept(
+            let job = try await harness.accept(
                 .register(.issue(candidate: id, handles: [])),
                 user: try UserName("ann", .folded)
             )
-            let done = try await beside(plant.sweeper(hub: plant.hub, broker: cutOff).run) {
+            let done = try await beside(harness.sweeper(hub: harness.hub, broker: cutOff).run) {
                 try await Task.sleep(for: .milliseconds(200))
-                return try await beside(plant.sweeper.run) { try await plant.wait(for: job.id) }
+                return try await beside(harness.sweeper.run) { try await harness.wait(for: job.id) }
             }
             #expect(done.result == .issued(id))
         }
     }
 
     @Test func jobsThatNoQueueTakesDoNotKeepBatchesWaiting() async throws {
-        try await Plant.with([]) { plant in
-            try await plant.fanOutUnpublished(to: "username:ann")
-            _ = try await plant.send(to: "username:ann", isPublished: false)
+        try await PipelineHarness.with([]) { harness in
+            try await harness.fanOutUnpublished(to: "username:ann")
+            _ = try await harness.send(to: "username:ann", isPublished: false)
             let broker = InMemoryBroker()
             try await broker.declare(
                 Topology(queues: [.init(name: QueueName.work(.deliver(.apns), .normal), kind: .exclusive)])
             )
-            let hub = EmbeddedHub(store: plant.store, broker: broker, logger: plant.logger)
+            let hub = EmbeddedHub(store: harness.store, broker: broker, logger: harness.logger)
             try await Task.sleep(for: .milliseconds(200))
-            _ = try await plant.sweeper(hub: hub, broker: broker).sweep()
+            _ = try await harness.sweeper(hub: hub, broker: broker).sweep()
             #expect(broker.ready(in: QueueName.work(.deliver(.apns), .normal)) == 1)
         }
     }
 
     @Test func aBatchThatCannotBePublishedDoesNotKeepJobsFromExpiring() async throws {
-        try await Plant.with([]) { plant in
-            try await plant.fanOutUnpublished(to: "username:ann")
-            let id = try await plant.send(to: "username:ann", expires: .milliseconds(300), isPublished: false)
-            let sweeper = plant.sweeper(hub: FaultyHub(hub: plant.hub), broker: plant.broker)
-            let done = try await beside(sweeper.run) { try await plant.wait(for: id) }
+        try await PipelineHarness.with([]) { harness in
+            try await harness.fanOutUnpublished(to: "username:ann")
+            let id = try await harness.send(to: "username:ann", expires: .milliseconds(300), isPublished: false)
+            let sweeper = harness.sweeper(hub: FaultyHub(hub: harness.hub), broker: harness.broker)
+            let done = try await beside(sweeper.run) { try await harness.wait(for: id) }
             #expect(done.state == .expired)
         }
     }
 
     @Test func aWorkerThatDrainsBeginsNothingMoreAndCountsWhatIsOut() async throws {
-        try await Plant.with([.send, .sweeper]) { plant in
-            let channels = try plant.simulator.urls.wnsChannel
-            for number in 0..<300 { try await plant.register("ann", .wns, "\(channels)\(number)") }
-            plant.simulator.inject(SimulatorFault(.delay, pns: .wns, latency: 500))
-            let id = try await plant.send(to: "username:ann")
-            let (worker, senders) = plant.deliveryWorker()
+        try await PipelineHarness.with([.send, .sweeper]) { harness in
+            let channels = try harness.simulator.urls.wnsChannel
+            for number in 0..<300 { try await harness.register("ann", .wns, "\(channels)\(number)") }
+            harness.simulator.inject(SimulatorFault(.delay, pns: .wns, latency: 500))
+            let id = try await harness.send(to: "username:ann")
+            let (worker, senders) = harness.deliveryWorker()
             let group = ServiceGroup(
                 configuration: ServiceGroupConfiguration(
                     services: [.init(service: worker, successTerminationBehavior: .gracefullyShutdownGroup)],
-                    logger: plant.logger
+                    logger: harness.logger
                 )
             )
             let first = Task { try await group.run() }
-            for _ in 0..<500 where plant.simulator.counts.next == 0 { try await Task.sleep(for: .milliseconds(10)) }
+            for _ in 0..<500 where harness.simulator.counts.next == 0 { try await Task.sleep(for: .milliseconds(10)) }
             let start = ContinuousClock.now
             await group.triggerGracefulShutdown()
             try await first.value
             // Ten rounds of connections are needed for all.
             #expect(start.duration(to: .now) < .seconds(3))
             await senders.close()
-            plant.simulator.clearFaults()
-            let (heir, heirSenders) = plant.deliveryWorker()
-            let done = try await beside(heir.run) { try await plant.wait(for: id) }
+            harness.simulator.clearFaults()
+            let (heir, heirSenders) = harness.deliveryWorker()
+            let done = try await beside(heir.run) { try await harness.wait(for: id) }
             await heirSenders.close()
-            #expect(done.tallies[.wns]?.accepted == 300)
+            #expect(done.counts[.wns]?.accepted == 300)
             expectSound(done)
-            #expect(plant.simulator.received().count == 300)
+            #expect(harness.simulator.received().count == 300)
         }
     }
 
     @Test func aLostAnswerCostsOneCopy() async throws {
-        try await Plant.with { plant in
+        try await PipelineHarness.with { harness in
             let handles: [(PushService, String)] = [
-                (.apns, token(1)), (.fcm, "fcm-token"), (.wns, try plant.simulator.urls.wnsChannel + "a"),
+                (.apns, token(1)), (.fcm, "fcm-token"), (.wns, try harness.simulator.urls.wnsChannel + "a"),
             ]
-            for (pns, handle) in handles { try await plant.register("ann", pns, handle) }
+            for (pns, handle) in handles { try await harness.register("ann", pns, handle) }
             for service in Simulator.services {
-                plant.simulator.inject(SimulatorFault(.swallow, pns: service, count: 1))
+                harness.simulator.inject(SimulatorFault(.swallow, pns: service, count: 1))
             }
-            let done = try await plant.wait(for: try await plant.send(to: "username:ann"))
+            let done = try await harness.wait(for: try await harness.send(to: "username:ann"))
             #expect(done.state == .completed)
             for (pns, handle) in handles {
                 // Counted once, though the service took it twice.
-                #expect(done.tallies[pns]?.accepted == 1)
-                #expect(plant.simulator.received(token: handle).map(\.status) == [200, 200])
+                #expect(done.counts[pns]?.accepted == 1)
+                #expect(harness.simulator.received(token: handle).map(\.status) == [200, 200])
             }
-            let ids = plant.simulator.received(token: token(1)).map { $0.headers["apns-id"] }
+            let ids = harness.simulator.received(token: token(1)).map { $0.headers["apns-id"] }
             #expect(ids.count == 2 && ids[0] != nil && ids[0] == ids[1])
             expectSound(done)
         }
     }
 
-    @Test func aDeadMessageThatTheStoreRefusesStaysInItsQueue() async throws {
+    @Test func aDeadLetterThatTheStoreRefusesStaysInItsQueue() async throws {
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)
         let store = RefusingStore()
@@ -187,7 +187,7 @@ private func beside<Result: Sendable>(
     return try result.get()
 }
 
-extension Plant {
+extension PipelineHarness {
     /// Fans a send out as a process does whose broker takes nothing.
     fileprivate func fanOutUnpublished(to tag: String) async throws {
         try await self.register("ann", .apns, token(1))
@@ -228,7 +228,7 @@ private final class RefusingStore: DeadLetterStore {
 
     var refusals: Int { self.count.withLockedValue { $0 } }
 
-    func deadLetter(_ message: DeadMessage) async throws {
+    func deadLetter(_ message: IncomingDeadLetter) async throws {
         self.count.withLockedValue { $0 += 1 }
         throw StoreError(.corrupt, "a list that cannot be read")
     }

@@ -80,7 +80,7 @@ import Testing
         consumer.deferWork = { delivery, subscription in
             self.see(delivery)
             if !subscription.isCurrent(delivery) { voids.withLockedValue { $0 += 1 } }
-            // The store takes nothing yet: it is tried again and again.
+            // Store writes fail yet: it is tried again and again.
             return false
         }
         let running = Task { [consumer] in try await consumer.run() }

@@ -37,16 +37,16 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
 
     func peek(_ message: MessageID) async throws -> FanOutClaim? {
         let state = self.note("peek \(message)")
-        return try self.claim(message, state, isHeld: false)
+        return try self.claim(message, state, isClaimed: false)
     }
 
     func claim(_ message: MessageID) async throws -> FanOutClaim? {
         self.change { ($0.epoch, $0.claims) = ($0.epoch + 1, $0.claims + 1) }
         let state = self.note("claim \(message)")
-        return try self.claim(message, state, isHeld: true)
+        return try self.claim(message, state, isClaimed: true)
     }
 
-    private func claim(_ message: MessageID, _ state: State, isHeld: Bool) throws -> FanOutClaim? {
+    private func claim(_ message: MessageID, _ state: State, isClaimed: Bool) throws -> FanOutClaim? {
         guard !state.isCorrupt else { throw StoreError(.corrupt, "test") }
         guard state.members > 0 else { return nil }
         let sends = try (0..<state.members).map { number in
@@ -63,7 +63,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
             )
         }
         let row = OutboxMessage(id: message, app: .default, queue: .send, priority: .normal, epoch: state.epoch)
-        return FanOutClaim(message: row, claims: state.claims, isHeld: isHeld, work: .group(sends, credit: [:]))
+        return FanOutClaim(message: row, claims: state.claims, isClaimed: isClaimed, work: .group(sends, credit: [:]))
     }
 
     func extend(_ claim: FanOutClaim) async throws -> Bool { true }
@@ -170,7 +170,7 @@ struct ScriptedHub: NotificationHub {
 
     func advance(_ claim: FanOutClaim, spec: AppSpec, budget: Duration) async throws -> Advance {
         let call = "advance \(claim.message.id)@\(claim.message.epoch)"
-        // A planner that waits asks again and again.
+        // A send worker that waits asks again and again.
         if self.store.calls.last != call { self.store.note(call) }
         let answer = self.answers.withLockedValue { $0.count > 1 ? $0.removeFirst() : $0.first }
         switch answer {

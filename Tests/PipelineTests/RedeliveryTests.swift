@@ -9,28 +9,29 @@ import Testing
 
 @testable import Pipeline
 
-extension PlantTests {
+extension PipelineLoadTests {
     /// What a lost connection brings again keeps nothing that is urgent waiting (rules 5 and 12).
     @Suite(.serialized, .timeLimit(.minutes(2))) struct RedeliveryTests {
-        private static func send(to tag: String, _ priority: Priority, in plant: Plant) async throws -> Job {
+        private static func send(to tag: String, _ priority: Priority, in harness: PipelineHarness) async throws -> Job
+        {
             let request = SendRequest(
                 audience: .tag(try Tag(tag, .folded)),
                 platforms: [.apns],
                 content: .message(.init(body: "hello"))
             )
-            let job = try await plant.accept(.send(request), priority: priority)
-            try await plant.publish(job)
+            let job = try await harness.accept(.send(request), priority: priority)
+            try await harness.publish(job)
             return job
         }
 
         /// How long urgent sends take, one after the other: the median, for the machine may be busy with others.
-        private static func urgentDelay(in plant: Plant) async throws -> Duration {
+        private static func urgentDelay(in harness: PipelineHarness) async throws -> Duration {
             var delays: [Duration] = []
             for _ in 0..<3 {
                 let start = ContinuousClock.now
-                let job = try await Self.send(to: "username:ben", .high, in: plant)
-                let done = try await plant.wait(for: job.id)
-                #expect(done.tallies[.apns]?.accepted == 1)
+                let job = try await Self.send(to: "username:ben", .high, in: harness)
+                let done = try await harness.wait(for: job.id)
+                #expect(done.counts[.apns]?.accepted == 1)
                 delays.append(start.duration(to: .now))
             }
             return delays.sorted()[1]
@@ -38,32 +39,32 @@ extension PlantTests {
 
         /// After one loss all goes on side by side; after several, what was not begun is worked on alone.
         @Test(arguments: [1, 3]) func urgentSendsDoNotWaitForWhatComesAgain(losses: Int) async throws {
-            try await Plant.with([.send, .sweeper]) { plant in
-                try await plant.importDevices((1...12_000).map(token), user: "ann", tag: "news")
-                try await plant.register("ben", .apns, token(50_000))
-                plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 2000))
-                var pace = DeliveryWorker.Configuration()
+            try await PipelineHarness.with([.send, .sweeper]) { harness in
+                try await harness.importDevices((1...12_000).map(token), user: "ann", tag: "news")
+                try await harness.register("ben", .apns, token(50_000))
+                harness.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 2000))
+                var configuration = DeliveryWorker.Configuration()
                 // No more than the connections' streams, for which urgent requests would wait, too.
-                pace.devices = 1000
+                configuration.devices = 1000
                 // A service that is slow, and not silent.
-                pace.slowAfter = .seconds(60)
-                let (delivery, senders) = plant.deliveryWorker(pace)
+                configuration.slowAfter = .seconds(60)
+                let (delivery, senders) = harness.deliveryWorker(configuration)
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await delivery.run() }
-                    let usual = try await Self.urgentDelay(in: plant)
-                    let campaign = try await Self.send(to: "news", .normal, in: plant)
+                    let usual = try await Self.urgentDelay(in: harness)
+                    let campaign = try await Self.send(to: "news", .normal, in: harness)
                     let queue = QueueName.work(.deliver(.apns), .normal)
-                    while plant.broker.unacknowledged(in: queue) < 8 { try await Task.sleep(for: .milliseconds(10)) }
+                    while harness.broker.unacknowledged(in: queue) < 8 { try await Task.sleep(for: .milliseconds(10)) }
                     for _ in 0..<losses {
-                        plant.broker.redeliver()
+                        harness.broker.redeliver()
                         try await Task.sleep(for: .milliseconds(100))
                     }
-                    let delay = try await Self.urgentDelay(in: plant)
+                    let delay = try await Self.urgentDelay(in: harness)
                     #expect(delay < usual + .seconds(1), "\(delay), else \(usual)")
                     // It was passed, not over.
-                    #expect(try await !plant.job(campaign.id).state.isFinal)
-                    _ = try await plant.store.cancel(campaign.id, app: .default)
-                    expectSound(try await plant.wait(for: campaign.id))
+                    #expect(try await !harness.job(campaign.id).state.isFinal)
+                    _ = try await harness.store.cancel(campaign.id, app: .default)
+                    expectSound(try await harness.wait(for: campaign.id))
                     group.cancelAll()
                 }
                 await senders.close()
@@ -72,16 +73,16 @@ extension PlantTests {
 
         /// Small sends travel together, and a probe is small all the same.
         @Test func aProbeOfSmallSendsIsSmall() async throws {
-            try await Plant.with([.send, .sweeper]) { plant in
-                plant.simulator.inject(SimulatorFault(.silence, pns: .apns))
-                var pace = DeliveryWorker.Configuration()
-                (pace.breaker.pause, pace.breaker.longestPause) = (.seconds(1), .seconds(1))
-                let probe = pace.breaker.probe
+            try await PipelineHarness.with([.send, .sweeper]) { harness in
+                harness.simulator.inject(SimulatorFault(.silence, pns: .apns))
+                var configuration = DeliveryWorker.Configuration()
+                (configuration.breaker.pause, configuration.breaker.longestPause) = (.seconds(1), .seconds(1))
+                let probe = configuration.breaker.probe
                 let timeout = Duration.seconds(2)
-                let (delivery, senders) = plant.deliveryWorker(pace, requestTimeout: timeout)
+                let (delivery, senders) = harness.deliveryWorker(configuration, requestTimeout: timeout)
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await delivery.run() }
-                    for number in 0..<400 { try await plant.register("user\(number)", .apns, token(1000 + number)) }
+                    for number in 0..<400 { try await harness.register("user\(number)", .apns, token(1000 + number)) }
                     let jobs = try (0..<400).map { number in
                         let request = SendRequest(
                             audience: .tag(Tag(user: try UserName("user\(number)", .folded))),
@@ -89,20 +90,20 @@ extension PlantTests {
                         )
                         return NewJob(app: .default, work: .send(request), lifetime: .seconds(3600))
                     }
-                    let accepted = try await plant.accept(jobs)
-                    try await plant.publish(accepted.messages)
-                    try await plant.wait(for: jobs[399].id) { $0.reason?.contains("the push service fails") == true }
+                    let accepted = try await harness.accept(jobs)
+                    try await harness.publish(accepted.messages)
+                    try await harness.wait(for: jobs[399].id) { $0.reason?.contains("the push service fails") == true }
                     // What went out before it opened is answered or given up.
                     try await Task.sleep(for: timeout + .seconds(1))
                     let start = Date.now
                     try await Task.sleep(for: .seconds(10))
-                    let probes = Self.bursts(plant.simulator.received().map(\.time).filter { $0 > start })
+                    let probes = Self.bursts(harness.simulator.received().map(\.time).filter { $0 > start })
                     #expect((2...5).contains(probes.count), "\(probes)")
                     #expect(probes.allSatisfy { $0 <= probe }, "\(probes)")
-                    plant.simulator.clearFaults()
+                    harness.simulator.clearFaults()
                     for job in jobs {
-                        let done = try await plant.wait(for: job.id)
-                        #expect(done.tallies[.apns]?.accepted == 1)
+                        let done = try await harness.wait(for: job.id)
+                        #expect(done.counts[.apns]?.accepted == 1)
                         expectSound(done)
                     }
                     group.cancelAll()

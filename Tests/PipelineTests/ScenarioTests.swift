@@ -14,178 +14,178 @@ import Testing
 /// The way of a send through the whole pipeline, and what may happen to it.
 @Suite(.timeLimit(.minutes(2))) struct ScenarioTests {
     @Test func aSendReachesEveryDeviceOfItsUserAndNobodyElse() async throws {
-        try await Plant.with { plant in
-            let channel = try plant.simulator.urls.wnsChannel + "a1"
-            try await plant.register("ann", .apns, token(1))
-            try await plant.register("ann", .fcm, "fcm-token-of-ann")
-            try await plant.register("ann", .wns, channel)
-            try await plant.register("ben", .apns, token(2))
-            let job = try await plant.wait(for: try await plant.send(to: "username:ann", "tea & <cake> \"now\""))
+        try await PipelineHarness.with { harness in
+            let channel = try harness.simulator.urls.wnsChannel + "a1"
+            try await harness.register("ann", .apns, token(1))
+            try await harness.register("ann", .fcm, "fcm-token-of-ann")
+            try await harness.register("ann", .wns, channel)
+            try await harness.register("ben", .apns, token(2))
+            let job = try await harness.wait(for: try await harness.send(to: "username:ann", "tea & <cake> \"now\""))
             #expect(job.state == .completed)
-            #expect(job.tallies.mapValues(\.accepted) == [.apns: 1, .fcm: 1, .wns: 1])
+            #expect(job.counts.mapValues(\.accepted) == [.apns: 1, .fcm: 1, .wns: 1])
             expectSound(job)
-            let received = plant.simulator.received()
+            let received = harness.simulator.received()
             #expect(Set(received.map(\.token)) == [token(1), "fcm-token-of-ann", channel])
             #expect(received.allSatisfy { $0.status == 200 })
         }
     }
 
     @Test func nobodyThereIsNoTargetFound() async throws {
-        try await Plant.with { plant in
-            let job = try await plant.wait(for: try await plant.send(to: "username:nobody"))
+        try await PipelineHarness.with { harness in
+            let job = try await harness.wait(for: try await harness.send(to: "username:nobody"))
             #expect(job.state == .completed)
             #expect(job.hubState == .noTargetFound)
         }
     }
 
     @Test func retryAfterIsKeptShownAndEnds() async throws {
-        try await Plant.with { plant in
-            try await plant.register("ann", .apns, token(1))
-            plant.simulator.inject(
+        try await PipelineHarness.with { harness in
+            try await harness.register("ann", .apns, token(1))
+            harness.simulator.inject(
                 SimulatorFault(.answer(status: 503, retryAfter: .seconds(2)), pns: .apns, count: 2)
             )
             let start = ContinuousClock.now
-            let id = try await plant.send(to: "username:ann")
-            let waiting = try await plant.wait(for: id) { $0.state == .retrying }
+            let id = try await harness.send(to: "username:ann")
+            let waiting = try await harness.wait(for: id) { $0.state == .retrying }
             let due = try #require(waiting.due)
             #expect(waiting.accepted.duration(to: due) >= .seconds(2))
             #expect(waiting.reason?.isEmpty == false)
-            let job = try await plant.wait(for: id)
+            let job = try await harness.wait(for: id)
             #expect(start.duration(to: .now) >= .seconds(4))
             #expect(job.state == .completed)
-            #expect(job.tallies[.apns]?.accepted == 1)
+            #expect(job.counts[.apns]?.accepted == 1)
             expectSound(job)
-            let copies = plant.simulator.received(token: token(1))
+            let copies = harness.simulator.received(token: token(1))
             #expect(copies.map(\.status) == [503, 503, 200])
             #expect(Set(copies.compactMap { $0.headers["apns-id"] }).count == 1)
         }
     }
 
     @Test func aDeadTokenIsCountedListedAndPruned() async throws {
-        try await Plant.with { plant in
-            let id = try await plant.register("ann", .apns, token(1))
-            plant.simulator.inject(SimulatorFault(.answer(reason: "Unregistered"), pns: .apns))
-            let job = try await plant.wait(for: try await plant.send(to: "username:ann"))
-            #expect(job.tallies[.apns]?.failed == [.unregistered: 1])
+        try await PipelineHarness.with { harness in
+            let id = try await harness.register("ann", .apns, token(1))
+            harness.simulator.inject(SimulatorFault(.answer(reason: "Unregistered"), pns: .apns))
+            let job = try await harness.wait(for: try await harness.send(to: "username:ann"))
+            #expect(job.counts[.apns]?.failed == [.unregistered: 1])
             expectSound(job)
-            let listed = try await plant.store.deliveries(DeliveryQuery(job: job.id, app: .default))
+            let listed = try await harness.store.deliveries(DeliveryQuery(job: job.id, app: .default))
             #expect(listed.items.map(\.reason) == ["Unregistered"])
             #expect(listed.items.first?.registration == id)
-            for _ in 0..<200 where try await plant.store.registration(id, app: .default)?.state != .pruned {
+            for _ in 0..<200 where try await harness.store.registration(id, app: .default)?.state != .pruned {
                 try await Task.sleep(for: .milliseconds(10))
             }
-            let registration = try await plant.store.registration(id, app: .default)
+            let registration = try await harness.store.registration(id, app: .default)
             #expect(registration?.state == .pruned)
             #expect(registration?.ended?.reason.contains("Unregistered") == true)
         }
     }
 
     @Test func aDeviceThatRegisteredAgainSinceIsNotPruned() async throws {
-        try await Plant.with { plant in
-            let id = try await plant.register("ann", .apns, token(1))
+        try await PipelineHarness.with { harness in
+            let id = try await harness.register("ann", .apns, token(1))
             // Dead before the registration was made.
-            plant.simulator.inject(
+            harness.simulator.inject(
                 SimulatorFault(.answer(reason: "Unregistered", timestamp: 1_000_000_000_000), pns: .apns)
             )
-            let job = try await plant.wait(for: try await plant.send(to: "username:ann"))
-            #expect(job.tallies[.apns]?.failed == [.unregistered: 1])
+            let job = try await harness.wait(for: try await harness.send(to: "username:ann"))
+            #expect(job.counts[.apns]?.failed == [.unregistered: 1])
             try await Task.sleep(for: .milliseconds(300))
-            #expect(try await plant.store.registration(id, app: .default)?.state == .live)
+            #expect(try await harness.store.registration(id, app: .default)?.state == .live)
         }
     }
 
     @Test func whatWasAcceptedWhileTheBrokerWasAwayGoesOutOnce() async throws {
-        try await Plant.with { plant in
-            try await plant.register("ann", .apns, token(1))
-            plant.broker.setUnavailable(true)
+        try await PipelineHarness.with { harness in
+            try await harness.register("ann", .apns, token(1))
+            harness.broker.setUnavailable(true)
             var ids: [JobID] = []
-            for _ in 0..<20 { ids.append(try await plant.send(to: "username:ann")) }
+            for _ in 0..<20 { ids.append(try await harness.send(to: "username:ann")) }
             try await Task.sleep(for: .milliseconds(300))
-            #expect(plant.simulator.received().isEmpty)
-            plant.broker.setUnavailable(false)
+            #expect(harness.simulator.received().isEmpty)
+            harness.broker.setUnavailable(false)
             for id in ids {
-                let job = try await plant.wait(for: id)
+                let job = try await harness.wait(for: id)
                 #expect(job.state == .completed)
                 expectSound(job)
             }
-            #expect(plant.simulator.received().count == 20)
+            #expect(harness.simulator.received().count == 20)
         }
     }
 
     @Test func batchesThatWereFannedOutButNotPublishedGoOut() async throws {
-        try await Plant.with([.delivery, .sweeper]) { plant in
-            try await plant.register("ann", devices: 1...1200, tags: ["news"])
+        try await PipelineHarness.with([.delivery, .sweeper]) { harness in
+            try await harness.register("ann", devices: 1...1200, tags: ["news"])
             let request = SendRequest(audience: .tag(try Tag("news", .folded)), content: .message(.init(body: "hello")))
-            let job = try await plant.accept(.send(request))
+            let job = try await harness.accept(.send(request))
             // No queue takes them there.
-            try await plant.fanOut(job.id)
-            let done = try await plant.wait(for: job.id)
-            #expect(done.tallies[.apns]?.targets == 1200)
-            #expect(done.tallies[.apns]?.accepted == 1200)
+            try await harness.fanOut(job.id)
+            let done = try await harness.wait(for: job.id)
+            #expect(done.counts[.apns]?.targets == 1200)
+            #expect(done.counts[.apns]?.accepted == 1200)
             expectSound(done)
         }
     }
 
     @Test func aRedeliveryToTheSameWorkerJoinsItsWork() async throws {
-        try await Plant.with { plant in
-            try await plant.register("ann", devices: 1...50)
-            plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 400))
-            let id = try await plant.send(to: "username:ann")
-            for _ in 0..<300 where plant.simulator.counts.next == 0 { try await Task.sleep(for: .milliseconds(10)) }
-            plant.broker.redeliver()
-            let job = try await plant.wait(for: id)
-            #expect(job.tallies[.apns]?.accepted == 50)
+        try await PipelineHarness.with { harness in
+            try await harness.register("ann", devices: 1...50)
+            harness.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 400))
+            let id = try await harness.send(to: "username:ann")
+            for _ in 0..<300 where harness.simulator.counts.next == 0 { try await Task.sleep(for: .milliseconds(10)) }
+            harness.broker.redeliver()
+            let job = try await harness.wait(for: id)
+            #expect(job.counts[.apns]?.accepted == 50)
             expectSound(job)
             try await Task.sleep(for: .milliseconds(200))
-            #expect(plant.simulator.received().count == 50)
+            #expect(harness.simulator.received().count == 50)
         }
     }
 
     @Test func lostConnectionsCondemnNoBatchThatAWorkerIsAt() async throws {
-        try await Plant.with { plant in
-            let (second, senders) = plant.deliveryWorker()
+        try await PipelineHarness.with { harness in
+            let (second, senders) = harness.deliveryWorker()
             let other = Task { try await second.run() }
-            try await plant.register("ann", devices: 1...50)
-            plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 3000))
-            let id = try await plant.send(to: "username:ann")
-            for _ in 0..<300 where plant.simulator.counts.next == 0 { try await Task.sleep(for: .milliseconds(10)) }
+            try await harness.register("ann", devices: 1...50)
+            harness.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 3000))
+            let id = try await harness.send(to: "username:ann")
+            for _ in 0..<300 where harness.simulator.counts.next == 0 { try await Task.sleep(for: .milliseconds(10)) }
             // Far more than the starts that condemn: each worker counts one at most, and then is at it.
-            for _ in 0..<4 * PoisonLimit.starts {
-                plant.broker.redeliver()
+            for _ in 0..<4 * PoisonLimit.redeliveries {
+                harness.broker.redeliver()
                 try await Task.sleep(for: .milliseconds(50))
             }
-            let job = try await plant.wait(for: id)
+            let job = try await harness.wait(for: id)
             other.cancel()
             _ = await other.result
             await senders.close()
-            #expect(job.tallies[.apns]?.accepted == 50)
+            #expect(job.counts[.apns]?.accepted == 50)
             expectSound(job)
         }
     }
 
     @Test func aWorkerThatDiesLosesNothingAndCountsNothingTwice() async throws {
-        try await Plant.with([.send, .sweeper, .dead]) { plant in
-            try await plant.register("ann", devices: 1...1500)
-            plant.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 100))
-            let id = try await plant.send(to: "username:ann")
+        try await PipelineHarness.with([.send, .sweeper, .dead]) { harness in
+            try await harness.register("ann", devices: 1...1500)
+            harness.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 100))
+            let id = try await harness.send(to: "username:ann")
             // The first worker is cancelled in the middle of its batches, as if it were killed.
-            let (first, firstSenders) = plant.deliveryWorker()
+            let (first, firstSenders) = harness.deliveryWorker()
             let doomed = Task { try await first.run() }
-            for _ in 0..<500 where plant.simulator.counts.next < 100 { try await Task.sleep(for: .milliseconds(10)) }
+            for _ in 0..<500 where harness.simulator.counts.next < 100 { try await Task.sleep(for: .milliseconds(10)) }
             doomed.cancel()
             _ = await doomed.result
             await firstSenders.close()
-            plant.simulator.clearFaults()
-            let (second, secondSenders) = plant.deliveryWorker()
+            harness.simulator.clearFaults()
+            let (second, secondSenders) = harness.deliveryWorker()
             let heir = Task { try await second.run() }
-            let job = try await plant.wait(for: id)
+            let job = try await harness.wait(for: id)
             heir.cancel()
             _ = await heir.result
             await secondSenders.close()
-            #expect(job.tallies[.apns]?.targets == 1500)
-            #expect(job.tallies[.apns]?.accepted == 1500)
+            #expect(job.counts[.apns]?.targets == 1500)
+            #expect(job.counts[.apns]?.accepted == 1500)
             expectSound(job)
-            let received = plant.simulator.received()
+            let received = harness.simulator.received()
             #expect(Set(received.map(\.token)).count == 1500)
             // Copies carry the id of the first.
             let ids = Dictionary(grouping: received, by: \.token).mapValues {
@@ -196,13 +196,13 @@ import Testing
     }
 
     @Test func garbageHarmsNobodyWhoseMessageItPretendsToBe() async throws {
-        try await Plant.with([.send, .sweeper, .dead]) { plant in
-            try await plant.register("ann", .apns, token(1))
-            let ids = [try await plant.send(to: "username:ann"), try await plant.send(to: "username:ann")]
-            for id in ids { try await plant.wait(for: id) { $0.hubState != nil } }
+        try await PipelineHarness.with([.send, .sweeper, .dead]) { harness in
+            try await harness.register("ann", .apns, token(1))
+            let ids = [try await harness.send(to: "username:ann"), try await harness.send(to: "username:ann")]
+            for id in ids { try await harness.wait(for: id) { $0.hubState != nil } }
             // The message of one of them becomes garbage, and others join it.
             let queue = QueueName.work(.deliver(.apns), .normal)
-            var properties = try await plant.broker.consume(queue: queue, prefetch: 2) { subscription in
+            var properties = try await harness.broker.consume(queue: queue, prefetch: 2) { subscription in
                 _ = try await subscription.next()
                 let delivery = try #require(try await subscription.next())
                 await subscription.acknowledge([delivery])
@@ -211,14 +211,14 @@ import Testing
             for id in [properties.messageID, "nonsense", "", "\(Int64.max)"] {
                 properties.messageID = id
                 let garbage = OutgoingMessage(routingKey: queue, properties: properties, body: [1, 2, 3])
-                #expect(await plant.broker.publish([garbage], deadline: .seconds(1)) == [.published])
+                #expect(await harness.broker.publish([garbage], deadline: .seconds(1)) == [.published])
             }
-            let (worker, senders) = plant.deliveryWorker()
+            let (worker, senders) = harness.deliveryWorker()
             let work = Task { try await worker.run() }
             for id in ids {
-                let job = try await plant.wait(for: id)
+                let job = try await harness.wait(for: id)
                 expectSound(job)
-                #expect(job.tallies[.apns]?.accepted == 1)
+                #expect(job.counts[.apns]?.accepted == 1)
             }
             work.cancel()
             _ = await work.result
@@ -227,95 +227,95 @@ import Testing
     }
 
     @Test func anExpiredJobEndsAndCountsItsDevices() async throws {
-        try await Plant.with { plant in
-            try await plant.register("ann", devices: 1...3)
-            plant.simulator.inject(SimulatorFault(.answer(status: 503, retryAfter: .seconds(60)), pns: .apns))
-            // What expires before it is planned has no targets: a slow machine gets more time.
+        try await PipelineHarness.with { harness in
+            try await harness.register("ann", devices: 1...3)
+            harness.simulator.inject(SimulatorFault(.answer(status: 503, retryAfter: .seconds(60)), pns: .apns))
+            // What expires before it is fanned out has no targets: a slow machine gets more time.
             for seconds in [2, 8, 32] {
-                let id = try await plant.send(to: "username:ann", expires: .seconds(seconds))
-                let seen = try await plant.wait(for: id, within: .seconds(90)) {
+                let id = try await harness.send(to: "username:ann", expires: .seconds(seconds))
+                let seen = try await harness.wait(for: id, within: .seconds(90)) {
                     $0.state == .retrying || $0.state.isFinal
                 }
-                let job = try await plant.wait(for: id, within: .seconds(90))
+                let job = try await harness.wait(for: id, within: .seconds(90))
                 #expect(job.state == .expired)
                 expectSound(job)
                 if seen.state != .retrying { continue }
-                return #expect(job.tallies[.apns]?.expired == 3)
+                return #expect(job.counts[.apns]?.expired == 3)
             }
             Issue.record("nothing was tried before it expired")
         }
     }
 
     @Test func aTimeToLiveOfZeroIsOneTry() async throws {
-        try await Plant.with { plant in
-            try await plant.register("ann", .apns, token(1))
-            plant.simulator.inject(SimulatorFault(.answer(status: 503), pns: .apns))
-            let job = try await plant.wait(for: try await plant.send(to: "username:ann", timeToLive: .zero))
-            #expect(job.tallies[.apns]?.expired == 1)
+        try await PipelineHarness.with { harness in
+            try await harness.register("ann", .apns, token(1))
+            harness.simulator.inject(SimulatorFault(.answer(status: 503), pns: .apns))
+            let job = try await harness.wait(for: try await harness.send(to: "username:ann", timeToLive: .zero))
+            #expect(job.counts[.apns]?.expired == 1)
             expectSound(job)
-            #expect(plant.simulator.received().count == 1)
+            #expect(harness.simulator.received().count == 1)
         }
     }
 
     @Test func aCancelledJobStopsAndCountsWhatWasNotSent() async throws {
-        try await Plant.with { plant in
-            try await plant.register("ann", devices: 1...300)
-            plant.simulator.inject(SimulatorFault(.answer(status: 503, retryAfter: .seconds(60)), pns: .apns))
-            let id = try await plant.send(to: "username:ann")
-            try await plant.wait(for: id) { $0.state == .retrying }
-            _ = try await plant.store.cancel(id, app: .default)
-            let job = try await plant.wait(for: id)
+        try await PipelineHarness.with { harness in
+            try await harness.register("ann", devices: 1...300)
+            harness.simulator.inject(SimulatorFault(.answer(status: 503, retryAfter: .seconds(60)), pns: .apns))
+            let id = try await harness.send(to: "username:ann")
+            try await harness.wait(for: id) { $0.state == .retrying }
+            _ = try await harness.store.cancel(id, app: .default)
+            let job = try await harness.wait(for: id)
             #expect(job.state == .cancelled)
-            #expect(job.tallies[.apns]?.cancelled == 300)
+            #expect(job.counts[.apns]?.cancelled == 300)
             expectSound(job)
         }
     }
 
     @Test func servicesThatCannotBeReachedAreCountedWithTheirReason() async throws {
-        try await Plant.with { plant in
-            var spec = try plant.simulator.appSpec
+        try await PipelineHarness.with { harness in
+            var spec = try harness.simulator.appSpec
             spec.fcm = nil
-            _ = try await plant.store.apply(spec, to: .default)
-            try await plant.register("ann", .apns, token(1))
-            try await plant.register("ann", .fcm, "fcm-token")
-            try await plant.register("ann", .mpns, "http://db3.notify.live.net/x")
-            let job = try await plant.wait(for: try await plant.send(to: "username:ann"))
-            #expect(job.tallies[.apns]?.accepted == 1)
-            #expect(job.tallies[.fcm]?.failed == [.misconfigured: 1])
-            #expect(job.tallies[.mpns]?.failed == [.retiredService: 1])
+            _ = try await harness.store.apply(spec, to: .default)
+            try await harness.register("ann", .apns, token(1))
+            try await harness.register("ann", .fcm, "fcm-token")
+            try await harness.register("ann", .mpns, "http://db3.notify.live.net/x")
+            let job = try await harness.wait(for: try await harness.send(to: "username:ann"))
+            #expect(job.counts[.apns]?.accepted == 1)
+            #expect(job.counts[.fcm]?.failed == [.misconfigured: 1])
+            #expect(job.counts[.mpns]?.failed == [.retiredService: 1])
             expectSound(job)
         }
     }
 
     @Test func aRefusedCredentialWaitsUntilItIsMended() async throws {
-        try await Plant.with { plant in
-            try await plant.register("ann", .apns, token(1))
-            var spec = try plant.simulator.appSpec
+        try await PipelineHarness.with { harness in
+            try await harness.register("ann", .apns, token(1))
+            var spec = try harness.simulator.appSpec
             spec.apns?.keyID = "WRONGKEY01"
-            _ = try await plant.store.apply(spec, to: .default)
-            let id = try await plant.send(to: "username:ann")
-            let waiting = try await plant.wait(for: id) { $0.state == .retrying }
+            _ = try await harness.store.apply(spec, to: .default)
+            let id = try await harness.send(to: "username:ann")
+            let waiting = try await harness.wait(for: id) { $0.state == .retrying }
             #expect(waiting.reason?.isEmpty == false)
-            _ = try await plant.store.apply(try plant.simulator.appSpec, to: .default)
-            let job = try await plant.wait(for: id)
-            #expect(job.tallies[.apns]?.accepted == 1)
+            _ = try await harness.store.apply(try harness.simulator.appSpec, to: .default)
+            let job = try await harness.wait(for: id)
+            #expect(job.counts[.apns]?.accepted == 1)
             expectSound(job)
         }
     }
 
     @Test func pagesOfACampaignAddUp() async throws {
-        try await Plant.with { plant in
-            try await plant.register("ann", devices: 1...2300, tags: ["news"])
-            let job = try await plant.wait(for: try await plant.send(to: "news"), within: .seconds(60))
-            #expect(job.tallies[.apns]?.targets == 2300)
-            #expect(job.tallies[.apns]?.accepted == 2300)
+        try await PipelineHarness.with { harness in
+            try await harness.register("ann", devices: 1...2300, tags: ["news"])
+            let job = try await harness.wait(for: try await harness.send(to: "news"), within: .seconds(60))
+            #expect(job.counts[.apns]?.targets == 2300)
+            #expect(job.counts[.apns]?.accepted == 2300)
             expectSound(job)
-            #expect(Set(plant.simulator.received().map(\.token)).count == 2300)
+            #expect(Set(harness.simulator.received().map(\.token)).count == 2300)
         }
     }
 
     @Test func aRegisterJobIsAppliedAndAnswered() async throws {
-        try await Plant.with { plant in
+        try await PipelineHarness.with { harness in
             let id = RegistrationID.random()
             let user = try UserName("ann", .folded)
             for request in [
@@ -324,16 +324,16 @@ import Testing
                 .delete(id),
                 .upsert(id, .init(pns: .apns, handle: Handle(stored: token(1)), tags: [])),
             ] {
-                let job = try await plant.accept(.register(request), user: user)
-                try await plant.publish(job)
-                let done = try await plant.wait(for: job.id)
+                let job = try await harness.accept(.register(request), user: user)
+                try await harness.publish(job)
+                let done = try await harness.wait(for: job.id)
                 switch request {
                 case .issue: #expect(done.result == .issued(id))
                 case .upsert where done.sequence == job.sequence && done.result == .gone: break
                 default: #expect(done.result == .done)
                 }
             }
-            #expect(try await plant.store.registration(id, app: .default)?.state == .deleted)
+            #expect(try await harness.store.registration(id, app: .default)?.state == .deleted)
         }
     }
 }

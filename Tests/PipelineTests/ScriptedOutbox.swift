@@ -32,13 +32,13 @@ final class ScriptedOutbox: OutboxStore, OutcomeSink, PauseStore, AppStore {
         try self.state.withLockedValue(body)
     }
 
-    func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedBatch] {
+    func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedStatus] {
         self.with { state in
             batches.map { key in
                 let places = state.open.filter { message == nil || $0.key == message }
-                guard let place = places.first(where: { $0.value.contains(key) }) else { return LocatedBatch(.closed) }
+                guard let place = places.first(where: { $0.value.contains(key) }) else { return LocatedStatus(.closed) }
                 let status = state.stopping[key].map { BatchStatus.stopping($0) } ?? .open
-                return LocatedBatch(status, hint: RowHint(job: 1, message: place.key))
+                return LocatedStatus(status, hint: RowHint(job: 1, message: place.key))
             }
         }
     }

@@ -29,7 +29,7 @@ import Testing
         try await bench.expect(["peek 7", "claim 7", "advance 7@4"], events: 1)
     }
 
-    @Test func whatHasNoCreditIsGivenBack() async throws {
+    @Test func whatHasNoCreditIsDeferred() async throws {
         let bench = try await SendBench(.blocked)
         try await bench.deliver(7)
         try await bench.expect(["peek 7", "advance 7@0", "claim 7", "advance 7@1", "defer 7@1 apns"])
@@ -107,7 +107,7 @@ import Testing
         try await bench.expect(calls + (copies > 1 ? ["defer 7 "] : []))
     }
 
-    @Test func whatIsPausedIsGivenBack() async throws {
+    @Test func whatIsPausedIsDeferred() async throws {
         let bench = try await SendBench(.done)
         bench.store.change { $0.isPaused = true }
         try await bench.deliver(7)

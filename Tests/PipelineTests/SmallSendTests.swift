@@ -11,22 +11,22 @@ import Testing
 
 @testable import Pipeline
 
-extension PlantTests {
+extension PipelineLoadTests {
     /// Small sends that share messages: each is accounted for as if it went alone, whatever happens on the way.
     @Suite(.timeLimit(.minutes(3))) struct SmallSendTests {
         @Test func twoThousandMessagesReachTwoThousandUsers() async throws {
-            try await Plant.with { plant in
+            try await PipelineHarness.with { harness in
                 let count = 2000
-                try await plant.registerUsers(count)
-                let ids = try await plant.acceptSmall((0..<count).map { "user\($0)" })
+                try await harness.registerUsers(count)
+                let ids = try await harness.acceptSmall((0..<count).map { "user\($0)" })
                 #expect(ids.count == count)
                 for id in ids {
-                    let job = try await plant.wait(for: id, within: .seconds(60))
+                    let job = try await harness.wait(for: id, within: .seconds(60))
                     #expect(job.state == .completed)
-                    #expect(job.tallies.mapValues(\.accepted) == [.apns: 1])
+                    #expect(job.counts.mapValues(\.accepted) == [.apns: 1])
                     expectSound(job)
                 }
-                let received = plant.simulator.received()
+                let received = harness.simulator.received()
                 #expect(received.count == count)
                 #expect(Set(received.map(\.token)).count == count)
                 #expect(Set(received.compactMap { $0.headers["apns-id"] }).count == count)
@@ -36,80 +36,80 @@ extension PlantTests {
         }
 
         @Test func eachLineHasItsOwnEnd() async throws {
-            try await Plant.with { plant in
-                try await plant.registerUsers(3)
-                try await plant.register("many", devices: 1000...1150)
-                try await plant.register("both", .apns, token(900))
-                try await plant.register("both", .fcm, "fcm-token")
-                plant.simulator.inject(SimulatorFault(.answer(reason: "Unregistered"), pns: .apns, token: token(1)))
-                let ids = try await plant.acceptSmall(["user0", "user1", "nobody", "many", "both", "user2", "user2"])
+            try await PipelineHarness.with { harness in
+                try await harness.registerUsers(3)
+                try await harness.register("many", devices: 1000...1150)
+                try await harness.register("both", .apns, token(900))
+                try await harness.register("both", .fcm, "fcm-token")
+                harness.simulator.inject(SimulatorFault(.answer(reason: "Unregistered"), pns: .apns, token: token(1)))
+                let ids = try await harness.acceptSmall(["user0", "user1", "nobody", "many", "both", "user2", "user2"])
                 var jobs: [Job] = []
-                for id in ids { jobs.append(try await plant.wait(for: id)) }
+                for id in ids { jobs.append(try await harness.wait(for: id)) }
                 #expect(jobs.allSatisfy { $0.state == .completed })
-                #expect(jobs[0].tallies[.apns]?.accepted == 1)
-                #expect(jobs[1].tallies[.apns]?.failed == [.unregistered: 1])
+                #expect(jobs[0].counts[.apns]?.accepted == 1)
+                #expect(jobs[1].counts[.apns]?.failed == [.unregistered: 1])
                 #expect(jobs[2].hubState == .noTargetFound)
-                #expect(jobs[3].tallies[.apns]?.accepted == 151)
-                #expect(jobs[4].tallies.mapValues(\.accepted) == [.apns: 1, .fcm: 1])
-                #expect(jobs[5].tallies[.apns]?.accepted == 1)
-                #expect(jobs[6].tallies[.apns]?.accepted == 1)
+                #expect(jobs[3].counts[.apns]?.accepted == 151)
+                #expect(jobs[4].counts.mapValues(\.accepted) == [.apns: 1, .fcm: 1])
+                #expect(jobs[5].counts[.apns]?.accepted == 1)
+                #expect(jobs[6].counts[.apns]?.accepted == 1)
                 for job in jobs { expectSound(job) }
             }
         }
 
         @Test func whatWasAcceptedBeforeACrashIsSweptUp() async throws {
-            try await Plant.with { plant in
-                try await plant.registerUsers(20)
-                let ids = try await plant.acceptSmall((0..<20).map { "user\($0)" }, isPublished: false)
-                for id in ids { #expect(try await plant.wait(for: id).tallies[.apns]?.accepted == 1) }
-                #expect(plant.simulator.received().count == 20)
+            try await PipelineHarness.with { harness in
+                try await harness.registerUsers(20)
+                let ids = try await harness.acceptSmall((0..<20).map { "user\($0)" }, isPublished: false)
+                for id in ids { #expect(try await harness.wait(for: id).counts[.apns]?.accepted == 1) }
+                #expect(harness.simulator.received().count == 20)
             }
         }
 
         @Test func copiesOfMessagesSendNothingTwice() async throws {
-            try await Plant.with([.delivery, .sweeper]) { plant in
-                try await plant.registerUsers(50)
-                let accepted = try await plant.store.accept((0..<50).map { try plant.smallSend(to: "user\($0)") })
-                for _ in 0..<10 { try await plant.publish(accepted.messages) }
+            try await PipelineHarness.with([.delivery, .sweeper]) { harness in
+                try await harness.registerUsers(50)
+                let accepted = try await harness.store.accept((0..<50).map { try harness.smallSend(to: "user\($0)") })
+                for _ in 0..<10 { try await harness.publish(accepted.messages) }
                 let other = InMemoryBroker()
                 try await other.declare(.pushline)
-                let planner = EmbeddedHub(store: plant.store, broker: other, logger: plant.logger)
-                // Another planner has claimed it, and lost the race.
+                let otherHub = EmbeddedHub(store: harness.store, broker: other, logger: harness.logger)
+                // Another send worker has claimed it, and lost the race.
                 let message = try #require(accepted.messages.first)
-                _ = try await plant.store.claim(message.id)
-                let stale = try #require(try await plant.store.claim(message.id))
-                try await plant.deliverWithSendWorker(accepted.jobs)
-                let advance = try await planner.advance(stale, spec: plant.simulator.appSpec, budget: .seconds(1))
-                guard case .lost = advance.progress else { throw PlantError("a stale claim went on") }
-                #expect(plant.simulator.received().count == 50)
+                _ = try await harness.store.claim(message.id)
+                let stale = try #require(try await harness.store.claim(message.id))
+                try await harness.deliverWithSendWorker(accepted.jobs)
+                let advance = try await otherHub.advance(stale, spec: harness.simulator.appSpec, budget: .seconds(1))
+                guard case .lost = advance.progress else { throw HarnessError("a stale claim went on") }
+                #expect(harness.simulator.received().count == 50)
             }
         }
 
-        /// The planner died between its commit, which was the claim, and the acknowledgement.
+        /// The send worker died between its commit, which was the claim, and the acknowledgement.
         @Test func aMessageThatComesAgainBehindItsFanOutIsOver() async throws {
-            try await Plant.with([.delivery, .sweeper]) { plant in
-                try await plant.registerUsers(20)
-                let accepted = try await plant.store.accept((0..<20).map { try plant.smallSend(to: "user\($0)") })
+            try await PipelineHarness.with([.delivery, .sweeper]) { harness in
+                try await harness.registerUsers(20)
+                let accepted = try await harness.store.accept((0..<20).map { try harness.smallSend(to: "user\($0)") })
                 let message = try #require(accepted.messages.first)
-                let peeked = try #require(try await plant.store.peek(message.id))
-                let spec = try plant.simulator.appSpec
-                let advance = try await plant.hub.advance(peeked, spec: spec, budget: .seconds(5))
-                guard case .done = advance.progress else { throw PlantError("one step was not enough") }
-                try await plant.publish([message, message])
-                try await plant.deliverWithSendWorker(accepted.jobs)
-                #expect(plant.simulator.received().count == 20)
+                let peeked = try #require(try await harness.store.peek(message.id))
+                let spec = try harness.simulator.appSpec
+                let advance = try await harness.hub.advance(peeked, spec: spec, budget: .seconds(5))
+                guard case .done = advance.progress else { throw HarnessError("one step was not enough") }
+                try await harness.publish([message, message])
+                try await harness.deliverWithSendWorker(accepted.jobs)
+                #expect(harness.simulator.received().count == 20)
             }
         }
 
-        /// The planner died before its commit: the message comes again, and is claimed first.
+        /// The send worker died before its commit: the message comes again, and is claimed first.
         @Test func aMessageThatComesAgainBeforeItsFanOutIsClaimed() async throws {
-            try await Plant.with([.delivery, .sweeper]) { plant in
-                try await plant.registerUsers(20)
-                let ids = try await plant.acceptSmall((0..<20).map { "user\($0)" })
+            try await PipelineHarness.with([.delivery, .sweeper]) { harness in
+                try await harness.registerUsers(20)
+                let ids = try await harness.acceptSmall((0..<20).map { "user\($0)" })
                 let queue = QueueName.work(.send, .normal)
-                _ = try await plant.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
-                try await plant.deliverWithSendWorker(ids)
-                #expect(plant.simulator.received().count == 20)
+                _ = try await harness.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
+                try await harness.deliverWithSendWorker(ids)
+                #expect(harness.simulator.received().count == 20)
             }
         }
 
@@ -117,30 +117,30 @@ extension PlantTests {
         @Test(arguments: [true, false]) func aServiceWithoutCreditHoldsUpNoOther(isLimited: Bool) async throws {
             // With nobody at FCM its window fills, with a limit of one a second it stays open.
             let window = InFlightWindow(devices: 4000, messages: 4)
-            try await Plant.with([.send, .sweeper], window: window) { plant in
+            try await PipelineHarness.with([.send, .sweeper], window: window) { harness in
                 if isLimited {
-                    var spec = try plant.simulator.appSpec
+                    var spec = try harness.simulator.appSpec
                     spec.fcm?.devicesPerSecond = 1
-                    _ = try await plant.store.apply(spec, to: .default)
+                    _ = try await harness.store.apply(spec, to: .default)
                 } else {
-                    plant.simulator.inject(SimulatorFault(.silence, pns: .fcm))
+                    harness.simulator.inject(SimulatorFault(.silence, pns: .fcm))
                 }
-                try await plant.registerUsers(100)
-                for number in 0..<100 { try await plant.register("droid\(number)", .fcm, "fcm-\(number)") }
-                let (worker, senders) = plant.deliveryWorker()
+                try await harness.registerUsers(100)
+                for number in 0..<100 { try await harness.register("droid\(number)", .fcm, "fcm-\(number)") }
+                let (worker, senders) = harness.deliveryWorker()
                 let running = Task { try await worker.run() }
                 // A message each ten sends, half of them to the service that takes none.
                 var apple: [JobID] = []
                 for first in stride(from: 0, to: 100, by: 5) {
                     let numbers = first..<first + 5
-                    let ids = try await plant.acceptSmall(numbers.flatMap { ["user\($0)", "droid\($0)"] })
+                    let ids = try await harness.acceptSmall(numbers.flatMap { ["user\($0)", "droid\($0)"] })
                     for (index, id) in ids.enumerated() where index.isMultiple(of: 2) { apple.append(id) }
                 }
                 for id in apple {
-                    let job = try await plant.wait(for: id, within: .seconds(40))
-                    #expect(job.tallies.mapValues(\.accepted) == [.apns: 1])
+                    let job = try await harness.wait(for: id, within: .seconds(40))
+                    #expect(job.counts.mapValues(\.accepted) == [.apns: 1])
                 }
-                #expect(plant.simulator.received().filter { $0.pns == .fcm }.count < 100)
+                #expect(harness.simulator.received().filter { $0.pns == .fcm }.count < 100)
                 running.cancel()
                 _ = await running.result
                 await senders.close()
@@ -148,101 +148,101 @@ extension PlantTests {
         }
 
         @Test func deliveriesThatWereNeverPublishedAreSweptUp() async throws {
-            try await Plant.with([.delivery, .sweeper]) { plant in
-                try await plant.registerUsers(30)
-                let accepted = try await plant.store.accept((0..<30).map { try plant.smallSend(to: "user\($0)") })
-                try await plant.fanOutUnpublished(try #require(accepted.messages.first))
+            try await PipelineHarness.with([.delivery, .sweeper]) { harness in
+                try await harness.registerUsers(30)
+                let accepted = try await harness.store.accept((0..<30).map { try harness.smallSend(to: "user\($0)") })
+                try await harness.fanOutUnpublished(try #require(accepted.messages.first))
                 for id in accepted.jobs {
-                    #expect(try await plant.wait(for: id).tallies[.apns]?.accepted == 1)
+                    #expect(try await harness.wait(for: id).counts[.apns]?.accepted == 1)
                 }
-                #expect(plant.simulator.received().count == 30)
+                #expect(harness.simulator.received().count == 30)
             }
         }
 
         @Test func aGroupTravelsInOneDeliveryMessage() async throws {
-            try await Plant.with([.send]) { plant in
-                try await plant.registerUsers(10)
-                let ids = try await plant.acceptSmall((0..<300).map { "user\($0 % 10)" })
+            try await PipelineHarness.with([.send]) { harness in
+                try await harness.registerUsers(10)
+                let ids = try await harness.acceptSmall((0..<300).map { "user\($0 % 10)" })
                 let queue = QueueName.work(.deliver(.apns), .normal)
-                let body = try await plant.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
+                let body = try await harness.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
                 let delivery = try DeliveryMessage(decoding: try #require(body as [UInt8]?))
                 #expect(delivery.batches.map(\.key.job) == ids)
             }
         }
 
         @Test func aDeliveryMessageThatComesAgainIsDelivered() async throws {
-            try await Plant.with([.send, .sweeper]) { plant in
-                try await plant.registerUsers(10)
-                let ids = try await plant.acceptSmall((0..<10).map { "user\($0)" })
+            try await PipelineHarness.with([.send, .sweeper]) { harness in
+                try await harness.registerUsers(10)
+                let ids = try await harness.acceptSmall((0..<10).map { "user\($0)" })
                 // A worker takes the message and dies with it.
                 let queue = QueueName.work(.deliver(.apns), .normal)
-                _ = try await plant.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
-                let (worker, senders) = plant.deliveryWorker()
+                _ = try await harness.broker.consume(queue: queue, prefetch: 1) { try await $0.next()?.body }
+                let (worker, senders) = harness.deliveryWorker()
                 let running = Task { try await worker.run() }
                 for id in ids {
-                    let job = try await plant.wait(for: id)
-                    #expect(job.tallies[.apns]?.accepted == 1)
+                    let job = try await harness.wait(for: id)
+                    #expect(job.counts[.apns]?.accepted == 1)
                     expectSound(job)
                 }
                 running.cancel()
                 _ = await running.result
                 await senders.close()
-                #expect(plant.simulator.received().count == 10)
+                #expect(harness.simulator.received().count == 10)
             }
         }
 
         @Test func oneOfManyIsCancelled() async throws {
-            try await Plant.with([.send, .sweeper]) { plant in
-                try await plant.registerUsers(5)
-                let ids = try await plant.acceptSmall((0..<5).map { "user\($0)" })
-                for id in ids { try await plant.wait(for: id) { $0.state == .running } }
-                _ = try await plant.store.cancel(ids[2], app: .default)
-                let (worker, senders) = plant.deliveryWorker()
+            try await PipelineHarness.with([.send, .sweeper]) { harness in
+                try await harness.registerUsers(5)
+                let ids = try await harness.acceptSmall((0..<5).map { "user\($0)" })
+                for id in ids { try await harness.wait(for: id) { $0.state == .running } }
+                _ = try await harness.store.cancel(ids[2], app: .default)
+                let (worker, senders) = harness.deliveryWorker()
                 let running = Task { try await worker.run() }
                 for (index, id) in ids.enumerated() {
-                    let job = try await plant.wait(for: id)
+                    let job = try await harness.wait(for: id)
                     #expect(job.state == (index == 2 ? .cancelled : .completed))
-                    #expect(job.tallies[.apns]?.cancelled == (index == 2 ? 1 : 0))
+                    #expect(job.counts[.apns]?.cancelled == (index == 2 ? 1 : 0))
                     expectSound(job)
                 }
                 running.cancel()
                 _ = await running.result
                 await senders.close()
-                #expect(plant.simulator.received().count == 4)
+                #expect(harness.simulator.received().count == 4)
             }
         }
 
         @Test func deliveriesOfASilentAppHoldUpNoOthers() async throws {
-            try await Plant.with([.send, .sweeper]) { plant in
+            try await PipelineHarness.with([.send, .sweeper]) { harness in
                 let other = try AppID("other")
-                _ = try await plant.store.apply(try plant.simulator.appSpec, to: other)
-                try await plant.register("user1", .apns, token(1))
-                try await plant.register("user2", .apns, token(2), app: other)
-                plant.simulator.inject(SimulatorFault(.silence, pns: .apns, token: token(1)))
-                let (delivery, senders) = plant.deliveryWorker(.narrow, requestTimeout: .seconds(10))
+                _ = try await harness.store.apply(try harness.simulator.appSpec, to: other)
+                try await harness.register("user1", .apns, token(1))
+                try await harness.register("user2", .apns, token(2), app: other)
+                harness.simulator.inject(SimulatorFault(.silence, pns: .apns, token: token(1)))
+                let (delivery, senders) = harness.deliveryWorker(.narrow, requestTimeout: .seconds(10))
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { try await delivery.run() }
                     // More messages than the worker takes from the queue at a time.
                     var silent: [JobID] = []
-                    for _ in 0..<12 { silent += try await plant.acceptSmall(["user1", "user1"]) }
-                    for id in silent { try await plant.wait(for: id) { $0.state != .queued } }
+                    for _ in 0..<12 { silent += try await harness.acceptSmall(["user1", "user1"]) }
+                    for id in silent { try await harness.wait(for: id) { $0.state != .queued } }
                     for _ in 0..<3 {
-                        for id in try await plant.acceptSmall(["user2", "user2"], app: other) {
-                            let done = try await plant.wait(for: id, app: other)
-                            #expect(done.tallies[.apns]?.accepted == 1)
+                        for id in try await harness.acceptSmall(["user2", "user2"], app: other) {
+                            let done = try await harness.wait(for: id, app: other)
+                            #expect(done.counts[.apns]?.accepted == 1)
                         }
                     }
                     var waiting = 0
                     for id in silent {
-                        let job = try await plant.job(id)
+                        let job = try await harness.job(id)
                         #expect(!job.state.isFinal)
                         if job.reason?.contains("slowly") == true { waiting += 1 }
                     }
                     #expect(waiting > 0)
-                    plant.simulator.clearFaults()
+                    harness.simulator.clearFaults()
                     for id in silent {
-                        let job = try await plant.wait(for: id, within: .seconds(60))
-                        #expect(job.tallies[.apns]?.accepted == 1)
+                        let job = try await harness.wait(for: id, within: .seconds(60))
+                        #expect(job.counts[.apns]?.accepted == 1)
                         expectSound(job)
                     }
                     group.cancelAll()
@@ -252,8 +252,8 @@ extension PlantTests {
         }
 
         @Test func aMessageWithoutBatchesIsDeadLettered() async throws {
-            try await Plant.with { plant in
-                try await plant.registerUsers(2)
+            try await PipelineHarness.with { harness in
+                try await harness.registerUsers(2)
                 // A number that the store has not given yet.
                 let id = MessageID(number: 1_000_000)
                 let message = OutgoingMessage(
@@ -261,15 +261,15 @@ extension PlantTests {
                     properties: MessageProperties(type: "deliver", messageID: id.description, contentType: "x"),
                     body: [1, 2, 3]
                 )
-                #expect(await plant.broker.publish([message], deadline: .seconds(1)) == [.published])
-                let ids = try await plant.acceptSmall(["user0", "user1"])
-                for id in ids { #expect(try await plant.wait(for: id).state == .completed) }
+                #expect(await harness.broker.publish([message], deadline: .seconds(1)) == [.published])
+                let ids = try await harness.acceptSmall(["user0", "user1"])
+                for id in ids { #expect(try await harness.wait(for: id).state == .completed) }
             }
         }
     }
 }
 
-extension Plant {
+extension PipelineHarness {
     /// The users user0, user1 …, each with the device of its number.
     fileprivate func registerUsers(_ count: Int) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -310,10 +310,10 @@ extension Plant {
     /// Fans a message out as a process does that dies before it can publish the deliveries.
     fileprivate func fanOutUnpublished(_ message: OutboxMessage) async throws {
         // No queue takes a message there: all of it is surely not published, and due again at once.
-        let planner = EmbeddedHub(store: self.store, broker: InMemoryBroker(), logger: self.logger)
+        let otherHub = EmbeddedHub(store: self.store, broker: InMemoryBroker(), logger: self.logger)
         let claim = try #require(try await self.store.claim(message.id))
-        let advance = try await planner.advance(claim, spec: self.simulator.appSpec, budget: .seconds(5))
-        guard case .done = advance.progress else { throw PlantError("one step was not enough") }
+        let advance = try await otherHub.advance(claim, spec: self.simulator.appSpec, budget: .seconds(5))
+        guard case .done = advance.progress else { throw HarnessError("one step was not enough") }
     }
 
     /// Runs a send worker until each of these jobs has reached its one device.
@@ -328,7 +328,7 @@ extension Plant {
         let running = Task { try await worker.run() }
         for id in jobs {
             let job = try await self.wait(for: id)
-            #expect(job.tallies[.apns]?.accepted == 1)
+            #expect(job.counts[.apns]?.accepted == 1)
             expectSound(job)
         }
         running.cancel()

@@ -90,19 +90,19 @@ import Testing
         try self.expect(RegisterResult.refused("why"), #"{"refused":{"_0":"why"}}"#)
     }
 
-    @Test func tally() throws {
-        var tally = Tally()
-        tally.targets = 6
-        tally.accepted = 3
-        tally.failed = [.unregistered: 1, .retiredService: 2]
-        #expect(tally.accounted == 6)
+    @Test func counts() throws {
+        var counts = DeliveryCounts()
+        counts.targets = 6
+        counts.accepted = 3
+        counts.failed = [.unregistered: 1, .retiredService: 2]
+        #expect(counts.accounted == 6)
         try self.expect(
-            tally,
+            counts,
             #"{"accepted":3,"cancelled":0,"expired":0,"failed":{"retired-service":2,"unregistered":1},"targets":6}"#
         )
-        tally += tally
-        #expect(tally.targets == 12)
-        #expect(tally.failed == [.unregistered: 2, .retiredService: 4])
+        counts += counts
+        #expect(counts.targets == 12)
+        #expect(counts.failed == [.unregistered: 2, .retiredService: 4])
     }
 
     @Test func appSpec() throws {

@@ -61,9 +61,9 @@ import Testing
     @Test(arguments: [false, true]) func everyTruncationIsMalformed(again: Bool) throws {
         let bytes = Self.encoded(try Self.batch(devices: 9, again: again)).dropFirst(Self.head)
         for length in 0..<bytes.count {
-            #expect(throws: MalformedBatch.self) { try Self.decoded(Self.message(of: bytes.prefix(length))) }
+            #expect(throws: MalformedDelivery.self) { try Self.decoded(Self.message(of: bytes.prefix(length))) }
         }
-        #expect(throws: MalformedBatch.self) { try Self.decoded(Self.message(of: bytes + [0])) }
+        #expect(throws: MalformedDelivery.self) { try Self.decoded(Self.message(of: bytes + [0])) }
     }
 
     /// Any one byte changed: either it is refused, or it is a batch that writes back what was read.
@@ -95,7 +95,7 @@ import Testing
         var bytes = Self.encoded(try Self.batch(devices: 0, again: false))
         // The count and the empty handles' length are the last eight bytes.
         bytes.replaceSubrange(bytes.count - 8..<bytes.count, with: [UInt8](repeating: 0xFF, count: 8))
-        #expect(throws: MalformedBatch.self) { try Self.decoded(bytes) }
+        #expect(throws: MalformedDelivery.self) { try Self.decoded(bytes) }
     }
 
     @Test func momentsThatCannotBeReckonedWithAreRefused() throws {
@@ -109,13 +109,13 @@ import Testing
             payload: NativePayload(kind: .toast, body: []),
             devices: DeliverBatch.Devices()
         )
-        #expect(throws: MalformedBatch.self) { try Self.decoded(Self.encoded(batch)) }
+        #expect(throws: MalformedDelivery.self) { try Self.decoded(Self.encoded(batch)) }
     }
 
     @Test func flagsOfAnotherVersionAreRefused() throws {
         var bytes = Self.encoded(try Self.batch(devices: 1, again: false))
         bytes[Self.head] |= 0x20
-        #expect(throws: MalformedBatch.self) { try Self.decoded(bytes) }
+        #expect(throws: MalformedDelivery.self) { try Self.decoded(bytes) }
     }
 
     /// What a worker of this version writes, a worker of the next must read.

@@ -47,9 +47,9 @@ import Testing
     @Test func noPieceOfItIsTakenForIt() throws {
         let bytes = DeliveryMessage(batches: [Self.batch(1), Self.batch(2)]).encoded()
         for length in bytes.indices {
-            #expect(throws: MalformedBatch.self) { try DeliveryMessage(decoding: Array(bytes[..<length])) }
+            #expect(throws: MalformedDelivery.self) { try DeliveryMessage(decoding: Array(bytes[..<length])) }
         }
-        #expect(throws: MalformedBatch.self) { try DeliveryMessage(decoding: bytes + [0]) }
+        #expect(throws: MalformedDelivery.self) { try DeliveryMessage(decoding: bytes + [0]) }
     }
 
     @Test func whatDoesNotBelongTogetherIsRefused() throws {
@@ -60,7 +60,7 @@ import Testing
             DeliveryMessage(batches: [Self.batch(1), Self.batch(2, app: try AppID("other"))]),
         ]
         for message in messages {
-            #expect(throws: MalformedBatch.self) { try DeliveryMessage(decoding: message.encoded()) }
+            #expect(throws: MalformedDelivery.self) { try DeliveryMessage(decoding: message.encoded()) }
         }
     }
 
@@ -76,13 +76,13 @@ import Testing
     @Test(arguments: [0, 1, 2, 0x81, 0x83]) func otherVersionsAreRefused(version: UInt8) {
         var bytes = DeliveryMessage(batches: [Self.batch(1)]).encoded()
         bytes[0] = version
-        let error = #expect(throws: MalformedBatch.self) { try DeliveryMessage(decoding: bytes) }
+        let error = #expect(throws: MalformedDelivery.self) { try DeliveryMessage(decoding: bytes) }
         #expect(error?.description.contains("version") == true)
     }
 
     @Test func countsThatLieNeedNoMemory() {
         for count: [UInt8] in [[0, 0, 0, 0], [0xF5, 1, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF]] {
-            #expect(throws: MalformedBatch.self) { try DeliveryMessage(decoding: [DeliveryMessage.version] + count) }
+            #expect(throws: MalformedDelivery.self) { try DeliveryMessage(decoding: [DeliveryMessage.version] + count) }
         }
     }
 }

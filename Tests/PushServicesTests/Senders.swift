@@ -54,7 +54,7 @@ struct Senders {
         from first: Int = 0,
         time: Duration = .seconds(60),
         isStopped: @escaping @Sendable () -> Bool = { false }
-    ) throws -> PushBatch {
+    ) throws -> PushRequest {
         try self.batch(
             pns,
             handles: (0..<count).map { try self.handle(pns, first + $0) },
@@ -68,11 +68,11 @@ struct Senders {
         handles: [String],
         time: Duration = .seconds(60),
         isStopped: @escaping @Sendable () -> Bool = { false }
-    ) throws -> PushBatch {
+    ) throws -> PushRequest {
         var devices = DeliverBatch.Devices()
         devices.rows = handles.indices.map { Int64($0 + 1) }
         devices.handles = HandleList(handles.map(Handle.init(stored:)))
-        return PushBatch(
+        return PushRequest(
             payload: Senders.payload(pns),
             job: JobID(high: 0x0123_4567_89AB_7DEF, low: 0x8123_4567_89AB_CDEF),
             devices: devices,

@@ -9,21 +9,21 @@ import Testing
 
 /// What the doctor sees of work that does not get on.
 @Suite struct DoctorTests {
-    private func look(at broker: InMemoryBroker) async -> [Finding] {
+    private func check(_ broker: InMemoryBroker) async -> [Finding] {
         await BrokerCheckup(broker: broker, place: "here", services: [.apns]).run()
     }
 
     @Test func nobodyTakesFromTheQueues() async throws {
         let broker = InMemoryBroker()
-        let idle = await self.look(at: broker)
+        let idle = await self.check(broker)
         #expect(idle.map(\.isRight) == [true, false, false, false])
         let advice = ["register", "send", "delivery"].map { "start pushline-\($0)-worker" }
         #expect(zip(idle.dropFirst(), advice).allSatisfy { $0.words.hasSuffix($1) })
         try await broker.consume(queue: QueueName.work(.deliver(.apns), .normal), prefetch: 1) { _ in
-            #expect(await self.look(at: broker).map(\.isRight) == [true, false, false, true])
+            #expect(await self.check(broker).map(\.isRight) == [true, false, false, true])
         }
         broker.setUnavailable(true)
-        let away = await self.look(at: broker)
+        let away = await self.check(broker)
         #expect(away.map(\.isRight) == [false])
         #expect(away[0].words.contains("start RabbitMQ"))
     }
@@ -42,13 +42,13 @@ import Testing
         let poison = OutgoingMessage(routingKey: QueueName.dead, properties: properties, body: [])
         #expect(await broker.publish([poison], deadline: .seconds(1)) == [.published])
         for count in 0...20 {
-            #expect(await self.look(at: broker).map(\.subject).contains("parked messages") == false)
+            #expect(await self.check(broker).map(\.subject).contains("parked messages") == false)
             try await broker.consume(queue: QueueName.dead, prefetch: 1) { subscription in
                 let delivery = try #require(try await subscription.next())
                 #expect(delivery.deliveryCount == count)
             }
         }
-        let found = try #require(await self.look(at: broker).last)
+        let found = try #require(await self.check(broker).last)
         #expect(found.subject == "parked messages" && !found.isRight)
         #expect(
             found.words.hasPrefix("a message is parked, ") && found.words.hasSuffix(" purge_queue pushline.parking")
@@ -58,7 +58,7 @@ import Testing
     @Test func anAlarmIsSeen() async {
         let broker = InMemoryBroker()
         broker.setBlocked("low on disk")
-        let found = await self.look(at: broker)
+        let found = await self.check(broker)
         #expect(found.map(\.isRight) == [false])
         #expect(found[0].words.hasPrefix("here: accepts no messages: low on disk"))
     }
@@ -87,13 +87,15 @@ import Testing
     @Test func whatStandsStillIsTold() async throws {
         let host = try HostCommandsTests.Host()
         let store = try await self.store(host)
-        let standing = Standing(store: store, apps: [.default, try AppID("shop")])
-        #expect(try await standing.findings() == [])
+        let blocked = BlockedWork(store: store, apps: [.default, try AppID("shop")])
+        #expect(try await blocked.findings() == [])
 
         try await store.pause(.deliver(.apns), app: try AppID("shop"), by: "key:k")
         try await store.pause(.send, app: nil, by: "host:root")
-        try await store.deadLetter(DeadMessage(queue: "q", type: "", messageID: "", app: nil, reason: "r", body: []))
-        let found = try await standing.findings()
+        try await store.deadLetter(
+            IncomingDeadLetter(queue: "q", type: "", messageID: "", app: nil, reason: "r", body: [])
+        )
+        let found = try await blocked.findings()
         #expect(found.map(\.subject) == ["queue deliver.apns", "queue send", "dead messages"])
         #expect(found.allSatisfy { !$0.isRight })
         #expect(found[0].words.hasSuffix("pushline queues resume deliver.apns --app shop"))
@@ -110,7 +112,7 @@ import Testing
         }
         // It is tried again, and nobody need do anything.
         try await self.deferDelivery(in: store, reason: "503 ServiceUnavailable")
-        let found = try await Standing(store: store, apps: [.default]).findings()
+        let found = try await BlockedWork(store: store, apps: [.default]).findings()
         #expect(found.map(\.subject) == ["default sends", "default sends"])
         #expect(found.allSatisfy { $0.words.hasPrefix("2 sends wait, such as ") })
         #expect(found[0].words.contains("the app's credentials do not work there: 403 Forbidden; put the right file"))
@@ -130,9 +132,9 @@ import Testing
             Issue.record("the send was not taken")
             return
         }
-        let batch = SmallBatch(pns: .apns, size: 1, message: 0)
+        let batch = SinglePage(pns: .apns, size: 1, message: 0)
         let step = GroupStep(
-            sends: [PlannedSend(sequence: send.sequence, fate: .batches([batch]))],
+            sends: [FanOutSend(sequence: send.sequence, fate: .batches([batch]))],
             messages: 1,
             through: send.through
         )

@@ -77,7 +77,7 @@ import Testing
             let job = try self.job(#""isFinal":true,"totals":{\#(counts)},\#(members)"#)
             return JobText(job: job).lines.first { $0.hasPrefix("reached") }
         }
-        let stopped = try reached(#""state":"cancelled","planned":1200,"estimate":3000"#)
+        let stopped = try reached(#""state":"cancelled","fannedOut":1200,"estimate":3000"#)
         #expect(stopped?.hasSuffix("640 of about 3000 devices") == true)
         #expect(try reached(#""state":"completed""#) == nil)
     }
@@ -121,26 +121,26 @@ import Testing
 
     @Test func bar() throws {
         let members = #""state":"running","isFinal":false,"totals":\#(Self.counts),"progress":0.5"#
-        let planning = try self.job(members + #","planned":6,"estimate":8,"rate":1.6,"secondsLeft":300"#)
+        let fanningOut = try self.job(members + #","fannedOut":6,"estimate":8,"rate":1.6,"secondsLeft":300"#)
         #expect(
-            JobText(job: planning).bar
+            JobText(job: fanningOut).bar
                 == "[############------------] 50 %, 3 of about 8 devices, 2 a second, 5 min left, 1 failed"
         )
-        let planned = try self.job(members + #","planned":6,"estimate":6"#)
-        #expect(JobText(job: planned).bar == "[############------------] 50 %, 3 of 6 devices, 1 failed")
+        let fannedOut = try self.job(members + #","fannedOut":6,"estimate":6"#)
+        #expect(JobText(job: fannedOut).bar == "[############------------] 50 %, 3 of 6 devices, 1 failed")
         #expect(JobText(job: try self.job(#""state":"queued","isFinal":false"#)).bar == nil)
     }
 
     @Test(arguments: [
         (
-            #""running","isFinal":false,"planned":6,"estimate":80,"rate":1.6,"secondsLeft":30"#,
+            #""running","isFinal":false,"fannedOut":6,"estimate":80,"rate":1.6,"secondsLeft":30"#,
             "running, 3 of about 80 devices, 2 accepted, 1 failed (1 unregistered), 2 a second, 30 s left"
         ),
         (
-            #""running","isFinal":false,"planned":8,"estimate":8"#,
+            #""running","isFinal":false,"fannedOut":8,"estimate":8"#,
             "running, 3 of 8 devices, 2 accepted, 1 failed (1 unregistered)"
         ),
-        (#""running","isFinal":false,"planned":8"#, "running, 3 devices done, 2 accepted, 1 failed (1 unregistered)"),
+        (#""running","isFinal":false,"fannedOut":8"#, "running, 3 devices done, 2 accepted, 1 failed (1 unregistered)"),
         (#""cancelling","isFinal":false"#, "cancelling, 3 devices done, 2 accepted, 1 failed (1 unregistered)"),
         (#""cancelled","isFinal":true"#, "cancelled, 3 of 4 devices, 2 accepted, 1 failed (1 unregistered)"),
     ])
@@ -157,17 +157,17 @@ import Testing
         func fault(_ member: String) -> String { #"{"member":"\#(member)","reason":"is\u001b bad"}"# }
         let several = refusal("\(fault("ttl")),\(fault("to.users[1]"))", detail: "several members are wrong")
         #expect(
-            Refusal(error: several).text
+            Rejection(error: several).text
                 == "several members are wrong (status 400)\n  ttl: is\u{FFFD} bad\n  to.users[1]: is\u{FFFD} bad"
         )
         let list = try UserList(Data("ann\n\nb b\n".utf8))
-        #expect(Refusal(error: several, name: list.name).text.hasSuffix("\n  to.users[1], line 3: is\u{FFFD} bad"))
+        #expect(Rejection(error: several, name: list.name).text.hasSuffix("\n  to.users[1], line 3: is\u{FFFD} bad"))
         #expect(
-            Refusal(error: refusal(fault("ttl"), detail: "ttl: no"), name: list.name).text == "ttl: no (status 400)"
+            Rejection(error: refusal(fault("ttl"), detail: "ttl: no"), name: list.name).text == "ttl: no (status 400)"
         )
         let many = refusal((0..<13).map { fault("m\($0)") }.joined(separator: ","), detail: "several")
-        #expect(Refusal(error: many).text.split(separator: "\n").count == 12)
-        #expect(Refusal(error: many).text.hasSuffix("\n  and 3 more"))
+        #expect(Rejection(error: many).text.split(separator: "\n").count == 12)
+        #expect(Rejection(error: many).text.hasSuffix("\n  and 3 more"))
     }
 
     @Test func ahead() throws {
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func aDeadMessageWithoutWords() throws {
+    @Test func aDeadLetterWithoutWords() throws {
         let text = #"""
             {"id":"7","at":"2026-11-21T08:30:00Z","queue":"q","type":"","message":"","reason":"r","bytes":0,"canReplay":false}
             """#

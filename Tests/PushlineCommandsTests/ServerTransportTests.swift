@@ -36,7 +36,7 @@ import Testing
             let refused = try #require(try await Self.failure(url))
             #expect(refused.code == .untrusted)
             #expect(
-                Refusal(error: refused).text == """
+                Rejection(error: refused).text == """
                     the certificate of \(url) is not accepted: its authority is not trusted here, or it has expired; \
                     name your authority's certificate with --ca-file or PUSHLINE_CA_FILE, or correct --url
                     """
@@ -88,7 +88,7 @@ import Testing
             )
             #expect(error.code == .timeout)
             #expect(
-                Refusal(error: error).text.hasSuffix(
+                Rejection(error: error).text.hasSuffix(
                     "; give it longer with --timeout, or look at what the server is busy with"
                 )
             )

@@ -35,7 +35,7 @@ import Testing
         _ name: String,
         port: Int,
         store: String,
-        patience: TimeAmount = .milliseconds(500),
+        timeout: TimeAmount = .milliseconds(500),
         _ body: (Running) async throws -> Void
     ) async throws {
         let (addresses, continuation) = AsyncStream<Int>.makeStream()
@@ -45,7 +45,7 @@ import Testing
             child: HTTP1Channel(
                 responder: HTTPListener<HTTP1Channel>.answer(with: router.buildResponder(), logger: Self.quiet),
                 configuration: HTTP1Channel.Configuration(
-                    additionalChannelHandlers: [LastAnswers(patience: patience)]
+                    additionalChannelHandlers: [EarlyResponseHandler(timeout: timeout)]
                 )
             ),
             host: "127.0.0.1",
@@ -121,7 +121,7 @@ import Testing
 
     @Test func aDrainingConnectionIsToldToEndWithItsNextAnswer() async throws {
         // Longer than any machine needs for the next request.
-        try await Self.withListener("a", port: 0, store: Self.storePath, patience: .seconds(90)) { running in
+        try await Self.withListener("a", port: 0, store: Self.storePath, timeout: .seconds(90)) { running in
             var connection = try await RawConnection.open(port: running.port)
             defer { connection.close() }
             let request = "GET /name HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -39,7 +39,7 @@ enum ServedListener {
             deadlines: ConnectionDeadlines.Limits(
                 request: .milliseconds(request),
                 idle: .milliseconds(idle ?? request),
-                patience: .milliseconds(200)
+                timeout: .milliseconds(200)
             ),
             connections: connections,
             perPeer: perPeer
@@ -91,8 +91,8 @@ enum ServedListener {
         let time = limits.deadlines.request
         let http1 = HTTP1Channel.Configuration(
             additionalChannelHandlers: [
-                StreamDeadlines(limit: time), ParserProblems(headerSize: 1000),
-                LastAnswers(patience: .milliseconds(500), longest: .seconds(20)),
+                StreamDeadlines(limit: time), HTTPParserErrorHandler(headerSize: 1000),
+                EarlyResponseHandler(timeout: .milliseconds(500), longest: .seconds(20)),
             ]
         )
         guard tls else {

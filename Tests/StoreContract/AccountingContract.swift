@@ -29,7 +29,7 @@ struct AccountingContract {
         for id in life.jobs {
             let job = try await scenario.job(id)
             #expect(job.state.isFinal)
-            for tally in job.tallies.values { #expect(tally.targets == tally.accounted) }
+            for counts in job.counts.values { #expect(counts.targets == counts.accounted) }
         }
         #expect(try await scenario.takeDue().isEmpty)
     }
@@ -61,7 +61,7 @@ private struct Life {
         case 19: try await self.replay(random: &random)
         case 20:
             guard let key = self.some(&random) else { return }
-            try await self.scenario.giveBack(key, for: .seconds(Int64.random(in: 0...20, using: &random)))
+            try await self.scenario.deferBatch(key, for: .seconds(Int64.random(in: 0...20, using: &random)))
         case 21:
             guard let key = self.some(&random) else { return }
             let message = try self.scenario.message(of: key)
@@ -87,8 +87,8 @@ private struct Life {
         guard let letter = letters.randomElement(using: &random),
             let replay = try await self.store.replay(deadLetter: letter.id, app: .default)
         else { return }
-        guard case .begun(let job, let devices) = replay else { return #expect(letter.obstacle != nil) }
-        #expect(letter.obstacle == nil)
+        guard case .begun(let job, let devices) = replay else { return #expect(letter.blockedReason != nil) }
+        #expect(letter.blockedReason == nil)
         let last = self.dead[letter.messageID] ?? BatchKey(letter.messageID)
         guard let key = last, key.job == job else { return #expect(devices == nil) }
         let next = BatchKey(job: key.job, pns: key.pns, page: key.page, attempt: key.attempt + 1)
@@ -150,7 +150,7 @@ private struct Life {
             case 4: outcome.expired += 1
             default:
                 let wait = Duration.seconds(Int64.random(in: 0...50, using: &random))
-                outcome.carried.append(RetryDevice(row: Int64(row), tries: 1, wait: wait))
+                outcome.retries.append(RetryDevice(row: Int64(row), tries: 1, wait: wait))
             }
         }
         let status = try await self.scenario.status(of: [key]).first
@@ -158,12 +158,12 @@ private struct Life {
         #expect(isNew == (status != .closed))
         // The same again, as a redelivery brings it, changes nothing.
         #expect(try await !self.scenario.record(outcome))
-        guard isNew, status == .open, !outcome.carried.isEmpty else { return }
+        guard isNew, status == .open, !outcome.retries.isEmpty else { return }
         let next = BatchKey(job: key.job, pns: key.pns, page: key.page, attempt: key.attempt + 1)
-        self.batches[next] = outcome.carried.count
+        self.batches[next] = outcome.retries.count
     }
 
-    /// targets = accounted + carried and open, and final where nothing is open.
+    /// targets = accounted + retries and open, and final where nothing is open.
     func check() async throws {
         #expect(try await self.scenario.auditFaults() == [])
         for id in self.jobs {
@@ -173,8 +173,8 @@ private struct Life {
             let job = try await self.scenario.job(id)
             for pns in PushService.allCases {
                 let waiting = open.filter { $0.pns == pns && $0.attempt > 0 }.reduce(0) { $0 + (self.batches[$1] ?? 0) }
-                let tally = job.tallies[pns] ?? Tally()
-                #expect(tally.targets == tally.accounted + waiting, "\(job.state)")
+                let counts = job.counts[pns] ?? DeliveryCounts()
+                #expect(counts.targets == counts.accounted + waiting, "\(job.state)")
             }
             if job.state.isFinal { #expect(open.isEmpty) }
             if job.state == .cancelling || job.state == .expiring { #expect(!open.isEmpty) }

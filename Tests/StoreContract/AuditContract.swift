@@ -12,7 +12,7 @@ struct AuditContract {
         self.scenario = Scenario(self.fixture)
     }
 
-    /// Two batches, one of which carries a device on, and one that failed.
+    /// Two batches, one of which has a device to retry, and one that failed.
     private func fill() async throws -> Job {
         for number in 0..<6 {
             try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["t"])
@@ -20,9 +20,9 @@ struct AuditContract {
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
         let keys = try await self.scenario.fanOut(job, pages: 3)
         let failure = DeviceFailure(row: 1, failure: .rejected, status: 400, reason: "Bad")
-        let carried = RetryDevice(row: 2, tries: 1, wait: .zero)
+        let retry = RetryDevice(row: 2, tries: 1, wait: .zero)
         let time = self.fixture.time.wall
-        let first = BatchOutcome(key: keys[0], accepted: 1, failures: [failure], carried: [carried], at: time)
+        let first = BatchOutcome(key: keys[0], accepted: 1, failures: [failure], retries: [retry], at: time)
         _ = try await self.scenario.record(first)
         _ = try await self.scenario.record(BatchOutcome(key: keys[1], accepted: 3, at: time))
         return job

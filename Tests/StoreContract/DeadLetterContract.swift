@@ -58,7 +58,7 @@ struct DeadLetterContract {
         let key = try #require(try await self.scenario.fanOut(job).first)
         let letter = try await self.die(key)
         #expect(try await self.scenario.job(job.id).state == .completed)
-        #expect(letter.obstacle == nil)
+        #expect(letter.blockedReason == nil)
         #expect(letter.job == job.id)
         #expect(try await self.replay(letter) == .begun(job: job.id, devices: 4))
         #expect(try await self.replay(letter) == nil)
@@ -68,12 +68,12 @@ struct DeadLetterContract {
         #expect(running.state == .retrying)
         #expect(running.finished == nil)
         #expect(running.hubState == .enqueued)
-        #expect(running.tallies[.apns]?.targets == 4)
-        #expect(running.tallies[.apns]?.accounted == 0)
+        #expect(running.counts[.apns]?.targets == 4)
+        #expect(running.counts[.apns]?.accounted == 0)
         // A copy of the message that died comes too late, and dies for itself.
         let late = try await self.die(key)
-        let obstacle = try #require(late.obstacle)
-        #expect(try await self.replay(late) == .refused(obstacle))
+        let blockedReason = try #require(late.blockedReason)
+        #expect(try await self.replay(late) == .refused(blockedReason))
 
         let due = try await self.takeRetry()
         let next = BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1)
@@ -83,8 +83,8 @@ struct DeadLetterContract {
         let done = try await self.scenario.job(job.id)
         #expect(done.state == .completed)
         #expect(done.hubState == .completed)
-        #expect(done.tallies[.apns]?.accepted == 4)
-        #expect(done.tallies[.apns]?.failed[.dead] ?? 0 == 0)
+        #expect(done.counts[.apns]?.accepted == 4)
+        #expect(done.counts[.apns]?.failed[.dead] ?? 0 == 0)
         try await self.expectSound()
     }
 
@@ -123,10 +123,10 @@ struct DeadLetterContract {
         }
         let done = try await self.scenario.job(job.id)
         #expect(done.state == .completed)
-        let tally = try #require(done.tallies[.apns])
-        #expect(tally.targets == max(4, count))
-        #expect(tally.accepted == count)
-        #expect(tally.failed[.deregistered] ?? 0 == max(0, 4 - count))
+        let counts = try #require(done.counts[.apns])
+        #expect(counts.targets == max(4, count))
+        #expect(counts.accepted == count)
+        #expect(counts.failed[.deregistered] ?? 0 == max(0, 4 - count))
         try await self.expectSound()
     }
 
@@ -134,8 +134,8 @@ struct DeadLetterContract {
         _ = try await self.register(5)
         let job = try await self.send()
         let keys = try await self.scenario.fanOut(job, pages: 3)
-        let carried = [1, 3].map { RetryDevice(row: $0, tries: 2, wait: .seconds(3)) }
-        let first = BatchOutcome(key: keys[0], accepted: 1, carried: carried, at: self.time.wall)
+        let retries = [1, 3].map { RetryDevice(row: $0, tries: 2, wait: .seconds(3)) }
+        let first = BatchOutcome(key: keys[0], accepted: 1, retries: retries, at: self.time.wall)
         #expect(try await self.scenario.record(first))
         self.time.advance(.seconds(3))
         let retry = try await self.takeRetry().key
@@ -143,7 +143,7 @@ struct DeadLetterContract {
         let letter = try await self.die(retry)
         // Another page's failures of the same kind stay.
         let other = try await self.die(keys[1])
-        #expect(try await self.scenario.tally(job.id).failed == [.dead: 4])
+        #expect(try await self.scenario.counts(job.id).failed == [.dead: 4])
         #expect(try await self.replay(letter) == .begun(job: job.id, devices: 2))
         try await self.expectSound()
         let due = try await self.takeRetry()
@@ -154,9 +154,9 @@ struct DeadLetterContract {
         #expect(try await self.replay(other) == .begun(job: job.id, devices: 2))
         let last = BatchKey(job: job.id, pns: .apns, page: 1, attempt: 1)
         #expect(try await self.scenario.record(BatchOutcome(key: last, accepted: 2, at: self.time.wall)))
-        let tally = try await self.scenario.tally(job.id)
-        #expect(tally.targets == 5)
-        #expect(tally.accepted == 5)
+        let counts = try await self.scenario.counts(job.id)
+        #expect(counts.targets == 5)
+        #expect(counts.accepted == 5)
         try await self.expectSound()
     }
 
@@ -196,7 +196,7 @@ struct DeadLetterContract {
             try await self.scenario.expireJobs(limit: 10)
         }
         #expect(try await self.scenario.job(job.id).state == (isCancelled ? .cancelled : .expired))
-        #expect(try await self.store.deadLetter(letter.id, app: .default)?.letter.obstacle != nil)
+        #expect(try await self.store.deadLetter(letter.id, app: .default)?.letter.blockedReason != nil)
         try await self.expectSound()
     }
 
@@ -224,8 +224,8 @@ struct DeadLetterContract {
         }
         let done = try await self.scenario.job(job.id)
         #expect(done.state == (isCancelled ? .cancelled : .expired))
-        #expect(done.tallies[.apns]?.targets == 2)
-        #expect(done.tallies[.apns]?.accounted == 2)
+        #expect(done.counts[.apns]?.targets == 2)
+        #expect(done.counts[.apns]?.accounted == 2)
         try await self.expectSound()
     }
 
@@ -281,12 +281,12 @@ struct DeadLetterContract {
         let done = try await self.scenario.job(job.id)
         #expect(done.state == .completed)
         #expect(done.reason == nil)
-        #expect(done.tallies[.apns]?.accepted == 4)
+        #expect(done.counts[.apns]?.accepted == 4)
         try await self.expectSound()
     }
 
     /// The broker's own limit condemns a message without regard to whose fault it is: each member gets another chance, alone.
-    @Test func aDeadMessageOfSeveralMembersIsSplit() async throws {
+    @Test func aDeadLetterOfSeveralMembersIsSplit() async throws {
         _ = try await self.register(2)
         let (message, _) = try await self.scenario.acceptGroup(["u0", "u1"])
         let (keys, deliveries) = try await self.scenario.fanOut(group: message)
@@ -303,12 +303,12 @@ struct DeadLetterContract {
     }
 
     @Test(arguments: ["nonsense", "", "+7", "007", "4711", "0190f5fe-0000-7000-8000-000000000000"])
-    func unknownDeadMessagesAreListedAndDiscarded(name: String) async throws {
+    func unknownDeadLettersAreListedAndDiscarded(name: String) async throws {
         let letter = try await self.die(name, app: nil)
         #expect(letter.app == nil)
         #expect(letter.size == 2)
-        let obstacle = try #require(letter.obstacle)
-        #expect(try await self.replay(letter) == .refused(obstacle))
+        let blockedReason = try #require(letter.blockedReason)
+        #expect(try await self.replay(letter) == .refused(blockedReason))
         #expect(try await self.store.deadLetter(letter.id, app: .default)?.body == [1, 2])
         #expect(try await self.store.discard(deadLetter: letter.id, app: .default)?.id == letter.id)
         #expect(try await self.store.discard(deadLetter: letter.id, app: .default) == nil)
@@ -342,7 +342,7 @@ struct DeadLetterContract {
         let job = try await self.send()
         let letter = try await self.die(try #require(try await self.scenario.fanOut(job).first))
         #expect(try await self.store.discard(deadLetter: letter.id, app: .default) == letter)
-        #expect(try await self.scenario.tally(job.id).failed == [.dead: 3])
+        #expect(try await self.scenario.counts(job.id).failed == [.dead: 3])
         #expect(try await self.replay(letter) == nil)
         try await self.expectSound()
     }

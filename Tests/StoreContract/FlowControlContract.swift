@@ -98,10 +98,10 @@ struct FlowControlContract {
         #expect(due.contains(other.id))
     }
 
-    /// Carries the device of a campaign's page to the next attempt, which is due after `wait`.
-    private func carry(_ key: BatchKey, wait: Duration) async throws {
+    /// Retries the device of a campaign's page in the next attempt, which is due after `wait`.
+    private func retry(_ key: BatchKey, wait: Duration) async throws {
         let device = RetryDevice(row: 1, tries: 1, wait: wait)
-        #expect(try await self.scenario.record(BatchOutcome(key: key, carried: [device], at: self.time.wall)))
+        #expect(try await self.scenario.record(BatchOutcome(key: key, retries: [device], at: self.time.wall)))
     }
 
     @Test func retriesAreTakenAsFarAsTheirWindowsHaveCredit() async throws {
@@ -109,14 +109,14 @@ struct FlowControlContract {
         var sick = try await self.begin()
         for page in 0..<20 {
             _ = try await sick.commit(devices: 1).written
-            try await self.carry(sick.key(page: page), wait: .zero)
+            try await self.retry(sick.key(page: page), wait: .zero)
         }
         var urgent = try await self.begin(priority: .high)
         _ = try await urgent.commit(devices: 1).written
-        try await self.carry(urgent.key(), wait: .zero)
+        try await self.retry(urgent.key(), wait: .zero)
         var other = try await self.begin(app: try AppID("other"))
         _ = try await other.commit(devices: 1).written
-        try await self.carry(other.key(), wait: .zero)
+        try await self.retry(other.key(), wait: .zero)
         self.time.advance(.seconds(1))
         var taken: [DueBatch] = []
         // A share of what is asked for may be less than there is credit for.
@@ -136,7 +136,7 @@ struct FlowControlContract {
         var claim = try await self.begin()
         for page in 0..<5 {
             _ = try await claim.commit(devices: 1).written
-            try await self.carry(claim.key(page: page), wait: .seconds(3600))
+            try await self.retry(claim.key(page: page), wait: .seconds(3600))
         }
         #expect(try await self.credit(.page) == 4000)
         #expect(try await self.scenario.takeDueBatches().isEmpty)
@@ -144,7 +144,7 @@ struct FlowControlContract {
 
     @Test func deferredDeliveriesFillTheWindow() async throws {
         let claim = try await self.fill()
-        for page in 0..<5 { #expect(try await self.scenario.giveBack(claim.key(page: page), for: .seconds(60))) }
+        for page in 0..<5 { #expect(try await self.scenario.deferBatch(claim.key(page: page), for: .seconds(60))) }
         #expect(try await self.credit(.page) == 0)
         for page in 0..<5 {
             #expect(
@@ -180,7 +180,7 @@ struct FlowControlContract {
         let other = try await self.accept(app: try AppID("other"))
         var retried = try await self.begin(app: try AppID("third"))
         _ = try await retried.commit(devices: 1).written
-        try await self.carry(retried.key(), wait: .zero)
+        try await self.retry(retried.key(), wait: .zero)
         self.time.advance(.seconds(2))
         var jobs: [JobID] = []
         var batches: [BatchKey] = []

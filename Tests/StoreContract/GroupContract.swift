@@ -166,8 +166,8 @@ struct GroupContract {
         #expect(try await self.store.record(outcomes) == [true, true, true])
         #expect(try await self.store.record(outcomes) == [false, false, false])
         for id in jobs { #expect(try await self.scenario.job(id).state == .completed) }
-        #expect(try await self.scenario.job(jobs[0]).tallies.mapValues(\.accepted) == [.apns: 1, .fcm: 1])
-        #expect(try await self.scenario.tally(jobs[2]).targets == 1)
+        #expect(try await self.scenario.job(jobs[0]).counts.mapValues(\.accepted) == [.apns: 1, .fcm: 1])
+        #expect(try await self.scenario.counts(jobs[2]).targets == 1)
         #expect(try await self.inFlight() == 0)
         // Nothing is left to be published.
         self.time.advance(.seconds(3600))
@@ -196,21 +196,21 @@ struct GroupContract {
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob"])
         let first = try #require(try await self.store.peek(message.id))
         let second = try #require(try await self.store.peek(message.id))
-        #expect(!first.isHeld)
+        #expect(!first.isClaimed)
         var (step, _) = try await self.scenario.step(for: first)
         step.sends.removeLast()
         #expect(try await self.scenario.commit(step, of: first).isMore)
-        // The other one is too late, and so is the first without what it holds now.
+        // The other one is too late, and so is the first as it was before its commit.
         #expect(try await self.scenario.commit(step, of: second) == .lost)
         #expect(try await self.scenario.commit(step, of: first) == .lost)
         #expect(try await self.scenario.job(jobs[0]).state == .running)
         #expect(try await self.scenario.job(jobs[1]).state == .queued)
-        let held = first.held
-        #expect(held.isHeld)
-        #expect(try await self.store.extend(held))
-        #expect(try await self.scenario.sends(of: held).map(\.id) == [jobs[1]])
-        let (rest, _) = try await self.scenario.step(for: held)
-        #expect(try await self.scenario.commit(rest, of: held).written.isDone)
+        let claimed = first.claimed
+        #expect(claimed.isClaimed)
+        #expect(try await self.store.extend(claimed))
+        #expect(try await self.scenario.sends(of: claimed).map(\.id) == [jobs[1]])
+        let (rest, _) = try await self.scenario.step(for: claimed)
+        #expect(try await self.scenario.commit(rest, of: claimed).written.isDone)
         #expect(try await self.scenario.job(jobs[1]).state == .running)
         #expect(try await self.store.peek(message.id) == nil)
     }
@@ -226,7 +226,7 @@ struct GroupContract {
         #expect(try await self.scenario.commit(step, of: claim).written.isDone)
     }
 
-    /// A planner's write checks the job's own state and message, not only the claim.
+    /// A send worker's write checks the job's own state and message, not only the claim.
     @Test func jobsStoppedBetweenReadAndCommitAreLost() async throws {
         for user in ["ann", "bob", "cid"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
         let accepted = try await self.store.accept([
@@ -245,10 +245,10 @@ struct GroupContract {
         #expect(try await self.store.batches(of: self.scenario.message(of: keys[2]).id).map(\.key) == [keys[2]])
         #expect(try await self.scenario.job(jobs[0]).state == .cancelled)
         #expect(try await self.scenario.job(jobs[1]).state == .expired)
-        #expect(try await self.scenario.tally(jobs[0]) == Tally())
+        #expect(try await self.scenario.counts(jobs[0]) == DeliveryCounts())
     }
 
-    /// A step that names a job of another message, as a planner with a fault may, writes nothing of it.
+    /// A step that names a job of another message, as a send worker with a fault may, writes nothing of it.
     @Test func aStepWritesNothingOfAJobThatIsInAnotherMessage() async throws {
         for user in ["ann", "bob"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
         let (mine, _) = try await self.scenario.acceptGroup(["ann", "nobody"])
@@ -292,14 +292,14 @@ struct GroupContract {
 
     // MARK: Deliveries
 
-    @Test func aDeliveryThatIsGivenBackWaitsWithItsOpenBatches() async throws {
+    @Test func aDeferredDeliveryWaitsWithItsOpenBatches() async throws {
         for user in ["ann", "bob"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob"])
         let (keys, deliveries) = try await self.scenario.fanOut(group: message)
         let delivery = try #require(deliveries.first)
         #expect(try await self.scenario.record(BatchOutcome(key: keys[0], accepted: 1, at: self.time.wall)))
-        #expect(try await self.scenario.giveBack(keys[1], for: .seconds(5)))
-        // Its planner says too late that it was published.
+        #expect(try await self.scenario.deferBatch(keys[1], for: .seconds(5)))
+        // Its send worker says too late that it was published.
         try await self.store.markPublished([delivery])
         #expect(try await self.inFlight() > 0)
         let job = try await self.scenario.job(jobs[1])
@@ -310,7 +310,7 @@ struct GroupContract {
         #expect(try await self.scenario.takeDueBatches().map(\.key) == [keys[1]])
     }
 
-    /// The planner died between its commit and the broker, or the message was lost.
+    /// The send worker died between its commit and the broker, or the message was lost.
     @Test func aDeliveryWhoseLeaseLapsesIsTakenWithItsOpenBatches() async throws {
         for user in ["ann", "bob"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob"])
@@ -343,7 +343,7 @@ struct GroupContract {
         self.time.advance(Scenario.closedAfterStop)
         try await self.scenario.expireJobs()
         #expect(try await self.scenario.job(jobs[1]).state == .cancelled)
-        #expect(try await self.scenario.tally(jobs[1]).cancelled == 1)
+        #expect(try await self.scenario.counts(jobs[1]).cancelled == 1)
         #expect(try await self.inFlight() == 0)
     }
 }

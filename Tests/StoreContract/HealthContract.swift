@@ -45,7 +45,7 @@ struct HealthContract {
         #expect(try await self.standing(.send) == [0, 0])
         #expect(try await self.standing(.deliver(.apns)) == [1, 5])
         let device = RetryDevice(row: 1, tries: 1, wait: .seconds(60))
-        #expect(try await self.scenario.record(BatchOutcome(key: key, carried: [device], at: self.time.wall)))
+        #expect(try await self.scenario.record(BatchOutcome(key: key, retries: [device], at: self.time.wall)))
         self.time.advance(.seconds(10))
         #expect(try await self.standing(.deliver(.apns)) == [1, 0])
         self.time.advance(.seconds(60))

@@ -270,7 +270,7 @@ struct OutboxContract {
     }
 
     /// It is at no worker any more: nobody else would count its devices.
-    @Test func aMessageThatIsGivenBackClosesBatchesOfJobsThatAreBeingStopped() async throws {
+    @Test func aDeferredMessageClosesBatchesOfJobsThatAreBeingStopped() async throws {
         try await self.register(["ann", "bob"])
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob"])
         let (keys, deliveries) = try await self.scenario.fanOut(group: message)
@@ -278,7 +278,7 @@ struct OutboxContract {
         #expect(try await self.scenario.status(of: keys) == [.stopping(.cancelled), .open])
         #expect(try await self.store.defer(deliveries[0].id, epoch: nil, Deferral(pause: .seconds(1))))
         #expect(try await self.scenario.job(jobs[0]).state == .cancelled)
-        #expect(try await self.scenario.tally(jobs[0]).cancelled == 1)
+        #expect(try await self.scenario.counts(jobs[0]).cancelled == 1)
         #expect(try await self.scenario.status(of: keys) == [.closed, .open])
         self.time.advance(.seconds(1))
         #expect(try await self.scenario.takeDueBatches().map(\.key) == [keys[1]])

@@ -14,7 +14,7 @@ struct OutboxDisorderContract {
         self.scenario = Scenario(self.fixture)
     }
 
-    private func plan(_ id: MessageID, _ dice: inout SeededGenerator) async throws {
+    private func fanOut(_ id: MessageID, _ dice: inout SeededGenerator) async throws {
         let isPeek = Bool.random(using: &dice)
         let found = try await (isPeek ? self.store.peek(id) : self.store.claim(id))
         guard let claim = found else { return }
@@ -22,7 +22,7 @@ struct OutboxDisorderContract {
         case .group:
             var (step, _) = try await self.scenario.step(for: claim)
             step.sends = step.sends.map {
-                Int.random(in: 0..<6, using: &dice) == 0 ? PlannedSend(sequence: $0.sequence, fate: .alone) : $0
+                Int.random(in: 0..<6, using: &dice) == 0 ? FanOutSend(sequence: $0.sequence, fate: .alone) : $0
             }
             if Bool.random(using: &dice) { step.sends = Array(step.sends.prefix(2)) }
             _ = try await self.store.commit(.group(step), of: claim)
@@ -30,7 +30,7 @@ struct OutboxDisorderContract {
             var cursors = campaign.cursors
             guard let index = cursors.firstIndex(where: { !$0.isDone }) else { return }
             let cursor = cursors[index]
-            let batch = PlannedBatch(page: 0, from: cursor.after, to: cursor.through, size: 1)
+            let batch = FanOutPage(page: 0, from: cursor.after, to: cursor.through, size: 1)
             (cursors[index].after, cursors[index].isDone) = (cursor.through, true)
             let isEmpty = cursor.pns != .apns
             if !isEmpty { cursors[index].nextPage += 1 }
@@ -52,11 +52,11 @@ struct OutboxDisorderContract {
         var outcomes: [BatchOutcome] = []
         for (batch, place) in zip(batches, located) where place.status != .closed {
             let size = batch.key.attempt == 0 ? 1 : batch.retries.count
-            let isCarried = batch.key.attempt < 2 && Int.random(in: 0..<4, using: &dice) == 0
+            let isRetried = batch.key.attempt < 2 && Int.random(in: 0..<4, using: &dice) == 0
             var outcome = BatchOutcome(key: batch.key, hint: place.hint, at: self.time.wall)
-            if isCarried {
+            if isRetried {
                 let rows = batch.key.attempt == 0 ? [1] : batch.retries.map(\.row)
-                outcome.carried = rows.map { RetryDevice(row: $0, tries: 1, wait: .seconds(1)) }
+                outcome.retries = rows.map { RetryDevice(row: $0, tries: 1, wait: .seconds(1)) }
             } else {
                 outcome.accepted = size
             }
@@ -70,7 +70,7 @@ struct OutboxDisorderContract {
         for _ in 0..<40 {
             let message = MessageID(number: Int64.random(in: 1...(highest + 60), using: &dice))
             switch Int.random(in: 0..<12, using: &dice) {
-            case 0, 1, 2: try await self.plan(message, &dice)
+            case 0, 1, 2: try await self.fanOut(message, &dice)
             case 3, 4, 5: try await self.deliver(message, &dice)
             case 6: _ = try await self.store.cancel(jobs.randomElement(using: &dice) ?? jobs[0], app: .default)
             case 7: try await self.store.split(message)
@@ -119,7 +119,7 @@ struct OutboxDisorderContract {
             self.time.advance(WorkQueue.deliver(.apns).lease / 60 * 61 / 40)
             for message in try await self.store.takeDue(Set(WorkQueue.allCases), overdue: .zero, limit: 500) {
                 if message.queue == .send {
-                    try await self.plan(message.id, &dice)
+                    try await self.fanOut(message.id, &dice)
                 } else {
                     try await self.deliver(message.id, &dice)
                 }

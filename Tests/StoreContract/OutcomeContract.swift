@@ -23,7 +23,7 @@ struct OutcomeContract {
         #expect(done.state == .completed)
         #expect(done.hubState == .noTargetFound)
         #expect(done.finished != nil)
-        #expect(done.tallies.values.allSatisfy { $0.targets == 0 })
+        #expect(done.counts.values.allSatisfy { $0.targets == 0 })
     }
 
     @Test func usersOfLiveRegistrationsAreTold() async throws {
@@ -76,10 +76,10 @@ struct OutcomeContract {
         #expect(done.state == .completed)
         #expect(done.hubState == .completed)
         #expect(done.due == nil)
-        let tally = try await self.scenario.tally(job.id)
-        #expect(tally.targets == 25)
-        #expect(tally.accepted == 23)
-        #expect(tally.failed == [.unregistered: 1, .rejected: 1])
+        let counts = try await self.scenario.counts(job.id)
+        #expect(counts.targets == 25)
+        #expect(counts.accepted == 23)
+        #expect(counts.failed == [.unregistered: 1, .rejected: 1])
         let page = try await self.store.deliveries(DeliveryQuery(job: job.id, app: .default))
         #expect(page.items.map(\.row) == [1, 2])
         #expect(page.items.map(\.reason) == ["Unregistered", "PayloadTooLarge"])
@@ -91,20 +91,20 @@ struct OutcomeContract {
         }
     }
 
-    @Test func carriedDevicesAreRetriedAndTheJobIsSeenRetrying() async throws {
+    @Test func devicesAreRetriedAndTheJobIsSeenRetrying() async throws {
         for number in 0..<3 {
             try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["news"])
         }
         let job = try await self.scenario.accept(self.scenario.campaign(to: "news"))
         let key = try #require(try await self.scenario.fanOut(job).first)
-        let carried = [
+        let retries = [
             RetryDevice(row: 2, tries: 1, wait: .seconds(5)), RetryDevice(row: 3, tries: 2, wait: .seconds(3)),
         ]
         let outcome = BatchOutcome(
             key: key,
             accepted: 1,
-            carried: carried,
-            carriedReason: "503 ServiceUnavailable",
+            retries: retries,
+            retryReason: "503 ServiceUnavailable",
             at: self.time.wall
         )
         #expect(try await self.scenario.record(outcome))
@@ -129,9 +129,9 @@ struct OutcomeContract {
             _ = try await self.scenario.record(BatchOutcome(key: due.key, accepted: 1, at: self.time.wall))
         }
         #expect(try await self.scenario.record(BatchOutcome(key: due.key, accepted: 2, at: self.time.wall)))
-        let tally = try await self.scenario.tally(job.id)
-        #expect(tally.targets == 3)
-        #expect(tally.accepted == 3)
+        let counts = try await self.scenario.counts(job.id)
+        #expect(counts.targets == 3)
+        #expect(counts.accepted == 3)
         #expect(try await self.scenario.job(job.id).state == .completed)
     }
 
@@ -140,10 +140,10 @@ struct OutcomeContract {
         try await self.scenario.register(user: "u", handle: "aa", tags: ["t"])
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
         let key = try #require(try await self.scenario.fanOut(job).first)
-        let carried = [
+        let retries = [
             RetryDevice(row: 1, tries: 1, wait: .seconds(5)), RetryDevice(row: 2, tries: 1, wait: .seconds(8)),
         ]
-        #expect(try await self.scenario.record(BatchOutcome(key: key, carried: carried, at: self.time.wall)))
+        #expect(try await self.scenario.record(BatchOutcome(key: key, retries: retries, at: self.time.wall)))
         self.time.advance(.seconds(5 + late))
         let due = try #require(try await self.scenario.takeDueBatches().first)
         #expect(due.retries.map(\.wait) == [.zero, .seconds(max(0, 3 - late))])
@@ -177,7 +177,7 @@ struct OutcomeContract {
         #expect(try await second.commit(devices: 1, through: campaign.cursors[0].through, isDone: true) == .lost)
         #expect(try await self.scenario.record(BatchOutcome(key: first.key(), accepted: 1, at: self.time.wall)))
         #expect(try await self.scenario.job(job.id).state == .completed)
-        #expect(try await self.scenario.tally(job.id).targets == 1)
+        #expect(try await self.scenario.counts(job.id).targets == 1)
     }
 
     @Test(arguments: [true, false]) func aStoppedSendIsFannedOutNoFurther(isCancelled: Bool) async throws {
@@ -194,13 +194,13 @@ struct OutcomeContract {
             self.time.advance(.seconds(60))
             try await self.scenario.expireJobs()
         }
-        // The planner had read its next page by then.
+        // The send worker had read its next page by then.
         #expect(try await claim.commit(devices: 2, through: 4, isDone: true) == .lost)
         #expect(try await self.scenario.claimCampaign(job).map { _ in true } == nil)
         #expect(try await self.scenario.record(BatchOutcome(key: claim.key(), accepted: 2, at: self.time.wall)))
         #expect(try await self.scenario.job(job.id).state == (isCancelled ? .cancelled : .expired))
-        let tally = try await self.scenario.tally(job.id)
-        #expect((tally.targets, tally.accepted) == (2, 2))
+        let counts = try await self.scenario.counts(job.id)
+        #expect((counts.targets, counts.accepted) == (2, 2))
     }
 
     /// The audience ends at the highest row that there was when the fan-out began, not when its first page was written.
@@ -220,25 +220,25 @@ struct OutcomeContract {
         for number in 0..<6 { try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["t"]) }
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
         let keys = try await self.scenario.fanOut(job, pages: 2)
-        for key in keys.dropFirst() { #expect(try await self.scenario.giveBack(key, for: .seconds(60))) }
+        for key in keys.dropFirst() { #expect(try await self.scenario.deferBatch(key, for: .seconds(60))) }
         let stopped = try #require(try await self.store.cancel(job.id, app: .default))
         #expect(stopped.state == .cancelling)
-        #expect(stopped.tallies[.apns]?.cancelled == 4)
+        #expect(stopped.counts[.apns]?.cancelled == 4)
         #expect(try await self.scenario.status(of: keys) == [.stopping(.cancelled), .closed, .closed])
-        // A worker that carries is told no: there is no next attempt.
+        // A worker that wants a retry is told no: there is no next attempt.
         let outcome = BatchOutcome(
             key: keys[0],
             accepted: 1,
-            carried: [RetryDevice(row: 2, tries: 1, wait: .zero)],
+            retries: [RetryDevice(row: 2, tries: 1, wait: .zero)],
             at: self.time.wall
         )
         #expect(try await self.scenario.record(outcome))
         let done = try await self.scenario.job(job.id)
         #expect(done.state == .cancelled)
-        let tally = try await self.scenario.tally(job.id)
-        #expect(tally.targets == 6)
-        #expect(tally.accepted == 1)
-        #expect(tally.cancelled == 5)
+        let counts = try await self.scenario.counts(job.id)
+        #expect(counts.targets == 6)
+        #expect(counts.accepted == 1)
+        #expect(counts.cancelled == 5)
         #expect(try await self.store.cancel(job.id, app: .default)?.state == .cancelled)
         #expect(try await self.store.cancel(.make(), app: .default) == nil)
     }
@@ -255,20 +255,20 @@ struct OutcomeContract {
         self.time.advance(Scenario.closedAfterStop)
         #expect(try await self.scenario.expireJobs(limit: 10) == 1)
         #expect(try await self.scenario.job(job.id).state == .expired)
-        let tally = try await self.scenario.tally(job.id)
-        #expect(tally.targets == 1)
-        #expect(tally.expired == 1)
+        let counts = try await self.scenario.counts(job.id)
+        #expect(counts.targets == 1)
+        #expect(counts.expired == 1)
     }
 
-    @Test func aDeadMessageClosesItsBatchOrJobOnce() async throws {
+    @Test func aDeadLetterClosesItsBatchOrJobOnce() async throws {
         for number in 0..<4 { try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["t"]) }
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
         let key = try #require(try await self.scenario.fanOut(job).first)
         let message = try self.scenario.message(of: key).id
         for _ in 0..<2 { try await self.scenario.deadLetter("\(message)") }
-        let tally = try await self.scenario.tally(job.id)
-        #expect(tally.targets == 4)
-        #expect(tally.failed == [.dead: 4])
+        let counts = try await self.scenario.counts(job.id)
+        #expect(counts.targets == 4)
+        #expect(counts.failed == [.dead: 4])
         #expect(try await self.scenario.job(job.id).state == .completed)
         #expect(try await !self.scenario.record(BatchOutcome(key: key, accepted: 4, at: self.time.wall)))
         let send = try await self.scenario.accept(self.scenario.campaign(to: "t"))
@@ -302,7 +302,7 @@ struct OutcomeContract {
         #expect(try await self.store.record(outcomes + outcomes) == [true, true, false, false])
         for id in jobs {
             #expect(try await self.scenario.job(id).state == .completed)
-            #expect(try await self.scenario.tally(id).accepted == 1)
+            #expect(try await self.scenario.counts(id).accepted == 1)
         }
     }
 }

@@ -54,12 +54,12 @@ struct PauseContract {
         #expect(credit.devices == 0 && credit.isPaused)
         let fcm = try await self.store.credit(for: .first, app: .default, pns: .fcm, priority: .high)
         #expect(fcm.devices > 0 && !fcm.isPaused)
-        // One was given back, one is carried, one's lease has lapsed, one is at its worker.
+        // One was deferred, one is retried, one's lease has lapsed, one is at its worker.
         for key in [keys[0], theirs[0]] {
-            #expect(try await self.scenario.giveBack(key, for: .milliseconds(500)))
+            #expect(try await self.scenario.deferBatch(key, for: .milliseconds(500)))
         }
-        let carried = [RetryDevice(row: 2, tries: 1, wait: .zero)]
-        #expect(try await self.scenario.record(BatchOutcome(key: keys[1], carried: carried, at: self.time.wall)))
+        let retries = [RetryDevice(row: 2, tries: 1, wait: .zero)]
+        #expect(try await self.scenario.record(BatchOutcome(key: keys[1], retries: retries, at: self.time.wall)))
         self.time.advance(WorkQueue.deliver(.apns).lease)
         let due = try await self.scenario.takeDueBatches().map(\.key.job)
         #expect(due.contains(job.id) == false)
@@ -83,26 +83,26 @@ struct PauseContract {
             NewJob(app: .default, work: .register(.delete(.random())), lifetime: .seconds(86_400))
         )
         let send = try await self.send()
-        let (held, free) = queue == .send ? (send, change) : (change, send)
+        let (paused, free) = queue == .send ? (send, change) : (change, send)
         try await self.store.pause(queue, app: .default, by: "x")
         // A worker that got it gives it back.
-        let message = try self.scenario.message(of: held.id)
+        let message = try self.scenario.message(of: paused.id)
         #expect(try await self.store.defer(message.id, epoch: nil, Deferral(reason: Pause.reason(queue))))
         // Whoever had published it marks it only now.
         try await self.store.markPublished([message])
         self.time.advance(.seconds(10))
         #expect(try await self.scenario.takeDueJobs() == [free.id])
-        #expect(try await self.scenario.job(held.id).reason == "paused: \(queue)")
+        #expect(try await self.scenario.job(paused.id).reason == "paused: \(queue)")
         #expect(try await self.scenario.job(free.id).reason == nil)
         // Another's pause is another's.
         try await self.store.pause(queue, app: try AppID("other"), by: "x")
         #expect(try await self.store.resume(queue, app: .default))
-        #expect(try await self.scenario.takeDueJobs() == [held.id])
+        #expect(try await self.scenario.takeDueJobs() == [paused.id])
         if queue == .send { #expect(try await self.store.claim(message.id) != nil) }
-        #expect(try await self.scenario.job(held.id).reason == nil)
+        #expect(try await self.scenario.job(paused.id).reason == nil)
     }
 
-    @Test func aPlannerWhoseMessageIsDeferredLosesIt() async throws {
+    @Test func aSendWorkerWhoseMessageIsDeferredLosesIt() async throws {
         try await self.scenario.register(user: "ann", handle: "a", tags: ["t"])
         let job = try await self.send()
         var claim = try #require(try await self.scenario.claimCampaign(job))
@@ -140,24 +140,24 @@ struct PauseContract {
         for number in 0..<3 { try await self.scenario.register(user: "u\(number)", handle: "a\(number)", tags: ["t"]) }
         let job = try await self.send(lifetime: .seconds(100))
         let keys = try await self.scenario.fanOut(job, pages: 1)
-        let held = try await self.send(lifetime: .seconds(100))
+        let paused = try await self.send(lifetime: .seconds(100))
         for queue in WorkQueue.allCases { try await self.store.pause(queue, app: nil, by: "x") }
-        #expect(try await self.store.defer(self.scenario.message(of: held.id).id, epoch: nil, Deferral()))
-        #expect(try await self.scenario.giveBack(keys[0], for: .milliseconds(500)))
+        #expect(try await self.store.defer(self.scenario.message(of: paused.id).id, epoch: nil, Deferral()))
+        #expect(try await self.scenario.deferBatch(keys[0], for: .milliseconds(500)))
         if isCancelled {
-            for id in [job.id, held.id] { _ = try await self.store.cancel(id, app: .default) }
+            for id in [job.id, paused.id] { _ = try await self.store.cancel(id, app: .default) }
         } else {
             self.time.advance(.seconds(101))
             try await self.scenario.expireJobs()
         }
-        // What is still at the broker is given back by the worker that gets it.
-        for key in keys.dropFirst() { try await self.scenario.giveBack(key, for: .seconds(1)) }
-        for id in [job.id, held.id] {
+        // What is still at the broker is deferred by the worker that gets it.
+        for key in keys.dropFirst() { try await self.scenario.deferBatch(key, for: .seconds(1)) }
+        for id in [job.id, paused.id] {
             #expect(try await self.scenario.job(id).state == (isCancelled ? .cancelled : .expired))
         }
-        let tally = try await self.scenario.tally(job.id)
-        #expect(tally.targets == 3)
-        #expect(tally.accounted == 3)
+        let counts = try await self.scenario.counts(job.id)
+        #expect(counts.targets == 3)
+        #expect(counts.accounted == 3)
         #expect(try await self.scenario.auditFaults() == [])
     }
 }

@@ -34,7 +34,7 @@ struct RateLimitContract {
         return try #require(try await self.scenario.claimCampaign(job))
     }
 
-    @Test func aRateLimitIsKeptOverPlannersAndRestarts() async throws {
+    @Test func aRateLimitIsKeptOverSendWorkersAndRestarts() async throws {
         try await self.limit(1000)
         self.time.advance(.seconds(10))
         #expect(try await self.credit().devices == 200)
@@ -47,7 +47,7 @@ struct RateLimitContract {
         #expect(try await second.commit(devices: 200) == .noCredit)
         let wait = try #require(try await self.credit().wait)
         #expect(wait == .milliseconds(101))
-        // The planner's process dies, another begins: the store remembers.
+        // The send worker's process dies, another begins: the store remembers.
         let other = try self.fixture.another()
         #expect(try await other.credit(for: .page, app: .default, pns: .apns, priority: .normal).devices == 0)
         self.time.advance(wait)
@@ -58,7 +58,7 @@ struct RateLimitContract {
         #expect(try await self.credit() == Credit(devices: 0))
     }
 
-    /// A campaign's planner takes all that is free as soon as it is worth a step: who has only begun would find nothing for minutes.
+    /// A campaign's send worker takes all that is free as soon as it is worth a step: who has only begun would find nothing for minutes.
     @Test func firstPagesGoAheadOfARate() async throws {
         try await self.limit(1000)
         self.time.advance(.seconds(10))
@@ -114,19 +114,19 @@ struct RateLimitContract {
         #expect(try await self.credit().devices == 200)
     }
 
-    /// Carries all of a page of `size` devices to the next attempt, which is due then.
-    private func carry(_ size: Int) async throws -> BatchKey {
+    /// Retries all of a page of `size` devices in the next attempt, which is due then.
+    private func retry(_ size: Int) async throws -> BatchKey {
         var claim = try await self.begin()
         #expect(try await claim.commit(devices: size).isMore)
         let devices = (1...size).map { RetryDevice(row: Int64($0), tries: 1, wait: .zero) }
-        #expect(try await self.scenario.record(BatchOutcome(key: claim.key(), carried: devices, at: self.time.wall)))
+        #expect(try await self.scenario.record(BatchOutcome(key: claim.key(), retries: devices, at: self.time.wall)))
         return BatchKey(job: claim.campaign.job.id, pns: .apns, page: 0, attempt: 1)
     }
 
     @Test func aRetryCountsForTheRateWhenItIsTaken() async throws {
         try await self.limit(1000)
         self.time.advance(.seconds(1))
-        let retry = try await self.carry(50)
+        let retry = try await self.retry(50)
         self.time.advance(.seconds(1))
         #expect(try await self.credit().devices == 200)
         #expect(try await self.scenario.takeDueBatches().map(\.key) == [retry])
@@ -144,7 +144,7 @@ struct RateLimitContract {
         var claim = try await self.begin()
         #expect(try await claim.commit(devices: 50).isMore)
         self.time.advance(.seconds(3))
-        #expect(try await self.scenario.giveBack(claim.key(), for: .seconds(1)))
+        #expect(try await self.scenario.deferBatch(claim.key(), for: .seconds(1)))
         self.time.advance(.seconds(1))
         #expect(try await self.scenario.takeDueBatches().map(\.key) == [claim.key()])
         #expect(try await self.credit().devices == 200)
@@ -153,7 +153,7 @@ struct RateLimitContract {
     @Test func retriesDoNotWaitForACampaignThatUsesUpTheRate() async throws {
         try await self.limit(1000)
         self.time.advance(.seconds(1))
-        let retry = try await self.carry(50)
+        let retry = try await self.retry(50)
         var campaign = try await self.begin()
         for _ in 0..<30 {
             self.time.advance(.milliseconds(100))

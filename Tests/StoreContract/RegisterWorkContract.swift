@@ -67,7 +67,7 @@ struct RegisterWorkContract {
         let job = try await self.accept(request)
         let letter = try await self.die(job)
         #expect(try await self.fixture.contains(Self.secret))
-        #expect(letter.obstacle == nil)
+        #expect(letter.blockedReason == nil)
         #expect(try await self.store.replay(deadLetter: letter.id, app: .default) == .begun(job: job.id, devices: nil))
         #expect(try await self.fixture.contains(Self.secret))
         let message = try #require(try await self.scenario.takeDue([.register]).first)

@@ -16,17 +16,17 @@ struct RetentionContract {
         self.scenario = Scenario(self.fixture)
     }
 
-    /// Removes until nothing is left; each bite in a store of its own, as after a crash.
+    /// Removes until nothing is left; each chunk in a store of its own, as after a crash.
     private func clean(_ kind: Retained, olderThan age: Duration, limit: Int = 100) async throws -> Int {
-        var (removed, cursor, bites) = (0, Int64(0), 0)
+        var (removed, cursor, chunks) = (0, Int64(0), 0)
         while true {
             let store = try self.fixture.another()
-            let bite = try await store.remove(kind, olderThan: age, after: cursor, limit: limit)
+            let chunk = try await store.remove(kind, olderThan: age, after: cursor, limit: limit)
             // Few rows may go beyond the limit: a job's own go together.
-            #expect(bite.removed <= limit + 16)
-            removed += bite.removed
-            bites += 1
-            guard let next = bite.next, bites < 1000 else { break }
+            #expect(chunk.removed <= limit + 16)
+            removed += chunk.removed
+            chunks += 1
+            guard let next = chunk.next, chunks < 1000 else { break }
             cursor = next
         }
         return removed
@@ -84,11 +84,11 @@ struct RetentionContract {
 
     @Test func countsOutliveDevices() async throws {
         let job = try await self.failed(25)
-        let before = try await self.scenario.tally(job.id)
+        let before = try await self.scenario.counts(job.id)
         #expect(before.failed[.rejected] == 25)
         self.time.advance(Self.day)
         #expect(try await self.clean(.devices, olderThan: Self.day, limit: 4) == 25)
-        #expect(try await self.scenario.tally(job.id) == before)
+        #expect(try await self.scenario.counts(job.id) == before)
         #expect(try await self.store.deliveries(DeliveryQuery(job: job.id, app: .default)).items.isEmpty)
     }
 
@@ -104,10 +104,10 @@ struct RetentionContract {
         try await die(2)
         self.time.advance(Self.day)
         #expect(try await self.clean(.devices, olderThan: Self.day) == 5)
-        #expect(try await self.clean(.deadMessages, olderThan: Self.day) == 1)
+        #expect(try await self.clean(.deadLetters, olderThan: Self.day) == 1)
         self.time.advance(.seconds(400 * 86_400))
         #expect(try await self.clean(.devices, olderThan: Self.day) == 3)
-        #expect(try await self.clean(.deadMessages, olderThan: Self.day) == 1)
+        #expect(try await self.clean(.deadLetters, olderThan: Self.day) == 1)
     }
 
     @Test func unfinishedJobsAreKept() async throws {
@@ -158,7 +158,7 @@ struct RetentionContract {
         #expect(try await !self.repeats(job, key: "k"))
     }
 
-    @Test func aJobLivesAsLongAsItsDeadMessages() async throws {
+    @Test func aJobLivesAsLongAsItsDeadLetters() async throws {
         try await self.scenario.register(user: "ann", handle: "a1", tags: ["t"])
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
         let key = try #require(try await self.scenario.fanOut(job).first)
@@ -167,8 +167,8 @@ struct RetentionContract {
         self.time.advance(.seconds(10 * 86_400))
         _ = try await self.clean(.jobs, olderThan: Self.day)
         #expect(try await self.scenario.job(job.id).state == .completed)
-        #expect(try await self.clean(.deadMessages, olderThan: .seconds(11 * 86_400)) == 0)
-        #expect(try await self.clean(.deadMessages, olderThan: Self.day) == 1)
+        #expect(try await self.clean(.deadLetters, olderThan: .seconds(11 * 86_400)) == 0)
+        #expect(try await self.clean(.deadLetters, olderThan: Self.day) == 1)
         _ = try await self.clean(.jobs, olderThan: Self.day)
         #expect(try await self.store.job(job.id, app: .default) == nil)
     }
@@ -187,20 +187,20 @@ struct RetentionContract {
         for (number, job) in kept.enumerated() { #expect(try await self.repeats(job, key: "k\(number)")) }
     }
 
-    /// Whoever dies between two bites leaves a job whose counts are whole; the next goes on.
+    /// Whoever dies between two chunks leaves a job whose counts are whole; the next goes on.
     @Test func aLargeJobIsRemovedInChunks() async throws {
         let job = try await self.failed(30, pages: 2)
-        let before = try await self.scenario.tally(job.id)
+        let before = try await self.scenario.counts(job.id)
         self.time.advance(Self.day)
-        var bites = 0
+        var chunks = 0
         while try await self.store.remove(.jobs, olderThan: Self.day, after: 0, limit: 7).removed > 0 {
-            bites += 1
+            chunks += 1
             if let left = try await self.store.job(job.id, app: .default) {
                 #expect(left.state == .completed)
-                #expect(try await self.scenario.tally(job.id) == before)
+                #expect(try await self.scenario.counts(job.id) == before)
             }
         }
-        #expect(bites > 7)
+        #expect(chunks > 7)
         #expect(try await self.store.job(job.id, app: .default) == nil)
     }
 

@@ -84,15 +84,15 @@ extension Scenario {
         for send in try await self.sends(of: claim) {
             step.through = max(step.through, send.through)
             guard case .all(let reaches) = send.audience else {
-                step.sends.append(PlannedSend(sequence: send.sequence, fate: .alone))
+                step.sends.append(FanOutSend(sequence: send.sequence, fate: .alone))
                 continue
             }
             let batches = reaches.map { reach in
                 keys.append(BatchKey(job: send.id, pns: reach.pns, page: 0, attempt: 0))
                 let message = PushService.allCases.firstIndex(of: reach.pns) ?? 0
-                return SmallBatch(pns: reach.pns, size: reach.devices.count, message: message)
+                return SinglePage(pns: reach.pns, size: reach.devices.count, message: message)
             }
-            step.sends.append(PlannedSend(sequence: send.sequence, fate: .batches(batches)))
+            step.sends.append(FanOutSend(sequence: send.sequence, fate: .batches(batches)))
         }
         return (step, keys)
     }
@@ -161,9 +161,9 @@ package struct CampaignClaim: Sendable {
         var cursors = self.campaign.cursors
         let page = cursors[index].nextPage
         let from = cursors[index].after
-        var batches: [PlannedBatch] = []
+        var batches: [FanOutPage] = []
         if devices > 0 {
-            batches = [PlannedBatch(page: page, from: from, to: through ?? from + 1, size: devices)]
+            batches = [FanOutPage(page: page, from: from, to: through ?? from + 1, size: devices)]
             cursors[index].nextPage += 1
         }
         if let through { cursors[index].after = through }
@@ -172,7 +172,7 @@ package struct CampaignClaim: Sendable {
         let result = try await self.scenario.store.commit(.pages(step), of: self.claim)
         if case .written(let written) = result {
             self.campaign.cursors = cursors
-            self.claim = self.claim.held
+            self.claim = self.claim.claimed
             for message in written.deliveries.compactMap({ $0 }) {
                 self.scenario.note(message, batches: [self.key(pns, page: page)])
             }

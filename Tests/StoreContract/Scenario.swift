@@ -168,8 +168,8 @@ package struct Scenario: Sendable {
     }
 
     /// The counts of all services together.
-    package func tally(_ id: JobID, app: AppID = .default) async throws -> Tally {
-        try await self.job(id, app: app).tallies.values.reduce(into: Tally()) { $0 += $1 }
+    package func counts(_ id: JobID, app: AppID = .default) async throws -> DeliveryCounts {
+        try await self.job(id, app: app).counts.values.reduce(into: DeliveryCounts()) { $0 += $1 }
     }
 
     /// How these batches stand, whichever message they are in.
@@ -290,7 +290,7 @@ package struct Scenario: Sendable {
 
     /// A worker gives a batch's message back.
     @discardableResult
-    package func giveBack(_ batch: BatchKey, for pause: Duration, reason: String = "slow") async throws -> Bool {
+    package func deferBatch(_ batch: BatchKey, for pause: Duration, reason: String = "slow") async throws -> Bool {
         try await self.store.defer(
             self.message(of: batch).id,
             epoch: nil,
@@ -306,7 +306,7 @@ package struct Scenario: Sendable {
         body: [UInt8] = [1, 2]
     ) async throws {
         try await self.store.deadLetter(
-            DeadMessage(queue: "pushline.x", type: type, messageID: messageID, app: app, reason: "r", body: body)
+            IncomingDeadLetter(queue: "pushline.x", type: type, messageID: messageID, app: app, reason: "r", body: body)
         )
     }
 }

@@ -168,15 +168,19 @@ struct ScheduleContract {
             try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["t"])
         }
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t", platforms: [.apns]))
-        #expect(try await self.scenario.job(job.id).plan == nil)
+        #expect(try await self.scenario.job(job.id).progress == nil)
         var claim = try #require(try await self.scenario.claimCampaign(job))
         let through = try claim.cursor().through
         #expect(try await claim.commit(devices: 5, through: through / 4).isMore)
         let estimate = Int((5 * Double(through) / Double(through / 4)).rounded())
         #expect(
-            try await self.scenario.job(job.id).plan == Job.Plan([.apns: Job.Plan.Lane(devices: 5, estimate: estimate)])
+            try await self.scenario.job(job.id).progress
+                == Job.Progress([.apns: Job.Progress.Service(devices: 5, estimate: estimate)])
         )
         #expect(try await claim.commit(devices: 0, through: through, isDone: true).written.isDone)
-        #expect(try await self.scenario.job(job.id).plan == Job.Plan([.apns: Job.Plan.Lane(devices: 5, estimate: 5)]))
+        #expect(
+            try await self.scenario.job(job.id).progress
+                == Job.Progress([.apns: Job.Progress.Service(devices: 5, estimate: 5)])
+        )
     }
 }

@@ -19,7 +19,7 @@ import Testing
             } else {
                 #expect(bucket.wait(at: now, isUrgent: false) > 0)
             }
-            // A planner that looks again a little late, or was held up by a busy machine.
+            // A send worker that looks again a little late, or was held up by a busy machine.
             now += bucket.wait(at: now, isUrgent: false) + lateness * 1_000_000
         }
         #expect(count <= rate * 20 + 1)

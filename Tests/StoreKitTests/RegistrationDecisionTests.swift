@@ -7,12 +7,12 @@ import Testing
 @Suite struct RegistrationDecisionTests {
     private func user(_ name: String) throws -> UserName { try UserName(name, .folded) }
 
-    private func standing(
+    private func status(
         _ state: Registration.State,
         _ version: Int64,
         _ name: String? = "ann"
-    ) throws -> RegistrationDecision.Standing {
-        RegistrationDecision.Standing(state: state, version: version, user: try name.map(self.user))
+    ) throws -> RegistrationDecision.Status {
+        RegistrationDecision.Status(state: state, version: version, user: try name.map(self.user))
     }
 
     private func decision(_ name: String? = "ann", ignoresOwner: Bool = false) throws -> RegistrationDecision {
@@ -21,27 +21,27 @@ import Testing
 
     @Test func anUpsertTouchesOnlyWhatHasALowerVersion() throws {
         let own = try self.decision()
-        #expect(own.upsert(at: try self.standing(.live, 4), hasSameHandle: false) == .apply)
-        #expect(own.upsert(at: try self.standing(.live, 5), hasSameHandle: false) == .apply)
-        #expect(own.upsert(at: try self.standing(.live, 6), hasSameHandle: false) == .passOver(.superseded))
-        #expect(own.upsert(at: try self.standing(.deleted, 6), hasSameHandle: false) == .passOver(.gone))
-        #expect(own.upsert(at: try self.standing(.live, 6, "bob"), hasSameHandle: false) == .end(.superseded))
-        #expect(own.upsert(at: try self.standing(.live, 6, nil), hasSameHandle: false) == .passOver(.superseded))
+        #expect(own.upsert(at: try self.status(.live, 4), hasSameHandle: false) == .apply)
+        #expect(own.upsert(at: try self.status(.live, 5), hasSameHandle: false) == .apply)
+        #expect(own.upsert(at: try self.status(.live, 6), hasSameHandle: false) == .passOver(.superseded))
+        #expect(own.upsert(at: try self.status(.deleted, 6), hasSameHandle: false) == .passOver(.gone))
+        #expect(own.upsert(at: try self.status(.live, 6, "bob"), hasSameHandle: false) == .end(.superseded))
+        #expect(own.upsert(at: try self.status(.live, 6, nil), hasSameHandle: false) == .passOver(.superseded))
     }
 
     @Test func anUpsertThatComesAgainRevivesNothing() throws {
         let own = try self.decision()
         for state in [Registration.State.pruned, .expired, .replaced] {
-            #expect(own.upsert(at: try self.standing(state, 5), hasSameHandle: true) == .end(.done))
-            #expect(own.upsert(at: try self.standing(state, 4), hasSameHandle: true) == .apply)
+            #expect(own.upsert(at: try self.status(state, 5), hasSameHandle: true) == .end(.done))
+            #expect(own.upsert(at: try self.status(state, 4), hasSameHandle: true) == .apply)
         }
-        #expect(own.upsert(at: try self.standing(.deleted, 4), hasSameHandle: true) == .end(.gone))
+        #expect(own.upsert(at: try self.status(.deleted, 4), hasSameHandle: true) == .end(.gone))
         let operators = try self.decision(ignoresOwner: true)
-        #expect(operators.upsert(at: try self.standing(.replaced, 5), hasSameHandle: false) == .apply)
+        #expect(operators.upsert(at: try self.status(.replaced, 5), hasSameHandle: false) == .apply)
     }
 
     @Test func anothersRegistrationIsTakenOverWithItsHandleAlone() throws {
-        let other = try self.standing(.live, 4, "bob")
+        let other = try self.status(.live, 4, "bob")
         #expect(try self.decision().upsert(at: other, hasSameHandle: false) == .end(.notFound))
         #expect(try self.decision().upsert(at: other, hasSameHandle: true) == .apply)
         #expect(try self.decision(ignoresOwner: true).upsert(at: other, hasSameHandle: false) == .apply)
@@ -50,11 +50,11 @@ import Testing
     @Test func aDeletionThatMayComeTooEarlyIsRemembered() throws {
         let own = try self.decision()
         #expect(own.deletion(of: nil) == .remember)
-        #expect(own.deletion(of: try self.standing(.live, 4, "bob")) == .remember)
-        #expect(own.deletion(of: try self.standing(.live, 4)) == .apply)
-        #expect(own.deletion(of: try self.standing(.live, 6)) == .end(.superseded))
-        #expect(own.deletion(of: try self.standing(.deleted, 5)) == .end(.done))
-        #expect(own.deletion(of: try self.standing(.deleted, 4)) == .end(.gone))
-        #expect(try self.decision(nil).deletion(of: try self.standing(.live, 4)) == .apply)
+        #expect(own.deletion(of: try self.status(.live, 4, "bob")) == .remember)
+        #expect(own.deletion(of: try self.status(.live, 4)) == .apply)
+        #expect(own.deletion(of: try self.status(.live, 6)) == .end(.superseded))
+        #expect(own.deletion(of: try self.status(.deleted, 5)) == .end(.done))
+        #expect(own.deletion(of: try self.status(.deleted, 4)) == .end(.gone))
+        #expect(try self.decision(nil).deletion(of: try self.status(.live, 4)) == .apply)
     }
 }

@@ -51,7 +51,7 @@ import Testing
         let send = SendRequest(audience: .tag(try Tag("a", .folded)), content: .message(message))
         #expect(
             Mirror(reflecting: send).children.map(\.label) == [
-                "audience", "omitted", "platforms", "content", "timeToLive", "collapse",
+                "audience", "truncatedTags", "platforms", "content", "timeToLive", "collapse",
             ]
         )
         #expect(Mirror(reflecting: message).children.map(\.label) == ["title", "body", "data"])

@@ -59,20 +59,20 @@ import Testing
         let tags: Set<String>
     }
 
-    private static func pace(
+    private static func limits(
         _ windows: ClosedRange<Int>,
         _ maximumCost: Int,
         _ windowCost: ClosedRange<Int>
-    ) -> AudiencePace {
-        var pace = AudiencePace()
-        pace.windows = windows
-        pace.maximumCost = maximumCost
-        pace.windowCost = windowCost
-        return pace
+    ) -> AudienceReadLimits {
+        var limits = AudienceReadLimits()
+        limits.windows = windows
+        limits.maximumCost = maximumCost
+        limits.windowCost = windowCost
+        return limits
     }
 
-    private static let paces = [
-        AudiencePace(), Self.pace(64...64, 1, 0...1), Self.pace(16...256, 300, 50...150),
+    private static let allLimits = [
+        AudienceReadLimits(), Self.limits(64...64, 1, 0...1), Self.limits(16...256, 300, 50...150),
     ]
 
     /// Registrations with and without tags, of two services and apps, some deleted; `t8` is in no registration.
@@ -143,7 +143,7 @@ import Testing
         for _ in 0..<120 {
             let tree = Tree.random(depth: Int.random(in: 0...4, using: &random), &random)
             let expression = try TagExpression(parsing: tree.text, .folded)
-            let pace = Self.paces.randomElement(using: &random) ?? AudiencePace()
+            let limits = Self.allLimits.randomElement(using: &random) ?? AudienceReadLimits()
             let limit = Int.random(in: 1...200, using: &random)
             let from = Int64.random(in: 0...last, using: &random) * Int64.random(in: 0...1, using: &random)
             let through = Bool.random(using: &random) ? .max : Int64.random(in: from...(last + 5), using: &random)
@@ -161,7 +161,7 @@ import Testing
                         terms: Self.terms(expression, database),
                         pns: .apns,
                         through: through,
-                        pace: pace
+                        limits: limits
                     )
                     return try reader.page(after: start, through: through, limit: limit)
                 }
@@ -241,7 +241,7 @@ import Testing
                 terms: Self.terms(expression, database),
                 pns: .apns,
                 through: .max,
-                pace: AudiencePace()
+                limits: AudienceReadLimits()
             )
             let page = try reader.page(after: 0, through: .max, limit: limit)
             return (reader.cost, page)
@@ -268,7 +268,7 @@ import Testing
         let keep = try TemporaryStore()
         try await Self.spread(keep.store, rows: 40_000, step: 3)
         let expression = try TagExpression(parsing: "even && odd", .folded)
-        let slow = Self.pace(1024...65_536, 5000, 2000...8000)
+        let slow = Self.limits(1024...65_536, 5000, 2000...8000)
         var after: Int64 = 0
         var pages = 0
         while after < 120_000 {
@@ -279,7 +279,7 @@ import Testing
                     terms: Self.terms(expression, database),
                     pns: .apns,
                     through: 120_000,
-                    pace: slow
+                    limits: slow
                 )
                 return (try reader.page(after: start, through: 120_000, limit: 1000), reader.cost)
             }

@@ -29,10 +29,10 @@ enum Everything {
             before: scenario.time.wall.advanced(by: .seconds(1)),
             reason: ""
         )
-        let carried = RetryDevice(row: 1, tries: 1, wait: .zero)
+        let retry = RetryDevice(row: 1, tries: 1, wait: .zero)
         let failure = DeviceFailure(row: 2, failure: .unregistered, status: 410, reason: "")
         _ = try await scenario.record(
-            BatchOutcome(key: key, failures: [failure], carried: [carried], deadHandles: [dead], at: scenario.time.wall)
+            BatchOutcome(key: key, failures: [failure], retries: [retry], deadHandles: [dead], at: scenario.time.wall)
         )
         _ = try await store.job(job.id, app: .default)
         _ = try await scenario.takeDueBatches(limit: 5)
@@ -172,12 +172,12 @@ enum Everything {
         try await store.split(messages[1].id)
         let peek = try #require(try await store.peek(messages[0].id))
         #expect(try await store.extend(try #require(try await store.claim(messages[0].id))))
-        #expect(!peek.isHeld)
+        #expect(!peek.isClaimed)
         let (keys, deliveries) = try await scenario.fanOut(group: messages[0])
         let delivery = try #require(deliveries.first)
         try await store.markPublished([delivery])
         let found = try await store.status(of: keys, in: delivery.id)
-        #expect(try await scenario.giveBack(keys[0], for: .zero))
+        #expect(try await scenario.deferBatch(keys[0], for: .zero))
         _ = try await scenario.takeDueBatches()
         try await store.split(delivery.id)
         let outcome = BatchOutcome(key: keys[0], hint: found[0].hint, accepted: 2, at: scenario.time.wall)

@@ -74,7 +74,9 @@ struct ImportTurnTests {
                 var progress = importing.start()
                 var turn = ImportTurn(longest: longest) { isAwaited }
                 try importing.write(&progress, &turn)
-                try context.database.execute(sql: "DELETE FROM registration; DELETE FROM held; DELETE FROM tagged")
+                try context.database.execute(
+                    sql: "DELETE FROM registration; DELETE FROM handle_index; DELETE FROM tagged"
+                )
                 return progress
             }
             #expect(progress.results.count { $0 == .created } == expected)

@@ -19,9 +19,9 @@ import Testing
     }
 
     private static func store(maximumCost: Int? = nil) throws -> TemporaryStore {
-        var pace = AudiencePace()
-        if let maximumCost { pace.maximumCost = maximumCost }
-        return try TemporaryStore(pace: pace)
+        var limits = AudienceReadLimits()
+        if let maximumCost { limits.maximumCost = maximumCost }
+        return try TemporaryStore(limits: limits)
     }
 
     /// Users `u0`, `u1` … with no device to four each, over two services and apps, in any order; some gone.
@@ -224,7 +224,7 @@ import Testing
             memory: memory
         )
         #expect(found.keys.sorted() == [1, 2, 5, 6])
-        // A look without that memory, as another job's planner has it, sees who has joined.
+        // A look without that memory, as another job's send worker has it, sees who has joined.
         #expect(try await scenario.upsert(ids[3], user: "u50", handle: "h3") == .done)
         #expect(
             try await keep.store.count(of: expression, app: .default, pns: .apns, after: 0, through: .max).count == 5
@@ -247,17 +247,17 @@ import Testing
         for job in [accepted, listed, try await scenario.job(accepted.id)] {
             guard case .send(let told) = job.work else { throw Unexpected("no send") }
             #expect(told.audience.tags.map(\.name) == (0..<100).map { "username:u\($0)" })
-            #expect(told.omitted == 19_900)
+            #expect(told.truncatedTags == 19_900)
         }
         let claim = try #require(try await scenario.claimCampaign(accepted))
         #expect(claim.campaign.request == scenario.send(to: everybody))
-        // Fanned out to the very last of them, carried by it and published again.
+        // Fanned out to the very last of them, retried with it and published again.
         let key = try #require(try await scenario.fanOut(accepted).first)
         let message = try scenario.message(of: key)
         let first = try #require(try await keep.store.batches(of: message.id).first)
         #expect(first.key == key && first.request.audience == everybody)
-        let carried = RetryDevice(row: 1, tries: 1, wait: .zero)
-        #expect(try await scenario.record(BatchOutcome(key: key, carried: [carried], at: keep.time.wall)))
+        let retry = RetryDevice(row: 1, tries: 1, wait: .zero)
+        #expect(try await scenario.record(BatchOutcome(key: key, retries: [retry], at: keep.time.wall)))
         let second = try #require(try await scenario.takeDueBatches().first)
         #expect(second.key.attempt == 1 && second.retries.map(\.row) == [1])
         #expect(second.request.audience == everybody)

@@ -30,7 +30,7 @@ struct QueryPlanTests {
 
     static let pinned: [Pinned] = [
         Pinned(
-            sql: HeldHandle.find("r.row"),
+            sql: HandleIndex.find("r.row"),
             plan: ["SEARCH h USING PRIMARY KEY (digest=?)", "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)"]
         ),
         Pinned(
@@ -45,7 +45,7 @@ struct QueryPlanTests {
             sql: RegistrationChange.oldestPast,
             plan: ["SEARCH registration USING COVERING INDEX registration_user_past (app=? AND user=?)"]
         ),
-        Pinned(sql: ImportStatements.holds, plan: ["SEARCH held USING PRIMARY KEY (digest=?)"]),
+        Pinned(sql: ImportStatements.hasHandle, plan: ["SEARCH handle_index USING PRIMARY KEY (digest=?)"]),
         Pinned(
             sql: SingleTagReader.query.ofNumber,
             plan: [
@@ -149,7 +149,7 @@ struct QueryPlanTests {
             plan: ["SEARCH job USING INDEX job_ends (ends<?)"]
         ),
         Pinned(
-            sql: BatchStatusReader.inlineBatches,
+            sql: StatusReader.inlineBatches,
             plan: ["SEARCH job USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]
         ),
         Pinned(sql: SmallSendReader.members, plan: ["SEARCH job USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"]),
@@ -173,8 +173,8 @@ struct QueryPlanTests {
         #expect(try await self.plan(pinned.sql, in: keep.store) == pinned.plan)
     }
 
-    /// Planning is the second of three changes of a small send's row: it is to touch the table alone.
-    @Test func planningASmallSendTouchesNoIndexOfOpenJobs() async throws {
+    /// Fan-out is the second of three changes of a small send's row: it is to touch the table alone.
+    @Test func fanningOutASmallSendTouchesNoIndexOfOpenJobs() async throws {
         let keep = try TemporaryStore()
         try await Everything.perform(keep.scenario)
         let written = try await keep.store.pool.writeWithoutTransaction { database in
@@ -228,7 +228,7 @@ struct QueryPlanTests {
                     || step == "SCAN CONSTANT ROW" || step.hasSuffix(" CONSTANT ROWS")
                     || step.hasPrefix("SCAN (subquery-")
                     // A view: what it is made of has steps of its own.
-                    || step == "SCAN tally"
+                    || step == "SCAN job_counts"
                     || Self.sorts.contains { sql.contains($0) }
                 #expect(isAllowed, "\(step) in \(sql)")
             }

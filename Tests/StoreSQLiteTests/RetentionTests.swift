@@ -26,17 +26,17 @@ struct RetentionTests {
         try await self.keep.store.pool.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") ?? 0 }
     }
 
-    /// Removes until nothing is left; each bite in a store of its own, as after a crash.
+    /// Removes until nothing is left; each chunk in a store of its own, as after a crash.
     private func clean(_ kind: Retained, olderThan age: Duration, limit: Int = 100) async throws -> Int {
-        var (removed, cursor, bites) = (0, Int64(0), 0)
+        var (removed, cursor, chunks) = (0, Int64(0), 0)
         while true {
             let store = try self.keep.another()
-            let bite = try await store.remove(kind, olderThan: age, after: cursor, limit: limit)
+            let chunk = try await store.remove(kind, olderThan: age, after: cursor, limit: limit)
             // Few rows may go beyond the limit: a job's own go together.
-            #expect(bite.removed <= limit + 16)
-            removed += bite.removed
-            bites += 1
-            guard let next = bite.next, bites < 1000 else { break }
+            #expect(chunk.removed <= limit + 16)
+            removed += chunk.removed
+            chunks += 1
+            guard let next = chunk.next, chunks < 1000 else { break }
             cursor = next
         }
         return removed
@@ -77,7 +77,7 @@ struct RetentionTests {
         #expect(try await self.clean(.jobs, olderThan: Self.day) == 0)
         self.time.advance(Self.day)
         _ = try await self.clean(.jobs, olderThan: Self.day)
-        for table in ["job", "message", "outcome", "batch", "cursor", "tally", "delivery", "idempotency"] {
+        for table in ["job", "message", "outcome", "batch", "cursor", "job_counts", "delivery", "idempotency"] {
             #expect(try await self.rows(of: table) == 0, "\(table)")
         }
     }

@@ -121,7 +121,7 @@ struct SharedFileTests {
     }
 
     @Test func aLockedStoreIsUnavailableAndRecovers() async throws {
-        let keep = try TemporaryStore(patience: .milliseconds(200))
+        let keep = try TemporaryStore(timeout: .milliseconds(200))
         let scenario = keep.scenario
         var settings = Configuration()
         settings.allowsUnsafeTransactions = true
@@ -144,15 +144,15 @@ struct SharedFileTests {
         let path = keep.store.configuration.path
         let holder = try DatabaseQueue(path: path, configuration: settings)
         try await holder.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
-        async let other = SQLiteStore.open(.init(path: path, patience: .milliseconds(100)), source: keep.time)
-        // Well beyond SQLite's own patience.
+        async let other = SQLiteStore.open(.init(path: path, timeout: .milliseconds(100)), source: keep.time)
+        // Well beyond SQLite's own busy timeout.
         try await Task.sleep(for: .seconds(1))
         try await holder.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
         _ = try await other.backlog()
     }
 
     @Test func aWriterThatIsStuckElsewhereMakesItUnavailable() async throws {
-        let keep = try TemporaryStore(patience: .milliseconds(200))
+        let keep = try TemporaryStore(timeout: .milliseconds(200))
         let scenario = keep.scenario
         let lock = try FileLock(path: keep.store.configuration.path + ".writer")
         #expect(lock.tryLock())
@@ -200,7 +200,7 @@ struct SharedFileTests {
         let path = keep.store.configuration.path
         let before = try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
         let checkpointer = try Checkpointer(path: path, interval: .zero, logger: keep.store.logger)
-        await checkpointer.turn()
+        await checkpointer.pass()
         let after = try FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber
         #expect(try #require(after).intValue > #require(before).intValue)
         checkpointer.stop()
@@ -212,7 +212,7 @@ struct SharedFileTests {
         let scenario = keep.scenario
         let path = keep.store.configuration.path
         let checkpointer = try Checkpointer(path: path, interval: .seconds(3600), logger: keep.store.logger)
-        await checkpointer.turn()
+        await checkpointer.pass()
         let bytes = [UInt8](repeating: 7, count: 1 << 20)
         // 66 MB, which is more than the log may have.
         for _ in 0..<66 {
@@ -224,7 +224,7 @@ struct SharedFileTests {
             group.addTask {
                 for _ in 0..<50 { _ = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded)))) }
             }
-            await checkpointer.turn()
+            await checkpointer.pass()
             try await group.waitForAll()
         }
         // It is written from its beginning, in a file that stays as large as it was: another 30 MB make it no longer.
@@ -251,7 +251,7 @@ struct SharedFileTests {
         try await put()
         #expect(try LogFile(of: path).size > 96 << 20)
         let checkpointer = try Checkpointer(path: path, interval: .zero, logger: keep.store.logger)
-        await checkpointer.turn()
+        await checkpointer.pass()
         #expect(try LogFile(of: path).size < 16 << 20)
         checkpointer.stop()
     }

@@ -17,9 +17,9 @@ final class TemporaryStore: Sendable {
 
     init(
         maximumBacklog: Int? = nil,
-        patience: Duration = .seconds(5),
+        timeout: Duration = .seconds(5),
         window: InFlightWindow = InFlightWindow(),
-        pace: AudiencePace = AudiencePace(),
+        limits: AudienceReadLimits = AudienceReadLimits(),
         digestMask: UInt64 = .max,
         time: TestTime = TestTime()
     ) throws {
@@ -29,10 +29,10 @@ final class TemporaryStore: Sendable {
         var configuration = SQLiteStore.Configuration(
             path: self.folder.appendingPathComponent("store.sqlite").path,
             maximumBacklog: maximumBacklog,
-            patience: patience
+            timeout: timeout
         )
         configuration.window = window
-        configuration.audiencePace = pace
+        configuration.audienceReadLimits = limits
         configuration.digestMask = digestMask
         self.store = try SQLiteStore(configuration: configuration, source: time)
         try self.store.pool.writeWithoutTransaction { try $0.execute(sql: JobTransition.trigger) }

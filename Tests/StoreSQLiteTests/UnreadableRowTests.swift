@@ -40,10 +40,10 @@ struct UnreadableRowTests {
         try await scenario.register(user: "ann", handle: "aa", tags: ["t"])
         let job = try await scenario.accept(scenario.campaign(to: "t"))
         let keys = try await scenario.fanOut(job)
-        let carried = [RetryDevice(row: 1, tries: 1, wait: .seconds(1))]
-        #expect(try await scenario.record(BatchOutcome(key: keys[0], carried: carried, at: keep.time.wall)))
+        let retries = [RetryDevice(row: 1, tries: 1, wait: .seconds(1))]
+        #expect(try await scenario.record(BatchOutcome(key: keys[0], retries: retries, at: keep.time.wall)))
         try await keep.store.write { context in
-            try context.database.run("UPDATE batch SET carried = x'00' WHERE attempt = 1")
+            try context.database.run("UPDATE batch SET retries = x'00' WHERE attempt = 1")
         }
         keep.time.advance(.seconds(1))
         let taken = try await keep.store.takeDue([.deliver(.apns)], overdue: .zero, limit: 5)

@@ -24,7 +24,7 @@ struct UpkeepTests {
         try SQLiteStore(configuration: .init(path: path), source: self.keep.time)
     }
 
-    /// Two batches, one of which carries a device on, and one that failed.
+    /// Two batches, one of which has a device to retry, and one that failed.
     private func fill() async throws -> Job {
         for number in 0..<6 {
             try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["t"])
@@ -32,9 +32,9 @@ struct UpkeepTests {
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
         let keys = try await self.scenario.fanOut(job, pages: 3)
         let failure = DeviceFailure(row: 1, failure: .rejected, status: 400, reason: "Bad")
-        let carried = RetryDevice(row: 2, tries: 1, wait: .zero)
+        let retry = RetryDevice(row: 2, tries: 1, wait: .zero)
         let time = self.keep.time.wall
-        let first = BatchOutcome(key: keys[0], accepted: 1, failures: [failure], carried: [carried], at: time)
+        let first = BatchOutcome(key: keys[0], accepted: 1, failures: [failure], retries: [retry], at: time)
         _ = try await self.scenario.record(first)
         _ = try await self.scenario.record(BatchOutcome(key: keys[1], accepted: 3, at: time))
         return job
@@ -120,12 +120,12 @@ struct UpkeepTests {
     }
 
     static let damages: [Damage] = [
-        Damage(sql: "UPDATE tallied SET count = count + 1 WHERE class = 1", word: "6 targets, but 7 outcomes"),
+        Damage(sql: "UPDATE delivery_count SET count = count + 1 WHERE class = 1", word: "6 targets, but 7 outcomes"),
         Damage(sql: "UPDATE outcome SET accepted = accepted - 1 WHERE page = 1", word: "its counts are"),
         Damage(sql: "DELETE FROM outcome WHERE page = 1", word: "closed without an outcome"),
         Damage(sql: "DELETE FROM batch WHERE page = 1", word: "have no batch"),
         Damage(sql: "UPDATE batch SET open = 1 WHERE page = 1", word: "open though it is final"),
-        Damage(sql: "UPDATE outcome SET carried = 2 WHERE attempt = 0 AND page = 0", word: "than were carried"),
+        Damage(sql: "UPDATE outcome SET retries = 2 WHERE attempt = 0 AND page = 0", word: "than were retried"),
         Damage(sql: "UPDATE outcome SET accepted = 0, failed = 1 WHERE attempt = 1", word: "its counts are"),
         Damage(sql: "UPDATE backlog SET unfinished = unfinished + 1", word: "kept as unfinished"),
     ]
@@ -139,12 +139,12 @@ struct UpkeepTests {
         #expect(faults.contains { $0.contains(damage.word) }, "\(faults)")
     }
 
-    /// A carried device without a next attempt is lost.
+    /// A device to retry without a next attempt is lost.
     @Test func aCheckFindsALostDevice() async throws {
         _ = try await self.fill()
         #expect(try await self.keep.store.audit(after: 0, limit: 1000).faults == [])
         try await self.keep.store.write { try $0.database.execute(sql: "DELETE FROM batch WHERE attempt = 1") }
         let faults = try await self.keep.store.audit(after: 0, limit: 1000).faults
-        #expect(faults.contains { $0.contains("than were carried") })
+        #expect(faults.contains { $0.contains("than were retried") })
     }
 }

@@ -82,9 +82,9 @@ struct Authenticator: Sendable {
                 stored: credential?.passwordHash,
                 client: client
             )
-        } catch is SignInLanes.TurnedAway {
+        } catch is SignInQueues.TurnedAway {
             self.failures.countTurnedAway(app: app)
-            throw Problem.later(.serviceUnavailable, "too many sign-ins at once", seconds: 5)
+            throw Problem.later(.serviceUnavailable, "too many concurrent sign-ins", seconds: 5)
         }
         guard isRight, let account = credential?.account else {
             self.failures.count(.password, app: app)

@@ -9,7 +9,7 @@ import PushlineMetrics
 /// Checks passwords off the event loops, as many at a time as there are cores but one, and remembers which were right.
 final class PasswordVerifier: Sendable {
     private let memory: PasswordMemory
-    private let lanes: NIOLockedValueBox<SignInLanes>
+    private let queues: NIOLockedValueBox<SignInQueues>
     private let queue = DispatchQueue(label: "pushline.passwords", attributes: .concurrent)
     /// Compared with when there is no such account, so that the answer takes as long as for a wrong password.
     private let decoy: String
@@ -32,7 +32,7 @@ final class PasswordVerifier: Sendable {
     ) {
         self.memory = PasswordMemory(lifetime: lifetime, capacity: 100_000)
         // What a thread checks within half a minute: more would wait in vain.
-        self.lanes = NIOLockedValueBox(SignInLanes(threads: threads, places: min(128 * threads, mostWaiting)))
+        self.queues = NIOLockedValueBox(SignInQueues(threads: threads, capacity: min(128 * threads, mostWaiting)))
         self.decoy = decoy
     }
 
@@ -49,7 +49,7 @@ final class PasswordVerifier: Sendable {
     ///   - stored: The account's hash, or nil when there is no account that may sign in.
     ///   - client: Who asks; not looked at for a password that is remembered.
     /// - Returns: true for the right password of an account that may sign in.
-    /// - Throws: ``SignInLanes/TurnedAway`` when too many checks of better rank wait already.
+    /// - Throws: ``SignInQueues/TurnedAway`` when too many checks of better rank wait already.
     func verify(
         _ password: String,
         name: String,
@@ -60,14 +60,14 @@ final class PasswordVerifier: Sendable {
         let pair = self.memory.pair(password, stored ?? self.decoy)
         // The decoy fits no password, so it is never remembered.
         if self.memory.recall(pair) { return true }
-        let key = SignInLanes.Key(app: app, name: name, pair: pair)
-        let work = SignInLanes.Work(key: key, password: password, stored: stored)
+        let key = SignInQueues.Key(app: app, name: name, pair: pair)
+        let work = SignInQueues.Work(key: key, password: password, stored: stored)
         let client = client()
         return try await withCheckedThrowingContinuation { continuation in
-            let turnedAway = self.lanes.withLockedValue { lanes in
-                lanes.enter(work, client: client, now: .now) { continuation.resume(with: $0) }
+            let turnedAway = self.queues.withLockedValue { queues in
+                queues.enter(work, client: client, now: .now) { continuation.resume(with: $0) }
             }
-            for answer in turnedAway { answer(.failure(SignInLanes.TurnedAway())) }
+            for answer in turnedAway { answer(.failure(SignInQueues.TurnedAway())) }
             self.begin()
         }
     }
@@ -75,24 +75,24 @@ final class PasswordVerifier: Sendable {
     /// Begins what waits, as far as threads are free.
     private func begin() {
         while true {
-            let (next, count) = self.lanes.withLockedValue { lanes in (lanes.next(now: .now), lanes.count) }
+            let (next, count) = self.queues.withLockedValue { queues in (queues.next(now: .now), queues.count) }
             self.waiting.record(count)
-            for answer in next.turnedAway { answer(.failure(SignInLanes.TurnedAway())) }
+            for answer in next.turnedAway { answer(.failure(SignInQueues.TurnedAway())) }
             guard let work = next.work else { return }
             self.queue.async { self.check(work) }
         }
     }
 
-    private func check(_ work: SignInLanes.Work) {
+    private func check(_ work: SignInQueues.Work) {
         let result = Result { try self.compute(work) }
         // What could not be computed is nobody's failure.
         let isRight = (try? result.get()) ?? true
-        let answers = self.lanes.withLockedValue { $0.end(work.key, isRight: isRight, now: .now) }
+        let answers = self.queues.withLockedValue { $0.end(work.key, isRight: isRight, now: .now) }
         for answer in answers { answer(result) }
         self.begin()
     }
 
-    private func compute(_ work: SignInLanes.Work) throws -> Bool {
+    private func compute(_ work: SignInQueues.Work) throws -> Bool {
         // It may have been found right after this request had looked.
         if self.memory.recall(work.key.pair) { return true }
         self.computed.withLockedValue { $0 += 1 }

@@ -41,7 +41,7 @@ struct RecentFailures<Key: Hashable & Sendable>: Sendable {
 
     mutating func add(_ key: Key, now: ContinuousClock.Instant) {
         self.entries[key] = Entry(count: self.count(key, now: now) + 1, time: now)
-        if self.entries.count > self.capacity { self.makeRoom(now: now) }
+        if self.entries.count > self.capacity { self.evict(now: now) }
     }
 
     private func count(_ entry: Entry, now: ContinuousClock.Instant) -> Double {
@@ -49,7 +49,7 @@ struct RecentFailures<Key: Hashable & Sendable>: Sendable {
     }
 
     /// Removes what is over, and where that is not enough a quarter of the rest, so that it is not sorted for each key.
-    private mutating func makeRoom(now: ContinuousClock.Instant) {
+    private mutating func evict(now: ContinuousClock.Instant) {
         self.entries = self.entries.filter { self.count($0.value, now: now) >= Self.least }
         guard self.entries.count > self.capacity else { return }
         let order = self.entries.map { (key: $0.key, count: self.count($0.value, now: now)) }

@@ -36,15 +36,15 @@ struct ImportReport: Sendable {
                 faults.append(
                     Fault(
                         line: line,
-                        fault: InvalidValue(member: "id", "was deleted on purpose: it is never used again")
+                        fault: InvalidValue(member: "id", "was deleted and cannot be used again")
                     )
                 )
             }
         }
         self.failed += faults.count
         self.lines = group.end
-        let room = Self.maximumFaults - self.faults.count
-        if room > 0 { self.faults += faults.sorted { $0.line < $1.line }.prefix(room) }
+        let capacity = Self.maximumFaults - self.faults.count
+        if capacity > 0 { self.faults += faults.sorted { $0.line < $1.line }.prefix(capacity) }
     }
 
     var text: JSONValue {

@@ -18,10 +18,10 @@ struct RegistrationImporter: Sendable {
     /// - Throws: ``PartlyDone`` when the body broke off, came too slowly, or the store failed; what it says is done, is.
     func take(_ body: RequestBody) async throws -> ImportReport {
         let report = NIOLockedValueBox(ImportReport())
-        let watch = StallWatch(self.configuration)
+        let timeout = ProgressTimeout(self.configuration)
         do {
             let sequence = try await self.store.beginImport()
-            try await watch.run { try await self.read(body, sequence: sequence, watch: watch, report: report) }
+            try await timeout.run { try await self.read(body, sequence: sequence, timeout: timeout, report: report) }
         } catch {
             throw PartlyDone(cause: self.cause(error), done: report.withLockedValue { $0.text })
         }
@@ -31,7 +31,7 @@ struct RegistrationImporter: Sendable {
     private func read(
         _ body: RequestBody,
         sequence: Int64,
-        watch: StallWatch,
+        timeout: ProgressTimeout,
         report: NIOLockedValueBox<ImportReport>
     ) async throws {
         let reader = ImportLine(spec: self.spec, now: self.store.steadyTime)
@@ -46,7 +46,7 @@ struct RegistrationImporter: Sendable {
                 writes.addTask { try await self.write(full, sequence: sequence, report: report) }
             }
             var pieces = body.makeAsyncIterator()
-            while let piece = try await Self.next(&pieces, watch: watch) {
+            while let piece = try await Self.next(&pieces, timeout: timeout) {
                 splitter.split(piece) { group.add($0, limit: Self.lineLimit, reader: reader) }
                 if group.isFull { try await write() }
             }
@@ -60,10 +60,12 @@ struct RegistrationImporter: Sendable {
 
     private static func next(
         _ pieces: inout RequestBody.AsyncIterator,
-        watch: StallWatch
+        timeout: ProgressTimeout
     ) async throws -> ByteBuffer? {
         do {
-            return try await watch.waiting({ $0?.readableBytes ?? 0 }) { try await pieces.next(isolation: #isolation) }
+            return try await timeout.waiting({ $0?.readableBytes ?? 0 }) {
+                try await pieces.next(isolation: #isolation)
+            }
         } catch is CancellationError {
             throw CancellationError()
         } catch {
@@ -84,7 +86,7 @@ struct RegistrationImporter: Sendable {
     }
 
     private func cause(_ error: any Error) -> any Error {
-        guard error is StallWatch.Stalled else { return error }
-        return Problem(.requestTimeout, StallWatch.words(self.configuration))
+        guard error is ProgressTimeout.Stalled else { return error }
+        return Problem(.requestTimeout, ProgressTimeout.words(self.configuration))
     }
 }

@@ -155,7 +155,7 @@ struct JSONReader {
             default: text.append(byte)
             }
         }
-        throw self.fault("the string has no end")
+        throw self.fault("a string is not closed")
     }
 
     /// The rest of a string of ASCII without escapes, as nearly all are; nil where it is another, which nothing is read of.
@@ -174,7 +174,7 @@ struct JSONReader {
     }
 
     private mutating func escape(into text: inout [UInt8]) throws(JSONSyntaxError) {
-        guard let byte = self.current else { throw self.fault("the string has no end") }
+        guard let byte = self.current else { throw self.fault("a string is not closed") }
         self.position += 1
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(byte)

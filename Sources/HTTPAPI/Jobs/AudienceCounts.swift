@@ -27,9 +27,9 @@ struct AudienceCounts: Sendable {
     /// - Throws: ``Problem`` 503 when others are being counted; what the store throws.
     func count(_ audience: TagExpression, for caller: Caller, platforms: [PushService]) async throws -> Answer {
         guard self.permits.take(for: caller) else {
-            throw Problem.later(.serviceUnavailable, "other audiences are being counted", seconds: 1)
+            throw Problem.later(.serviceUnavailable, "too many audiences are being counted at once", seconds: 1)
         }
-        defer { self.permits.giveBack(of: caller) }
+        defer { self.permits.release(of: caller) }
 
         let end = ContinuousClock.now + self.time
         var answer = Answer()

@@ -7,7 +7,7 @@ import PushModel
 /// time since the job started.
 final class JobMonitor: Sendable {
     /// A job as it was read, and its devices a second at each service.
-    struct Sight: Sendable {
+    struct Snapshot: Sendable {
         let job: Job
         let rates: [PushService: Double]?
     }
@@ -19,7 +19,7 @@ final class JobMonitor: Sendable {
     }
 
     private struct Entry {
-        var sight: Sight
+        var snapshot: Snapshot
         var samples: [Sample]
     }
 
@@ -35,17 +35,17 @@ final class JobMonitor: Sendable {
     init(read: @escaping @Sendable (JobID, AppID) async throws -> Job?) { self.read = read }
 
     /// The job, at most a quarter of a second old while it runs; nil when the app has none of that id.
-    func look(at id: JobID, app: AppID) async throws -> Sight? {
+    func snapshot(of id: JobID, app: AppID) async throws -> Snapshot? {
         let known = self.entries.withLockedValue { $0[id] }
-        if let known, known.sight.job.app == app, let last = known.samples.last,
+        if let known, known.snapshot.job.app == app, let last = known.samples.last,
             last.at.duration(to: .now) < Self.lifetime
         {
-            return known.sight
+            return known.snapshot
         }
         guard let job = try await self.read(id, app) else { return nil }
         guard job.work.kind == .send, job.state == .running else {
             self.forget(id)
-            return Sight(job: job, rates: nil)
+            return Snapshot(job: job, rates: nil)
         }
         return self.note(job)
     }
@@ -53,9 +53,9 @@ final class JobMonitor: Sendable {
     /// The job was changed: the next look reads it.
     func forget(_ id: JobID) { self.entries.withLockedValue { _ = $0.removeValue(forKey: id) } }
 
-    private func note(_ job: Job) -> Sight {
+    private func note(_ job: Job) -> Snapshot {
         let now = ContinuousClock.now
-        let counts = job.tallies.mapValues(\.accounted)
+        let counts = job.counts.mapValues(\.accounted)
         return self.entries.withLockedValue { entries in
             if entries.count >= Self.capacity, entries[job.id] == nil {
                 entries = entries.filter { $0.value.samples.last.map { $0.at.duration(to: now) < Self.span } ?? false }
@@ -65,9 +65,9 @@ final class JobMonitor: Sendable {
             samples.append(Sample(at: now, counts: counts))
             // The youngest that is old enough, and all after it.
             while samples.count > 2, samples[1].at.duration(to: now) >= Self.span { samples.removeFirst() }
-            let sight = Sight(job: job, rates: Self.rates(samples, of: job))
-            entries[job.id] = Entry(sight: sight, samples: samples)
-            return sight
+            let snapshot = Snapshot(job: job, rates: Self.rates(samples, of: job))
+            entries[job.id] = Entry(snapshot: snapshot, samples: samples)
+            return snapshot
         }
     }
 

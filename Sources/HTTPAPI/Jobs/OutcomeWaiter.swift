@@ -113,7 +113,10 @@ final class OutcomeWaiter: Service {
             } catch is CancellationError {
                 return
             } catch {
-                self.logger.debug("Events are not heard; jobs are looked at regularly", metadata: ["error": "\(error)"])
+                self.logger.debug(
+                    "Job events are not received; waiting requests poll the store",
+                    metadata: ["error": "\(error)"]
+                )
             }
             do { try await Task.sleep(for: .milliseconds(Int64.random(in: 500...1500))) } catch { return }
         }
@@ -150,7 +153,7 @@ final class OutcomeWaiter: Service {
                 for job in try await self.look(piece) where job.hubHasAnswered { self.hand(job) }
             } catch {
                 // The next regular look may succeed; the job is accepted whatever comes of this.
-                self.logger.debug("Jobs that are waited for cannot be read", metadata: ["error": "\(error)"])
+                self.logger.debug("Reading the jobs of waiting requests failed", metadata: ["error": "\(error)"])
             }
         }
     }

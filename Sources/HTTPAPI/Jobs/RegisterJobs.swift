@@ -57,7 +57,7 @@ struct RegisterJobs: Sendable {
         guard !answer.isAnswered, preference.isStated else {
             throw Problem(
                 .serviceUnavailable,
-                "the hub has not answered yet; the change goes on, and repeating it does no harm",
+                "the hub has not answered in time; the change continues, and repeating it is safe",
                 headers: [.retryAfter: "5", .job: id]
             )
         }
@@ -76,7 +76,7 @@ struct RegisterJobs: Sendable {
         case .refused(let reason):
             Problem(.badRequest, "the hub refused the registration: \(reason)", headers: [.job: job])
         case .issued, .done, .superseded:
-            Problem(.internalServerError, "the hub gave an answer that makes no sense here", headers: [.job: job])
+            Problem(.internalServerError, "the hub's answer does not fit the request", headers: [.job: job])
         }
     }
 }

@@ -91,7 +91,9 @@ struct SendJobs: Sendable {
         if case .message(let message) = content, message.isSurelySmall { return }
         // An app that has none yet may have any when its turn comes.
         let all = spec.services.isEmpty ? PushService.inService : spec.services
-        for pns in platforms.isEmpty ? all : platforms where pns.isInService {
+        let wanted = (platforms.isEmpty ? all : platforms).filter(\.isInService)
+        // What no service takes any more is measured as well: a job's text is kept and listed.
+        for pns in wanted.isEmpty ? PushService.inService : wanted {
             do throws(InvalidValue) {
                 _ = try PayloadFormatter.format(content, for: pns, options: options)
             } catch {

@@ -92,7 +92,7 @@ struct KeyRoutes: Sendable {
         _ = try request.query.strict(known: [])
         guard let name = request.parameters["name"],
             try await self.context.store.change(.revokeKey(named: name, app: request.app))
-        else { throw Problem.notFound("no such key that still works") }
+        else { throw Problem.notFound("there is no such key, or it is revoked") }
         return Response(status: .noContent)
     }
 

@@ -61,14 +61,14 @@ struct BulkRoutes: Sendable {
         let first = try await export.first()
         let configuration = self.context.configuration
         let body = ResponseBody { writer in
-            let watch = StallWatch(configuration)
+            let timeout = ProgressTimeout(configuration)
             // The child alone writes, and it has ended when `run` returns.
             nonisolated(unsafe) var writing = writer
-            try await watch.run {
+            try await timeout.run {
                 var page = first
                 while true {
                     let lines = page.lines
-                    try await watch.waiting({ lines.readableBytes }) { try await unsafe writing.write(lines) }
+                    try await timeout.waiting({ lines.readableBytes }) { try await unsafe writing.write(lines) }
                     guard let cursor = page.cursor else { return }
                     page = try await export.page(after: cursor)
                 }

@@ -57,7 +57,7 @@ struct ClassicNotificationRoutes: Sendable {
         case .account(let name): return name
         case .key(let name):
             do { return try UserName(name, users) } catch {
-                throw Problem.forbidden("the key's name is no legal user name")
+                throw Problem.forbidden("the key's name is not a valid user name")
             }
         }
     }
@@ -108,7 +108,7 @@ extension ClassicNotificationRoutes {
     private func rich(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         let user = try caller.requireUser()
-        let wanted = try RichWish(request)
+        let wanted = try RichBody(request)
         if let content = wanted.content {
             let found = try await self.context.store.content(content, app: request.app)
             let isDefault = content == request.spec.richDefault.content
@@ -134,7 +134,7 @@ extension ClassicNotificationRoutes {
     }
 
     /// The notification and its job are committed together: the app fetches at once, and what is refused leaves nothing.
-    private func take(_ wanted: RichWish, of user: UserName, request: APIRequest) async throws -> JobIntake.Answer {
+    private func take(_ wanted: RichBody, of user: UserName, request: APIRequest) async throws -> JobIntake.Answer {
         let settings = request.spec.richDefault
         let notification = NewRichNotification(
             sender: user,
@@ -230,7 +230,7 @@ extension ClassicNotificationRoutes {
 }
 
 /// What a rich notification is to say: the app's default wherever the body says nothing.
-private struct RichWish {
+private struct RichBody {
     let message: String
     let richType: String
     let content: String?

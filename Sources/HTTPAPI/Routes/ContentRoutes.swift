@@ -19,7 +19,7 @@ struct ContentRoutes: Sendable {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
         guard !request.body.isEmpty else {
-            throw Problem.invalid([InvalidValue("the body is the content; it is empty")])
+            throw Problem.invalid([InvalidValue("the body is empty; it must be the content")])
         }
         let content = StoredContent(
             owner: caller.user,

@@ -44,7 +44,7 @@ struct DeadLetterRoutes: Sendable {
         guard let letter = try await self.context.store.discard(deadLetter: id, app: request.app) else {
             throw Self.missing
         }
-        self.log("A dead message is discarded", id: id, job: letter.job, request: request)
+        self.log("An operator discarded a dead letter", id: id, job: letter.job, request: request)
         return Response(status: .noContent)
     }
 
@@ -52,10 +52,10 @@ struct DeadLetterRoutes: Sendable {
         let id = try Self.id(request)
         switch try await self.context.store.replay(deadLetter: id, app: request.app) {
         case nil: throw Self.missing
-        case .refused(let reason): throw Problem(.conflict, "it cannot be replayed: \(reason)")
+        case .refused(let reason): throw Problem(.conflict, "this dead letter cannot be replayed: \(reason)")
         case .begun(let job, let devices):
             self.context.monitor.forget(job)
-            self.log("A dead message is replayed", id: id, job: job, request: request)
+            self.log("An operator replayed a dead letter", id: id, job: job, request: request)
             let answer = JSONValue.members([
                 "job": .string(job.description),
                 "href": .string("\(request.prefix)jobs/\(job)"),
@@ -72,7 +72,7 @@ struct DeadLetterRoutes: Sendable {
         self.context.logger.info(message, metadata: metadata)
     }
 
-    private static let missing = Problem.notFound("no such dead message")
+    private static let missing = Problem.notFound("there is no dead letter of that number")
 
     /// The message that an operator asks about, without a query.
     private static func id(_ request: APIRequest) throws -> Int64 {
@@ -109,8 +109,8 @@ struct DeadLetterText {
             "reason": .string(Self.short(letter.reason)),
             "bytes": .integer(letter.size),
             "job": letter.job.map { .string($0.description) },
-            "canReplay": .bool(letter.obstacle == nil),
-            "obstacle": letter.obstacle.map(JSONValue.string),
+            "canReplay": .bool(letter.blockedReason == nil),
+            "blockedReason": letter.blockedReason.map(JSONValue.string),
             "contents": contents,
         ])
     }
@@ -122,7 +122,7 @@ struct DeadLetterText {
     /// What can be read of a body.
     static func contents(of letter: DeadLetter, body: [UInt8]) -> JSONValue? {
         guard letter.type == WorkQueue.deliver(.apns).kind else { return nil }
-        do throws(MalformedBatch) {
+        do throws(MalformedDelivery) {
             let batches = try DeliveryMessage(decoding: body).batches
             let first = batches.first
             // What differs between the batches is told of a single one.

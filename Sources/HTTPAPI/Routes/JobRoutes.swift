@@ -43,10 +43,10 @@ struct JobRoutes: Sendable {
 
     private func job(_ request: APIRequest) async throws -> Response {
         _ = try request.query.strict(known: [])
-        let seen = try await self.context.monitor.look(at: try Self.id(request), app: request.app)
+        let seen = try await self.context.monitor.snapshot(of: try Self.id(request), app: request.app)
         guard let seen, try request.caller.maySee(seen.job) else { throw Self.missing }
-        let obstacle = seen.job.state == .queued ? await self.context.broker.status.obstacle : nil
-        let text = JobText(job: seen.job, prefix: request.prefix, rates: seen.rates, obstacle: obstacle)
+        let blockedReason = seen.job.state == .queued ? await self.context.broker.status.blockedReason : nil
+        let text = JobText(job: seen.job, prefix: request.prefix, rates: seen.rates, blockedReason: blockedReason)
         return text.response(status: .ok)
     }
 
@@ -55,7 +55,7 @@ struct JobRoutes: Sendable {
         _ = try request.query.strict(known: [])
         let job = try await self.visible(request)
         guard job.work.kind == .send else { throw Problem(.conflict, "a change of a registration cannot be stopped") }
-        let final = Problem(.conflict, "the job is final: nothing is left to stop")
+        let final = Problem(.conflict, "the job has already ended")
         guard !job.state.isFinal else { throw final }
         guard let stopped = try await self.context.store.cancel(job.id, app: request.app) else { throw Self.missing }
         self.context.monitor.forget(job.id)

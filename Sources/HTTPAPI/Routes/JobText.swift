@@ -12,14 +12,14 @@ struct JobText {
     /// Devices a second at the moment at each service, where that is known.
     var rates: [PushService: Double]?
     /// What keeps it waiting now, where the job itself does not say.
-    var obstacle: String?
+    var blockedReason: String?
 
     /// - Parameters:
     ///   - job: The job.
     ///   - prefix: What links begin with.
     ///   - rates: Devices a second at the moment at each service, where that is known.
-    ///   - obstacle: What keeps it waiting now, where the job itself does not say.
-    init(job: Job, prefix: String, rates: [PushService: Double]? = nil, obstacle: String? = nil) {
+    ///   - blockedReason: What keeps it waiting now, where the job itself does not say.
+    init(job: Job, prefix: String, rates: [PushService: Double]? = nil, blockedReason: String? = nil) {
         self.job = job
         self.id = job.id.description
         var location = prefix
@@ -28,7 +28,7 @@ struct JobText {
         location += self.id
         self.location = location
         self.rates = rates
-        self.obstacle = obstacle
+        self.blockedReason = blockedReason
     }
 
     func response(status: HTTPResponse.Status) -> Response {
@@ -47,7 +47,7 @@ struct JobText {
         members.add("state", job.state.rawValue)
         members.add("isFinal", job.state.isFinal)
         members.add("hubState", job.hubState?.rawValue)
-        members.add("reason", job.reason ?? self.obstacle)
+        members.add("reason", job.reason ?? self.blockedReason)
         members.add("user", job.user?.name)
         members.add("key", job.key)
         members.add("priority", job.priority.rawValue)
@@ -61,10 +61,10 @@ struct JobText {
         case .register: members.add("result", job.result.map(Self.result))
         case .send(let send):
             if let tags = send.audience.alternatives {
-                let told = tags.prefix(SendRequest.toldTags)
+                let preview = tags.prefix(SendRequest.previewTags)
                 members.addArray("to") { for tag in told { $0.append(tag.name) } }
-                let count = tags.count + send.omitted
-                members.add("toCount", count > told.count ? count : nil)
+                let count = tags.count + send.truncatedTags
+                members.add("toCount", count > preview.count ? count : nil)
             } else {
                 members.add("expression", Self.expression(send.audience))
             }
@@ -85,27 +85,27 @@ struct JobText {
     }
 
     private func writeCounts(to members: inout JSONWriter) {
-        var total = Tally()
-        let services = self.job.tallies.sorted { $0.key < $1.key }
-        for (_, tally) in services { total += tally }
+        var total = DeliveryCounts()
+        let services = self.job.counts.sorted { $0.key < $1.key }
+        for (_, devices) in services { total += devices }
         members.add("counts") { counts in
-            for (pns, tally) in services { counts.add(pns.rawValue) { Self.write(tally, to: &$0) } }
+            for (pns, devices) in services { counts.add(pns.rawValue) { Self.write(devices, to: &$0) } }
         }
         members.add("totals") { Self.write(total, to: &$0) }
         self.writeProgress(to: &members, total: total)
     }
 
-    /// Targets are counted as outcomes come in; how many there will be is known from the plan, or guessed.
-    private func writeProgress(to members: inout JSONWriter, total: Tally) {
-        let (plan, state) = (self.job.plan, self.job.state)
-        let whole = plan == nil ? total.targets : plan?.estimate.map { max($0, total.targets) }
+    /// Targets are counted as outcomes come in; how many there will be is known when all of them are in batches, before that it is guessed.
+    private func writeProgress(to members: inout JSONWriter, total: DeliveryCounts) {
+        let (progress, state) = (self.job.progress, self.job.state)
+        let whole = progress == nil ? total.targets : progress?.estimate.map { max($0, total.targets) }
         let done = Double(state.isStopped ? total.reached : total.accounted)
         // Too early to tell is nothing yet; of what was stopped so early nobody knows which part was reached.
         var share = whole.map { $0 == 0 ? 0 : min(done / Double($0), state.isFinal ? 1 : 0.999) }
         if !state.isFinal { share = share ?? 0 } else if !state.isStopped { share = 1 }
         members.add("progress", share.map { .number(String(($0 * 1000).rounded(.down) / 1000)) })
-        members.add("planned", plan?.devices)
-        members.add("estimate", plan == nil ? nil : whole)
+        members.add("fannedOut", progress?.devices)
+        members.add("estimate", progress == nil ? nil : whole)
         guard let rates = self.rates else { return }
         members.add("rate", .number(String((rates.values.reduce(0, +) * 10).rounded() / 10)))
         members.add("secondsLeft", self.secondsLeft(rates))
@@ -113,16 +113,16 @@ struct JobText {
 
     /// How long the service takes that is the last to be done; nil where one has no rate yet, or nobody knows how much is left there.
     private func secondsLeft(_ rates: [PushService: Double]) -> Int? {
-        let (lanes, tallies) = (self.job.plan?.lanes ?? [:], self.job.tallies)
+        let (services, counts) = (self.job.progress?.services ?? [:], self.job.counts)
         var longest = 0.0
-        for pns in Set(lanes.keys).union(tallies.keys) {
-            let tally = tallies[pns] ?? Tally()
-            var whole = tally.targets
-            if let lane = lanes[pns] {
-                guard let estimate = lane.estimate else { return nil }
+        for pns in Set(services.keys).union(counts.keys) {
+            let devices = counts[pns] ?? DeliveryCounts()
+            var whole = devices.targets
+            if let service = services[pns] {
+                guard let estimate = service.estimate else { return nil }
                 whole = max(whole, estimate)
             }
-            let left = whole - tally.accounted
+            let left = whole - devices.accounted
             guard left > 0 else { continue }
             guard let rate = rates[pns], rate > 0 else { return nil }
             longest = max(longest, Double(left) / rate)
@@ -130,17 +130,17 @@ struct JobText {
         return Int(longest.rounded(.up))
     }
 
-    private static func write(_ tally: Tally, to members: inout JSONWriter) {
-        members.add("targets", tally.targets)
-        members.add("accepted", tally.accepted)
+    private static func write(_ devices: DeliveryCounts, to members: inout JSONWriter) {
+        members.add("targets", devices.targets)
+        members.add("accepted", devices.accepted)
         members.add("failed") { failed in
-            for (reason, count) in tally.failed.sorted(by: { $0.key.rawValue < $1.key.rawValue }) where count != 0 {
+            for (reason, count) in devices.failed.sorted(by: { $0.key.rawValue < $1.key.rawValue }) where count != 0 {
                 failed.add(reason.rawValue, count)
             }
         }
-        members.add("expired", tally.expired)
-        members.add("cancelled", tally.cancelled)
-        members.add("open", max(0, tally.targets - tally.accounted))
+        members.add("expired", devices.expired)
+        members.add("cancelled", devices.cancelled)
+        members.add("open", max(0, devices.targets - devices.accounted))
     }
 
     private static func result(_ result: RegisterResult) -> JSONValue {

@@ -80,7 +80,7 @@ package struct ProcessHealth: Sendable {
     }
 
     private static var tooMany: Response {
-        Problem.later(.serviceUnavailable, "too many requests for this at once", seconds: 1).response()
+        Problem.later(.serviceUnavailable, "too many concurrent requests of this kind", seconds: 1).response()
     }
 
     private static func text(of broker: BrokerStatus) -> String {
@@ -96,7 +96,7 @@ package struct ProcessHealth: Sendable {
 
     private static func text(of backlog: Backlog) -> String {
         MetricDescription.unfinishedJobs.text(Double(backlog.jobs))
-            + MetricDescription.deadMessages.text(Double(backlog.dead))
+            + MetricDescription.deadLetters.text(Double(backlog.dead))
     }
 
     private static func text(of space: StoreSpace) -> String {

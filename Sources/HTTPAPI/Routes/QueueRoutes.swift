@@ -41,14 +41,14 @@ struct QueueRoutes: Sendable {
         let queue = try Self.queue(request)
         let caller = try request.caller.description
         try await self.context.store.pause(queue, app: request.app, by: caller)
-        self.log("A queue is paused by an operator", queue, request)
+        self.log("An operator paused a queue", queue, request)
         return try await self.answer(queue, request)
     }
 
     private func resume(_ request: APIRequest) async throws -> Response {
         let queue = try Self.queue(request)
         let isResumed = try await self.context.store.resume(queue, app: request.app)
-        if isResumed { self.log("A queue is resumed by an operator", queue, request) }
+        if isResumed { self.log("An operator resumed a queue", queue, request) }
         guard try await !self.context.store.pauses().contains(where: { $0.queue == queue && $0.app == nil }) else {
             throw Problem(
                 .conflict,
@@ -90,10 +90,12 @@ struct QueueRoutes: Sendable {
             for queue in Topology.pushline.queues {
                 depths[queue.name] = try await self.context.broker.depth(of: queue.name)
             }
-            return (depths, await self.context.broker.status.obstacle)
+            return (depths, await self.context.broker.status.blockedReason)
         } catch {
             let reason = (error as? BrokerError)?.message ?? "it cannot be asked"
-            return (depths, await self.context.broker.status.obstacle ?? "the broker does not tell: \(reason)")
+            return (
+                depths, await self.context.broker.status.blockedReason ?? "the broker's answer is missing: \(reason)"
+            )
         }
     }
 

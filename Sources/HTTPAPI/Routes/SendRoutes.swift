@@ -34,15 +34,15 @@ struct SendRoutes: Sendable {
     private func send(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
-        let wish = try Self.wish(request.json(), caller: caller, spec: request.spec)
+        let body = try Self.body(request.json(), caller: caller, spec: request.spec)
         let preference = request.preference
         // A large one takes one of few places: it is not kept while it waits.
         let most = request.isLarge ? Duration.zero : self.context.configuration.maximumWait
         let answer = try await SendJobs(context: self.context).take(
-            wish.request,
-            priority: wish.priority,
+            body.request,
+            priority: body.priority,
             request: request,
-            startsAt: wish.startsAt,
+            startsAt: body.startsAt,
             wait: preference.limit(most: most) ?? .zero,
             idempotentAs: "POST /api/sends"
         )
@@ -59,7 +59,7 @@ struct SendRoutes: Sendable {
     private func count(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
-        let target = try SendTarget(StrictMembers(request.json(), known: SendWish.members), request.spec.users)
+        let target = try SendTarget(StrictMembers(request.json(), known: SendBody.members), request.spec.users)
         try Self.authorize(target, caller: caller)
         let answer = try await self.audiences.count(target.audience, for: caller, platforms: target.platforms)
         return .json(
@@ -74,23 +74,23 @@ struct SendRoutes: Sendable {
     /// What the body of a send asks for, where the caller may ask for it and the services would take it.
     ///
     /// - Throws: ``Problem`` that names the member.
-    static func wish(_ value: JSONValue, caller: Caller, spec: AppSpec) throws -> SendWish {
-        let wish = try SendWish(value, spec.users)
-        try Self.authorize(wish.target, caller: caller)
+    static func body(_ value: JSONValue, caller: Caller, spec: AppSpec) throws -> SendBody {
+        let body = try SendBody(value, spec.users)
+        try Self.authorize(body.target, caller: caller)
         let options = PayloadFormatter.Options(
-            priority: wish.priority,
-            timeToLive: wish.timeToLive,
-            collapse: wish.collapse
+            priority: body.priority,
+            timeToLive: body.timeToLive,
+            collapse: body.collapse
         )
-        try SendJobs.check(.message(wish.message), for: wish.target.platforms, options: options, spec: spec)
-        return wish
+        try SendJobs.check(.message(body.message), for: body.target.platforms, options: options, spec: spec)
+        return body
     }
 
     /// A user writes to users; tags are for senders and operators.
     private static func authorize(_ target: SendTarget, caller: Caller) throws {
         guard caller.role == .user, !target.isToUser else { return }
         throw Problem.forbidden(
-            "a user may send to users (to.user, to.users); sending to tags takes the role sender or operator"
+            "sending to tags requires the role sender or operator; a user may send to users (to.user, to.users)"
         )
     }
 }
@@ -190,7 +190,7 @@ struct SendTarget {
 }
 
 /// The body of `POST /api/sends`.
-struct SendWish {
+struct SendBody {
     static let members = [
         "to", "title", "body", "data", "platforms", "priority", "ttl", "collapse", "at",
     ]
@@ -223,7 +223,7 @@ struct SendWish {
             data: try body.texts("data")
         )
         if self.message.isSilent, self.message.data.isEmpty {
-            throw Problem.invalid("body", "a send says something: title, body or data is needed")
+            throw Problem.invalid("body", "one of title, body and data is required")
         }
         self.priority = try Self.priority(body)
         self.timeToLive = try body.integer("ttl", in: 0...SendRoutes.maximumTimeToLive).map { .seconds($0) }

@@ -157,7 +157,7 @@ extension HTTPField.Name {
     static let contentTypeOptions = HTTPField.Name.known("X-Content-Type-Options")
 
     private static func known(_ name: String) -> HTTPField.Name {
-        guard let name = HTTPField.Name(name) else { preconditionFailure("a header's name is a token") }
+        guard let name = HTTPField.Name(name) else { preconditionFailure("a header has an invalid name") }
         return name
     }
 }

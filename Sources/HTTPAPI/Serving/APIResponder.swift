@@ -91,14 +91,14 @@ package struct APIResponder: HTTPResponder {
         if let seconds = self.limiter.take(caller, rate: rate) {
             throw Problem.later(
                 .tooManyRequests,
-                "more requests a second than this account may make",
+                "this account exceeds its rate limit",
                 seconds: seconds
             )
         }
         let body = try await self.body.read(request, kind: match.route.body, caller: caller, end: context.endBody)
         defer { withExtendedLifetime(body.permit) {} }
         guard self.working.take(for: caller) else { throw Self.tooMany }
-        defer { self.working.giveBack(of: caller) }
+        defer { self.working.release(of: caller) }
         let asked = APIRequest(request, match: match, body: body, app: app, spec: spec, identity: caller)
         return try await match.route.handler(asked)
     }
@@ -156,7 +156,7 @@ package struct APIResponder: HTTPResponder {
             )
             return problem
         case is CancellationError:
-            return Problem.later(.serviceUnavailable, "the server is going down", seconds: 1)
+            return Problem.later(.serviceUnavailable, "the server is shutting down", seconds: 1)
         default:
             self.logger.error(
                 "A request failed",
@@ -165,7 +165,7 @@ package struct APIResponder: HTTPResponder {
                     "error.type": "\(type(of: error))",
                 ]
             )
-            return Problem(.internalServerError, "an internal error; the log knows more")
+            return Problem(.internalServerError, "internal error; see the server's log")
         }
     }
 
@@ -227,7 +227,7 @@ package struct APIContext: RequestContext {
     /// Has the request's body end with an error, where it has not come to its end.
     var endBody: @Sendable () -> Void {
         let channel = self.channel
-        return { channel.triggerUserOutboundEvent(LastAnswers.BodyOverdue(), promise: nil) }
+        return { channel.triggerUserOutboundEvent(EarlyResponseHandler.BodyOverdue(), promise: nil) }
     }
 }
 

@@ -16,13 +16,13 @@ struct BodyReader: Sendable {
     private let large: LargeBodies
     /// Bodies being read, limited separately from requests in progress: a slow body blocks no other work.
     private let reading: FairPermits
-    private let deadlines: Deadlines
+    private let timeouts: RequestTimeouts
 
     init(configuration: APIConfiguration, large: LargeBodies) {
         self.configuration = configuration
         self.large = large
         self.reading = FairPermits(configuration.requestsInFlight)
-        self.deadlines = Deadlines(limit: configuration.requestTime)
+        self.timeouts = RequestTimeouts(limit: configuration.requestTime)
     }
 
     /// - Parameters:
@@ -51,7 +51,7 @@ struct BodyReader: Sendable {
         guard self.reading.take(for: caller) else {
             throw Problem.later(.serviceUnavailable, "too many request bodies are being read", seconds: 1)
         }
-        defer { self.reading.giveBack(of: caller) }
+        defer { self.reading.release(of: caller) }
         let cost = kind == .send ? LargeBodies.ofSend : 1
         var body = Body()
         if let length, length > self.configuration.maximumBodySize {
@@ -61,7 +61,7 @@ struct BodyReader: Sendable {
         }
         let stream = request.body
         do {
-            try await self.deadlines.run(
+            try await self.timeouts.run(
                 { id in
                     try await self.collect(stream, upTo: limit, into: &body, deadline: id) {
                         try self.large.permit(limit * cost, for: caller)
@@ -70,7 +70,7 @@ struct BodyReader: Sendable {
                 end: end
             )
             return body
-        } catch is Deadlines.Overdue {
+        } catch is RequestTimeouts.Overdue {
             let (time, rate) = (self.configuration.requestTime.inSeconds, self.configuration.largeBodyRate >> 10)
             throw Problem(
                 .requestTimeout,
@@ -82,7 +82,7 @@ struct BodyReader: Sendable {
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            // Chunks that are none, another length than was said: the end never comes, and ``LastAnswers`` closes.
+            // Chunks that are none, another length than was said: the end never comes, and ``EarlyResponseHandler`` closes.
             throw Self.brokenOff
         }
     }
@@ -101,13 +101,13 @@ struct BodyReader: Sendable {
             if size > self.configuration.maximumBodySize, body.permit == nil { body.permit = try permit() }
             if body.permit != nil {
                 let seconds = Double(piece.readableBytes) / Double(self.configuration.largeBodyRate)
-                self.deadlines.extend(deadline, by: .seconds(seconds))
+                self.timeouts.extend(deadline, by: .seconds(seconds))
             }
             body.bytes.append(contentsOf: piece.readableBytesView)
         }
     }
 
-    static let brokenOff = Problem(.badRequest, "the body breaks off, or is not sent as HTTP has it")
+    static let brokenOff = Problem(.badRequest, "the body ended early or is not valid HTTP")
 
     private static func tooLarge(_ limit: Int) -> Problem {
         Problem(.contentTooLarge, "the body has more than \(limit) bytes, the most that is taken here")

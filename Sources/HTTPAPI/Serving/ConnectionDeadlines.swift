@@ -4,7 +4,7 @@ import Synchronization
 
 /// Closes a connection without requests, or whose client does not read: from accept on, for any protocol.
 ///
-/// It stands before TLS and counts bytes; ``LastAnswers`` tells it of requests. A request in progress has deadlines of its own
+/// It stands before TLS and counts bytes; ``EarlyResponseHandler`` tells it of requests. A request in progress has deadlines of its own
 /// elsewhere. A connection has one timer, which fires a few times in ``Limits/request``; a request costs no timer and no
 /// promise.
 package final class ConnectionDeadlines: ChannelDuplexHandler {
@@ -21,12 +21,12 @@ package final class ConnectionDeadlines: ChannelDuplexHandler {
         /// From an answer to the first byte of the next request.
         package let idle: TimeAmount
         /// How long a client that was told to close has for a request that is already on its way.
-        package let patience: TimeAmount
+        package let timeout: TimeAmount
 
-        package init(request: TimeAmount, idle: TimeAmount, patience: TimeAmount = .seconds(2)) {
+        package init(request: TimeAmount, idle: TimeAmount, timeout: TimeAmount = .seconds(2)) {
             self.request = request
             self.idle = idle
-            self.patience = patience
+            self.timeout = timeout
         }
 
         fileprivate var tick: TimeAmount { .nanoseconds(max(self.request.nanoseconds / 4, 1_000_000)) }
@@ -178,7 +178,7 @@ package final class ConnectionDeadlines: ChannelDuplexHandler {
     }
 
     private var deadline: NIODeadline {
-        if self.isTold { return self.silentSince + self.limits.patience }
+        if self.isTold { return self.silentSince + self.limits.timeout }
         let silent = self.silentSince + (self.hasAsked ? self.limits.idle : self.limits.request)
         guard let begun = self.begun else { return silent }
         return max(silent, begun + self.limits.request)

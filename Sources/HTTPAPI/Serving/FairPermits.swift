@@ -13,7 +13,7 @@ import PushModel
 ///
 /// Nobody waits: a request without a permit is refused, and may be repeated.
 final class FairPermits: Sendable {
-    /// Permits that are given back when this is released.
+    /// Permits that are released with this.
     final class Permit: Sendable {
         private let permits: FairPermits
         private let count: Int
@@ -25,7 +25,7 @@ final class FairPermits: Sendable {
             self.caller = caller
         }
 
-        deinit { self.permits.giveBack(self.count, of: self.caller) }
+        deinit { self.permits.release(self.count, of: self.caller) }
     }
 
     private struct State {
@@ -52,7 +52,7 @@ final class FairPermits: Sendable {
         self.whenIdle = whenIdle
     }
 
-    /// Takes permits; ``giveBack(_:of:)`` must follow.
+    /// Takes permits; ``release(_:of:)`` must follow.
     ///
     /// - Returns: false when the caller may have none now.
     func take(_ count: Int = 1, for caller: Caller) -> Bool {
@@ -71,8 +71,8 @@ final class FairPermits: Sendable {
         }
     }
 
-    /// Gives back what ``take(_:for:)`` took.
-    func giveBack(_ count: Int = 1, of caller: Caller) {
+    /// Releases what ``take(_:for:)`` took.
+    func release(_ count: Int = 1, of caller: Caller) {
         let isIdle = self.state.withLockedValue { state in
             state.free += count
             state.apps[caller.app, default: 0] -= count
@@ -83,7 +83,7 @@ final class FairPermits: Sendable {
         if isIdle { self.whenIdle() }
     }
 
-    /// Takes permits that are given back when the result is released.
+    /// Takes permits that are released with the result.
     ///
     /// - Returns: nil when the caller may have none now.
     func permit(_ count: Int = 1, for caller: Caller) -> Permit? {

@@ -71,11 +71,11 @@ struct Problem: Error, Sendable, Equatable {
         case .invalidCursor:
             self = .invalid("cursor", "is not a cursor of this list")
         case .conflict:
-            self = Problem(.conflict, "something of that name exists")
+            self = Problem(.conflict, "that name is taken")
         case .unavailable:
-            self = .later(.serviceUnavailable, "the store takes nothing now; try again", seconds: 5)
+            self = .later(.serviceUnavailable, "store writes are failing; try again", seconds: 5)
         default:
-            self = Problem(.internalServerError, "an internal error; the log knows more")
+            self = Problem(.internalServerError, "internal error; see the server's log")
         }
     }
 

@@ -10,40 +10,40 @@ extension ConfigurationKey {
         in: 1...100_000_000,
         unit: "jobs",
         default: 1_000_000,
-        "The most jobs that are accepted and unfinished; then requests are answered 503 with Retry-After."
+        "Maximum unfinished jobs; beyond it, requests are answered 503 with Retry-After."
     )
 
     static let storeReserve = bytes(
         "store.reserve",
         in: 0...1_099_511_627_776,
         default: 1_073_741_824,
-        "With less free disk space uploads to /api/contents are answered 507; the rest is for sends."
+        "Free disk space reserved for sends; with less, uploads to /api/contents are answered 507."
     )
 
     static let retentionJobs = days(
         "retention.jobs",
         default: 7,
-        "How long a finished job can be asked for, with its counts and its idempotency key."
+        "Retention of finished jobs, with their counts and idempotency keys."
     )
     static let retentionDevices = days(
         "retention.devices",
         default: 3,
-        "How long single devices that failed are listed; the job's counts outlive them."
+        "Retention of single device outcomes; the job's counts stay."
     )
     static let retentionContents = days(
         "retention.contents",
         default: 30,
-        "How long uploaded contents and rich notifications are kept."
+        "Retention of uploaded contents and rich notifications."
     )
     static let retentionRegistrations = days(
         "retention.registrations",
         default: 90,
-        "How long an ended registration is kept; after that a PUT to a deleted id creates it again."
+        "Retention of ended registrations; afterwards a PUT to a deleted id creates it again."
     )
     static let retentionDead = days(
         "retention.dead",
         default: 30,
-        "How long messages are kept that nobody could work on; their jobs are kept as long."
+        "Retention of dead letters and their jobs."
     )
 
     static let brokerURL = text(
@@ -54,11 +54,11 @@ extension ConfigurationKey {
     )
     static let brokerCA = text(
         "broker.ca_file",
-        "PEM file with the authorities to trust for amqps; empty = the system's."
+        "PEM file of trusted certificate authorities for amqps; empty = the system's."
     )
     static let brokerCertificate = text(
         "broker.certificate_file",
-        "PEM file with our client certificate for amqps; empty = none."
+        "PEM file of the client certificate for amqps; empty = none."
     )
     static let brokerKey = text(
         "broker.key_file",
@@ -68,7 +68,7 @@ extension ConfigurationKey {
         "broker.heartbeat",
         in: 1...600,
         default: 20,
-        "How often both sides show that they live; a silent connection is dropped after two."
+        "AMQP heartbeat interval; a connection is dropped after two silent intervals."
     )
 
     static let apiHost = text("api.host", default: "127.0.0.1", "The address that the API listens on.")
@@ -86,59 +86,59 @@ extension ConfigurationKey {
         "api.body_size",
         in: 1024...16_777_216,
         default: 65_536,
-        "The longest body of a request, sends and uploads apart; longer ones are answered 413."
+        "Maximum size of a request body, except sends and uploads; larger ones are answered 413."
     )
     static let apiSendSize = bytes(
         "api.send_size",
         in: 1024...16_777_216,
         default: 4_194_304,
-        "The longest send, as a body or a line of many; room for 20,000 users' names."
+        "Maximum size of a send, as a body or an NDJSON line; fits 20,000 user names."
     )
     static let apiContentSize = bytes(
         "api.content_size",
         in: 1024...268_435_456,
         default: 8_388_608,
-        "The longest upload to /api/contents."
+        "Maximum size of an upload to /api/contents."
     )
     static let apiHeaderSize = bytes(
         "api.header_size",
         in: 1024...1_048_576,
         default: 16_384,
-        "The most that all headers of a request may have together."
+        "Maximum size of all headers of a request."
     )
     static let apiRequestTime = seconds(
         "api.request_time",
         in: 1...3600,
         default: 30,
-        "The time to send a request, for an idle connection to send the next, and to read 32 KiB of a response."
+        "Timeout for sending a request, for an idle connection, and for reading 32 KiB of a response."
     )
     static let apiConnections = count(
         "api.connections",
         in: 16...1_000_000,
         unit: "connections",
         default: 10_000,
-        "The most connections; above it those without a request are closed. At most the descriptor limit minus 200."
+        "Maximum connections; beyond it, connections without a request are closed. At most the descriptor limit minus 200."
     )
     static let apiConnectionsPerPeer = count(
         "api.connections_per_peer",
         in: 0...1_000_000,
         unit: "connections",
         default: 2500,
-        "The most connections from one address (IPv6: one /64); more are closed at once. 0 = no limit."
+        "Maximum connections from one address (IPv6: one /64); more are closed at once. 0 = no limit."
     )
     static let apiInFlight = count(
         "api.in_flight",
         in: 1...100_000,
         unit: "requests",
         default: 1024,
-        "The most requests that are worked on at a time; more are answered 503."
+        "Maximum concurrent requests; more are answered 503."
     )
     static let apiRequestRate = count(
         "api.requests_per_second",
         in: 1...1_000_000,
         unit: "requests per second",
         default: 1000,
-        "For each account or key, where its app names no other; more are answered 429 with Retry-After."
+        "Rate limit of each account or key, unless its app declares another; more are answered 429 with Retry-After."
     )
     static let apiTrustedProxies = text(
         "api.trusted_proxies",
@@ -148,7 +148,7 @@ extension ConfigurationKey {
         "api.classic_wait",
         in: 0...60,
         default: 10,
-        "How long the classic routes wait for the hub's answer; then a send is 200 all the same, a registration 503."
+        "How long classic routes wait for the hub; afterwards a send is answered 200 and a registration 503."
     )
 
     static let workersHost = text(
@@ -177,20 +177,20 @@ extension ConfigurationKey {
         in: 1...64,
         unit: "connections",
         default: 2,
-        "The most connections of a delivery worker to each push service, for each app."
+        "Maximum connections of a delivery worker to each push service, per app."
     )
     static let deliveryDevices = count(
         "delivery.devices",
         in: 1000...64_000,
         unit: "devices",
         default: 8000,
-        "The most devices that a delivery worker is at, for each push service; bounds repeats after a crash."
+        "Maximum devices in flight of a delivery worker, per push service; bounds duplicates after a crash."
     )
 
     // Read by the simulator itself, which knows nothing of the rest; named here so that one file can serve all.
     static let simulator: [ConfigurationKey] = [
-        text("simulator.folder", "Where certificates, keys and apps.yaml are written; empty = a temporary folder."),
-        text("simulator.state", "The file that the addresses are written to, as JSON; empty = none."),
+        text("simulator.folder", "Folder for certificates, keys and apps.yaml; empty = a temporary folder."),
+        text("simulator.state", "File for the addresses, as JSON; empty = none."),
         text(
             "simulator.ports",
             "Ports of services, such as apns=8443,fcm=8444; any free ones for those that are not named."
@@ -201,7 +201,7 @@ extension ConfigurationKey {
             in: 0...10_000_000,
             unit: "pushes",
             default: 200_000,
-            "Received pushes that are kept; the counts are of all."
+            "Maximum number of received pushes kept; counts include all."
         ),
     ]
 
@@ -209,19 +209,19 @@ extension ConfigurationKey {
         "process.drain_time",
         in: 1...600,
         default: 30,
-        "How long a process may go on after SIGTERM, to finish what it has begun."
+        "Maximum time for finishing work after SIGTERM."
     )
     static let logLevel = choice(
         "log.level",
         of: ["trace", "debug", "info", "notice", "warning", "error", "critical"],
         default: "info",
-        "The least severe level that is logged."
+        "Minimum log level."
     )
     static let logFormat = choice(
         "log.format",
         of: ["text", "json"],
         default: "text",
-        "Lines for people, or JSON lines."
+        "Log format: text or JSON lines."
     )
 
     /// All keys, in the order of the file.

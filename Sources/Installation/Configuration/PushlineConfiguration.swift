@@ -115,7 +115,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
         self.retention = try Dictionary(
             uniqueKeysWithValues: [
                 (.jobs, .retentionJobs), (.devices, .retentionDevices), (.contents, .retentionContents),
-                (.registrations, .retentionRegistrations), (.deadMessages, .retentionDead),
+                (.registrations, .retentionRegistrations), (.deadLetters, .retentionDead),
             ].map { (kind: Retained, key: ConfigurationKey) in (kind, .seconds(try values.integer(key) * 86_400)) }
         )
         self.broker = try Broker(values)

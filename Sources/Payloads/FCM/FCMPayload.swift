@@ -6,7 +6,7 @@ import PushModel
 enum FCMPayload {
     /// The longest time that FCM keeps a message, in seconds: 28 days.
     ///
-    /// A longer wish is cut, for FCM would refuse the message.
+    /// A longer one is cut, for FCM would refuse the message.
     static let longestTimeToLive: Int64 = 2_419_200
 
     static func format(_ content: Content, options: PayloadFormatter.Options) throws(InvalidValue) -> NativePayload {

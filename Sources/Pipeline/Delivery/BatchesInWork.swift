@@ -12,7 +12,7 @@ final class BatchesInWork: Sendable {
         /// What stands for it at the broker.
         let deliveries: [(Delivery, any Subscription)]
         /// Whether a batch that it waited for came to no end: then it is not done with.
-        let isUnsettled: Bool
+        let isIncomplete: Bool
     }
 
     private struct Message {
@@ -21,10 +21,10 @@ final class BatchesInWork: Sendable {
         var begun: [BatchKey] = []
         /// How many batches it waits for, and one for whoever works on it.
         var open = 1
-        var isUnsettled = false
+        var isIncomplete = false
     }
 
-    private struct Batch {
+    private struct Work {
         /// Who waits for its end, and the message that it was begun for first.
         var messages: [MessageID]
         var stop: StopCause?
@@ -32,7 +32,7 @@ final class BatchesInWork: Sendable {
 
     private struct State {
         var messages: [MessageID: Message] = [:]
-        var batches: [BatchKey: Batch] = [:]
+        var batches: [BatchKey: Work] = [:]
         /// How many are to stop: mostly none, and then nobody is looked for.
         var stopped = 0
 
@@ -59,7 +59,7 @@ final class BatchesInWork: Sendable {
             self.messages[id]?.open -= 1
             guard let message = self.messages[id], message.open == 0 else { return nil }
             self.messages[id] = nil
-            return Ended(message: id, deliveries: message.deliveries, isUnsettled: message.isUnsettled)
+            return Ended(message: id, deliveries: message.deliveries, isIncomplete: message.isIncomplete)
         }
     }
 
@@ -79,7 +79,7 @@ final class BatchesInWork: Sendable {
 
     /// Begins a message, or joins it where another delivery of it was faster.
     ///
-    /// - Returns: Whether the caller is to do the work; then ``end(_:isSettled:)`` must follow.
+    /// - Returns: Whether the caller is to do the work; then ``end(_:isDone:)`` must follow.
     func begin(_ id: MessageID, _ delivery: Delivery, _ subscription: any Subscription) -> Bool {
         self.state.withLockedValue { state in
             guard state.messages[id] == nil else {
@@ -98,12 +98,12 @@ final class BatchesInWork: Sendable {
     ///   - located: How each stands.
     ///   - id: The message, which was begun.
     /// - Returns: The indexes of those that the caller is to work on.
-    func begin(_ keys: [BatchKey], _ located: [LocatedBatch], of id: MessageID) -> [Int] {
+    func begin(_ keys: [BatchKey], _ located: [LocatedStatus], of id: MessageID) -> [Int] {
         self.state.withLockedValue { state in
             var indexes: [Int] = []
             for (index, (key, located)) in zip(keys, located).enumerated() where located.status != .closed {
                 if state.batches[key] == nil {
-                    state.batches[key] = Batch(messages: [id])
+                    state.batches[key] = Work(messages: [id])
                     state.messages[id]?.begun.append(key)
                     indexes.append(index)
                 } else {
@@ -120,14 +120,14 @@ final class BatchesInWork: Sendable {
     ///
     /// - Parameters:
     ///   - id: The message.
-    ///   - isSettled: Whether something came of each of its batches, so that who waited for one is done with it.
+    ///   - isDone: Whether something came of each of its batches, so that who waited for one is done with it.
     /// - Returns: All messages that are over now. The message itself is none of them while it waits for another's batch.
-    func end(_ id: MessageID, isSettled: Bool) -> [Ended] {
+    func end(_ id: MessageID, isDone: Bool) -> [Ended] {
         self.state.withLockedValue { state in
             let waiting = (state.messages[id]?.begun ?? []).flatMap { state.end($0) }
             var ended: [Ended] = []
             for message in waiting + [id] {
-                if !isSettled, message != id { state.messages[message]?.isUnsettled = true }
+                if !isDone, message != id { state.messages[message]?.isIncomplete = true }
                 if let over = state.release(message) { ended.append(over) }
             }
             return ended

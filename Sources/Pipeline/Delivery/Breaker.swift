@@ -27,12 +27,12 @@ package struct Breaker {
     typealias Cause = BreakerCause
 
     /// What may be done with a message.
-    enum Passage: Equatable {
+    enum Permission: Equatable {
         case free
         /// Its result decides, and ``record(_:as:now:)`` or ``leave(_:now:)`` must follow.
         case probe
         /// Nothing is to be sent for so long.
-        case refused(for: Duration, reason: String)
+        case rejected(for: Duration, reason: String)
     }
 
     /// A change that people should hear of.
@@ -66,7 +66,7 @@ package struct Breaker {
     private static let memory = 2000
     /// So few answers say nothing about tokens: another probe follows.
     private static let fewAnswers = 10
-    /// How long others rest while the probe is under way.
+    /// How long others wait while the probe is under way.
     private static let probing = Duration.seconds(1)
 
     init(_ configuration: Configuration) {
@@ -79,49 +79,49 @@ package struct Breaker {
     }
 
     /// Asks to send, without taking the probe.
-    func look(now: ContinuousClock.Instant) -> Passage {
+    func peek(now: ContinuousClock.Instant) -> Permission {
         switch self.state {
         case .closed: .free
         case .open(let until) where until <= now: .probe
-        case .open(let until): .refused(for: now.duration(to: until), reason: self.reason)
-        case .probing: .refused(for: Self.probing, reason: self.reason)
+        case .open(let until): .rejected(for: now.duration(to: until), reason: self.reason)
+        case .probing: .rejected(for: Self.probing, reason: self.reason)
         }
     }
 
     /// Asks to send; the first after a pause becomes the probe.
-    mutating func enter(now: ContinuousClock.Instant) -> Passage {
-        let passage = self.look(now: now)
-        if passage == .probe { self.state = .probing }
-        return passage
+    mutating func enter(now: ContinuousClock.Instant) -> Permission {
+        let permission = self.peek(now: now)
+        if permission == .probe { self.state = .probing }
+        return permission
     }
 
     /// Gives the right to send back without a result.
-    mutating func leave(_ passage: Passage, now: ContinuousClock.Instant) {
-        if passage == .probe, case .probing = self.state { self.state = .open(until: now) }
+    mutating func leave(_ permission: Permission, now: ContinuousClock.Instant) {
+        if permission == .probe, case .probing = self.state { self.state = .open(until: now) }
     }
 
     /// Takes note of what came of a send.
     mutating func record(
-        _ observation: Observation,
-        as passage: Passage,
+        _ statistics: SendStatistics,
+        as permission: Permission,
         now: ContinuousClock.Instant
     ) -> Transition? {
-        guard observation.answered + observation.failed > 0 else {
-            self.leave(passage, now: now)
+        guard statistics.answered + statistics.failed > 0 else {
+            self.leave(permission, now: now)
             return nil
         }
-        self.run = max(0, self.run + observation.failed - observation.answered)
-        self.answers.add(observation)
+        self.run = max(0, self.run + statistics.failed - statistics.answered)
+        self.answers.add(statistics)
         defer { if self.answers.count > Self.memory { self.answers.halve() } }
         switch self.state {
         case .closed:
             if self.run >= self.configuration.failures {
-                return self.open(observation.refusal == nil ? .service : .credentials, observation, now: now)
+                return self.open(statistics.rejection == nil ? .service : .credentials, statistics, now: now)
             }
-            if self.isFlood(observation) { return self.open(.tokens, observation, now: now) }
+            if self.isFlood(statistics) { return self.open(.tokens, statistics, now: now) }
             if self.answers.count >= self.configuration.deadTokens { self.isOnTrial = false }
             return nil
-        case .probing where passage == .probe: return self.judge(observation, now: now)
+        case .probing where permission == .probe: return self.judge(statistics, now: now)
         case .probing, .open:
             // It began before the breaker opened.
             return nil
@@ -129,10 +129,10 @@ package struct Breaker {
     }
 
     /// Closes, or opens again, by what came of a probe.
-    private mutating func judge(_ observation: Observation, now: ContinuousClock.Instant) -> Transition? {
-        var isBad = observation.failed >= max(1, observation.answered)
+    private mutating func judge(_ statistics: SendStatistics, now: ContinuousClock.Instant) -> Transition? {
+        var isBad = statistics.failed >= max(1, statistics.answered)
         if !isBad, self.cause == .tokens {
-            self.probed.add(observation)
+            self.probed.add(statistics)
             guard self.probed.count >= Self.fewAnswers else {
                 self.state = .open(until: now)
                 return nil
@@ -142,7 +142,7 @@ package struct Breaker {
         self.probed = TokenAnswers()
         if isBad {
             self.pause = min(self.pause * 2, self.configuration.longestPause)
-            self.state = .open(until: now.advanced(by: max(self.pause, observation.asked ?? .zero)))
+            self.state = .open(until: now.advanced(by: max(self.pause, statistics.asked ?? .zero)))
             return nil
         }
         if self.cause == .tokens { (self.answers, self.isOnTrial) = (TokenAnswers(), true) }
@@ -154,34 +154,34 @@ package struct Breaker {
     var doubtsTokens: Bool { self.isOpen && self.cause == .tokens }
 
     /// Whether nearly all of many answers call the tokens bad: those of this send, or of the last ones.
-    func isFlood(_ observation: Observation) -> Bool {
-        guard observation.dead > 0 else { return false }
+    func isFlood(_ statistics: SendStatistics) -> Bool {
+        guard statistics.dead > 0 else { return false }
         // A flood that is still on when the breaker has closed is known by its next few: what is below a flood is pruned.
         let least = self.isOnTrial ? max(1, self.configuration.deadTokens / 5) : self.configuration.deadTokens
-        return [TokenAnswers(observation), self.answers].contains {
+        return [TokenAnswers(statistics), self.answers].contains {
             $0.isFlood(of: least, share: self.configuration.deadShare)
         }
     }
 
     private mutating func open(
         _ cause: Cause,
-        _ observation: Observation,
+        _ statistics: SendStatistics,
         now: ContinuousClock.Instant
     ) -> Transition {
         self.cause = cause
         self.reason =
             switch cause {
-            case .service: cause.reason(observation.fault)
-            case .credentials: cause.reason(observation.refusal ?? "")
-            case .tokens: cause.reason(observation.deadReason)
+            case .service: cause.reason(statistics.fault)
+            case .credentials: cause.reason(statistics.rejection ?? "")
+            case .tokens: cause.reason(statistics.deadReason)
             }
-        self.state = .open(until: now.advanced(by: max(self.pause, observation.asked ?? .zero)))
+        self.state = .open(until: now.advanced(by: max(self.pause, statistics.asked ?? .zero)))
         return .opened(cause, reason: self.reason)
     }
 }
 
 /// What the results of a send say about the push service.
-struct Observation {
+struct SendStatistics {
     /// Devices that the service answered for, whatever it said about them.
     var answered = 0
     /// Devices that it, or the way to it, failed.
@@ -192,7 +192,7 @@ struct Observation {
     var owners: [UserName?] = []
     var fault = ""
     /// What was said of the app's credentials, where they are at fault.
-    var refusal: String?
+    var rejection: String?
     var deadReason = ""
     /// The longest wait that the service asked for.
     var asked: Duration?
@@ -225,7 +225,7 @@ struct Observation {
                 self.fault = reason
             case .misconfigured(let reason, _):
                 self.failed += 1
-                self.refusal = reason
+                self.rejection = reason
             case .unsent: break
             }
         }

@@ -16,7 +16,7 @@ final class Breakers: Sendable {
     private let logger: Logger
     private let breakers = NIOLockedValueBox<[Key: Breaker]>([:])
     /// What was said last of credentials that do not work; nothing is said twice.
-    private let refusals = NIOLockedValueBox<[Key: String]>([:])
+    private let rejections = NIOLockedValueBox<[Key: String]>([:])
 
     init(_ configuration: Breaker.Configuration, logger: Logger) {
         self.configuration = configuration
@@ -24,68 +24,70 @@ final class Breakers: Sendable {
     }
 
     /// What is to be done with a message before it waits for a permit.
-    func look(_ app: AppID, _ pns: PushService) -> Breaker.Passage {
-        self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.look(now: .now) ?? .free }
+    func peek(_ app: AppID, _ pns: PushService) -> Breaker.Permission {
+        self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.peek(now: .now) ?? .free }
     }
 
-    /// Asks to send; unless it is refused, ``record(_:as:_:_:)`` must follow.
-    func enter(_ app: AppID, _ pns: PushService) -> Breaker.Passage {
+    /// Asks to send; unless it is rejected, ``record(_:as:_:_:)`` must follow.
+    func enter(_ app: AppID, _ pns: PushService) -> Breaker.Permission {
         self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.enter(now: .now) ?? .free }
     }
 
     /// Takes note of what the results of a send say.
     ///
     /// - Returns: Whether the tokens that these results call bad are not to be believed.
-    func record(_ observation: Observation, as passage: Breaker.Passage, _ app: AppID, _ pns: PushService) -> Bool {
+    func record(_ statistics: SendStatistics, as permission: Breaker.Permission, _ app: AppID, _ pns: PushService)
+        -> Bool
+    {
         let key = Key(app: app, pns: pns)
-        self.note(observation, of: key)
+        self.note(statistics, of: key)
         let (transition, areDoubted) = self.breakers.withLockedValue { breakers in
             // Names come from messages: those of which nothing is known are forgotten before they fill the memory.
             if breakers[key] == nil, breakers.count >= 10_000 { breakers = breakers.filter { $0.value.isOpen } }
             var breaker = breakers[key] ?? Breaker(self.configuration)
             let wasInDoubt = breaker.doubtsTokens
-            let transition = breaker.record(observation, as: passage, now: .now)
-            let areDoubted = observation.dead > 0 && (wasInDoubt || breaker.isFlood(observation))
+            let transition = breaker.record(statistics, as: permission, now: .now)
+            let areDoubted = statistics.dead > 0 && (wasInDoubt || breaker.isFlood(statistics))
             breakers[key] = breaker
             return (transition, areDoubted)
         }
         guard let transition else { return areDoubted }
         // Added to, not set: beyond the bound on series several apps share one.
         let open = MetricDescription.breakersOpen.meter([.service: pns.rawValue, .app: app.name])
-        var metadata: Logger.Metadata = ["app": "\(app)", "push.service": "\(pns.rawValue)"]
+        var metadata: Logger.Metadata = ["app": "\(app)", "service": "\(pns.rawValue)"]
         switch transition {
         case .opened(let cause, let reason):
             open.increment(by: 1)
             MetricDescription.breakersOpened
                 .counter([.service: pns.rawValue, .app: app.name, .cause: cause.rawValue]).increment()
             metadata["reason"] = "\(reason)"
-            self.logger.warning("The breaker opens: the app's messages wait", metadata: metadata)
+            self.logger.warning("The circuit breaker opened: the app's messages wait", metadata: metadata)
         case .closed:
             open.decrement(by: 1)
-            self.logger.info("The breaker closes: the app's messages go out again", metadata: metadata)
+            self.logger.info("The circuit breaker closed: the app's messages go out again", metadata: metadata)
         }
         return areDoubted
     }
 
     /// Says once that an app's credentials do not work, and once that they do again: somebody has to do something.
-    private func note(_ observation: Observation, of key: Key) {
-        guard observation.refusal != nil || observation.answered > 0 else { return }
-        let last = self.refusals.withLockedValue { refusals in
+    private func note(_ statistics: SendStatistics, of key: Key) {
+        guard statistics.rejection != nil || statistics.answered > 0 else { return }
+        let last = self.rejections.withLockedValue { rejections in
             // As with breakers: names come from messages.
-            if observation.refusal != nil, refusals.count >= 10_000 { refusals = [:] }
-            defer { refusals[key] = observation.refusal }
-            return refusals[key]
+            if statistics.rejection != nil, rejections.count >= 10_000 { rejections = [:] }
+            defer { rejections[key] = statistics.rejection }
+            return rejections[key]
         }
-        guard last != observation.refusal else { return }
-        let metadata: Logger.Metadata = ["app": "\(key.app)", "push.service": "\(key.pns.rawValue)"]
-        if let refusal = observation.refusal {
-            let reason: Logger.Metadata = ["reason": "\(refusal)"]
+        guard last != statistics.rejection else { return }
+        let metadata: Logger.Metadata = ["app": "\(key.app)", "service": "\(key.pns.rawValue)"]
+        if let rejection = statistics.rejection {
+            let reason: Logger.Metadata = ["reason": "\(rejection)"]
             self.logger.error(
-                "The app's credentials do not work, and its messages there wait: put the right files in place",
+                "The push service rejects the app's credentials; its messages wait: correct the credential files",
                 metadata: metadata.merging(reason) { $1 }
             )
         } else {
-            self.logger.notice("The app's credentials work again", metadata: metadata)
+            self.logger.notice("The push service accepts the app's credentials again", metadata: metadata)
         }
     }
 }

@@ -13,7 +13,7 @@ struct DeliveryMetrics: Sendable {
 
     /// The counters of an app at a service.
     private struct Counters {
-        let accepted, failed, expired, cancelled, carried: Counter
+        let accepted, failed, expired, cancelled, retries: Counter
 
         init(_ key: Key) {
             func counter(_ outcome: String) -> Counter {
@@ -24,7 +24,7 @@ struct DeliveryMetrics: Sendable {
             self.failed = counter("failed")
             self.expired = counter("expired")
             self.cancelled = counter("cancelled")
-            self.carried = counter("carried")
+            self.retries = counter("retried")
         }
     }
 
@@ -50,7 +50,7 @@ struct DeliveryMetrics: Sendable {
         counters.failed.increment(by: outcomes.reduce(0) { $0 + $1.failures.count })
         counters.expired.increment(by: outcomes.reduce(0) { $0 + $1.expired })
         counters.cancelled.increment(by: outcomes.reduce(0) { $0 + $1.cancelled })
-        counters.carried.increment(by: outcomes.reduce(0) { $0 + $1.carried.count })
+        counters.retries.increment(by: outcomes.reduce(0) { $0 + $1.retries.count })
         let delay = self.made(DelayKey(pns: pns, priority: priority), in: self.delays) {
             MetricDescription.deliveryDelay.timer([.service: $0.pns.rawValue, .priority: $0.priority.rawValue])
         }

@@ -16,33 +16,37 @@ extension DeliveryWorker {
     /// - Returns: What became of each batch.
     func send(_ batches: [DeliverBatch], spec: AppSpec, logger: Logger) async -> [BatchOutcome] {
         let (app, pns) = (batches[0].app, batches[0].key.pns)
-        var sending = BatchesToSend(batches, recording: spec.recording, retry: self.configuration.retry)
+        var sending = DeliveryProgress(batches, recording: spec.recording, retry: self.configuration.retry)
         sending.begin { self.inWork.stopCause(of: $0) }
         guard !sending.isOver else { return sending.outcomes }
         let sender: any PushSender
         do { sender = try self.senders.sender(app: app, pns: pns, spec: spec) } catch {
             logger.warning(
-                "The app's sender cannot work; its batches wait",
-                metadata: ["app": "\(app)", "push.service": "\(pns.rawValue)", "error": "\(error)"]
+                "The app's sender cannot be made; its batches wait",
+                metadata: ["app": "\(app)", "service": "\(pns.rawValue)", "error": "\(error)"]
             )
-            sending.settleStopped(reason: error.description)
+            sending.addStopped(reason: error.description)
             return sending.outcomes
         }
         let deadline = ContinuousClock.now.advanced(by: self.configuration.sendingTime)
         while !sending.isOver {
-            let passage = self.breakers.enter(app, pns)
-            if case .refused(let pause, let reason) = passage {
-                sending.settleStopped(reason: reason, wait: pause)
+            let permission = self.breakers.enter(app, pns)
+            if case .rejected(let pause, let reason) = permission {
+                sending.addStopped(reason: reason, wait: pause)
                 break
             }
-            let groups = sending.take(atMost: passage == .probe ? self.configuration.breaker.probe : nil)
+            let groups = sending.take(atMost: permission == .probe ? self.configuration.breaker.probe : nil)
             let results = await self.send(groups, of: sending, through: sender, deadline: deadline)
             let rows = { groups.flatMap { sending.rows(of: $0) } }
-            let areKept = await self.record(results.joined(), of: rows, as: passage, app, pns)
+            let areKept = await self.record(results.joined(), of: rows, as: permission, app, pns)
             let goesOn = ContinuousClock.now < deadline && !self.isHalted(app, pns)
             for (group, results) in zip(groups, results) {
-                let answers = BatchesToSend.Answers(results: results, keepsTokens: areKept, isProbe: passage == .probe)
-                sending.settle(group, answers, goesOn: goesOn) { self.inWork.stopCause(of: $0) }
+                let answers = DeliveryProgress.Answers(
+                    results: results,
+                    keepsTokens: areKept,
+                    isProbe: permission == .probe
+                )
+                sending.add(group, answers, goesOn: goesOn) { self.inWork.stopCause(of: $0) }
             }
         }
         return sending.outcomes
@@ -50,8 +54,8 @@ extension DeliveryWorker {
 
     /// Sends groups side by side.
     private func send(
-        _ groups: [BatchesToSend.Group],
-        of sending: BatchesToSend,
+        _ groups: [DeliveryProgress.Group],
+        of sending: DeliveryProgress,
         through sender: any PushSender,
         deadline: ContinuousClock.Instant
     ) async -> [[DeviceResult]] {
@@ -81,25 +85,25 @@ extension DeliveryWorker {
     /// - Parameters:
     ///   - results: What became of each device.
     ///   - rows: The registrations of those, in the same order; asked for where tokens are called bad.
-    ///   - passage: What the breaker has let through.
+    ///   - permission: What the breaker has let through.
     ///   - app: The app.
     ///   - pns: The service.
     /// - Returns: Whether the tokens that these results call bad are not to be believed.
     private func record(
         _ results: some Sequence<DeviceResult>,
         of rows: () -> [Int64],
-        as passage: Breaker.Passage,
+        as permission: Breaker.Permission,
         _ app: AppID,
         _ pns: PushService
     ) async -> Bool {
-        var observation = Observation(results, of: pns)
-        if observation.dead > 0 {
+        var statistics = SendStatistics(results, of: pns)
+        if statistics.dead > 0 {
             let rows = rows()
-            do { observation.owners = try await self.store.users(ofLive: observation.deadAt.map { rows[$0] }) } catch {
+            do { statistics.owners = try await self.store.users(ofLive: statistics.deadAt.map { rows[$0] }) } catch {
                 // Each counts for itself then: the breaker opens sooner, and nothing is pruned that would not be.
-                self.logger.debug("Cannot look up the users of rejected tokens", metadata: ["error": "\(error)"])
+                self.logger.debug("Reading the users of rejected tokens failed", metadata: ["error": "\(error)"])
             }
         }
-        return self.breakers.record(observation, as: passage, app, pns)
+        return self.breakers.record(statistics, as: permission, app, pns)
     }
 }

@@ -8,7 +8,7 @@ package import Store
 
 /// Takes delivery messages, sends their batches through the push services, and records what became of each device.
 package struct DeliveryWorker: Service {
-    /// The pace of delivery.
+    /// How much is delivered at a time, and what it waits for.
     package struct Configuration: Sendable {
         /// The most devices in work for each push service, and an urgent message and one of an idle app beyond them.
         ///
@@ -19,11 +19,11 @@ package struct DeliveryWorker: Service {
         /// An app whose messages take longer than this shares half of the permits with its like; what waits of it is deferred.
         package var slowAfter: Duration = .seconds(3)
         /// For how long.
-        package var rest: Duration = .seconds(5)
-        /// How long a message may be sent before what is left is carried: nobody holds a delivery for more than 60 s (rule 4).
+        package var slowPause: Duration = .seconds(5)
+        /// How long a message may be sent before what is left is retried: nobody holds a delivery for more than 60 s (rule 4).
         package var sendingTime: Duration = .seconds(45)
         package var retry = RetryPolicy()
-        /// When an app's messages to a push service are held back.
+        /// When an app's messages to a push service are deferred.
         package var breaker = Breaker.Configuration()
 
         package init() {}
@@ -45,7 +45,7 @@ package struct DeliveryWorker: Service {
     ///   - store: Has the messages' rows, and takes the outcomes.
     ///   - apps: The apps' declarations.
     ///   - broker: Brings the messages.
-    ///   - configuration: The pace.
+    ///   - configuration: Limits and intervals.
     ///   - logger: For degraded states.
     package init(
         senders: SenderRegistry,
@@ -111,7 +111,7 @@ package struct DeliveryWorker: Service {
                 )
             },
             tenant: { $0.app },
-            isBlocked: { delivery in self.obstacle(to: delivery, pns) != nil },
+            isBlocked: { delivery in self.deferral(of: delivery, pns) != nil },
             deferWork: { delivery, subscription in try await self.deferWork(delivery, subscription, pns) },
             intercept: { delivery, subscription in
                 guard let id = MessageID(delivery.properties.messageID) else { return false }
@@ -132,17 +132,17 @@ package struct DeliveryWorker: Service {
                 let located = try await self.store.status(of: keys, in: nil)
                 for (key, located) in zip(keys, located) { self.inWork.note(located.status, of: key) }
             } catch let error as StoreError {
-                self.logger.debug("Cannot look for stopped jobs", metadata: ["error": "\(error)"])
+                self.logger.debug("Reading the status of batches failed", metadata: ["error": "\(error)"])
             }
         }
     }
 
     /// Why an app's message is not to be sent now: its queue is paused, or its breaker is open.
-    private func obstacle(to delivery: Delivery, _ pns: PushService) -> Deferral? {
+    private func deferral(of delivery: Delivery, _ pns: PushService) -> Deferral? {
         guard let app = delivery.app else { return nil }
         // What is paused is not taken before it is resumed, whatever its due time.
         if let reason = self.pauses.reason(.deliver(pns), app: app) { return Deferral(reason: reason) }
-        guard case .refused(let pause, let reason) = self.breakers.look(app, pns) else { return nil }
+        guard case .rejected(let pause, let reason) = self.breakers.peek(app, pns) else { return nil }
         return Deferral(pause: pause, reason: reason)
     }
 
@@ -154,14 +154,14 @@ package struct DeliveryWorker: Service {
     {
         guard let id = MessageID(delivery.properties.messageID) else { return false }
         let slowness = Deferral(
-            pause: self.configuration.rest,
+            pause: self.configuration.slowPause,
             reason: "the push service answers slowly or not at all"
         )
         do {
             // One that is not deferred by this is gone, or deferred already.
-            _ = try await self.store.defer(id, epoch: nil, self.obstacle(to: delivery, pns) ?? slowness)
+            _ = try await self.store.defer(id, epoch: nil, self.deferral(of: delivery, pns) ?? slowness)
         } catch let error as StoreError {
-            self.logger.debug("A message cannot be deferred", metadata: ["message.id": "\(id)", "error": "\(error)"])
+            self.logger.debug("Deferring a message failed", metadata: ["message.id": "\(id)", "error": "\(error)"])
             return false
         }
         CrashPoint.outboxDeferred.reach()
@@ -176,7 +176,7 @@ extension DeliveryWorker {
     /// What is to be done with a message that was worked on.
     private enum Verdict: Equatable {
         /// Nothing: all its batches have their outcomes.
-        case settled
+        case done
         /// It stands for several batches, and one of them cannot be worked on, or ends its workers: it is found when each goes alone.
         case split
         /// It is not what its row says, and goes on from there.
@@ -187,7 +187,7 @@ extension DeliveryWorker {
     private func handle(_ delivery: Delivery, _ subscription: any Subscription, queue: String) async throws {
         let deadLetters = DeadLetterPublisher(broker: self.broker)
         guard let id = MessageID(delivery.properties.messageID) else {
-            let reason = "its message-id names no message of the outbox"
+            let reason = "its message-id is no number of an outbox message"
             try await deadLetters.publish(delivery, from: queue, reason: reason)
             return await subscription.acknowledge([delivery])
         }
@@ -195,52 +195,52 @@ extension DeliveryWorker {
         guard self.inWork.begin(id, delivery, subscription) else { return }
         var logger = self.logger
         logger[metadataKey: "message.id"] = "\(id)"
-        let patience = StorePatience(logger: logger)
+        let retry = StoreRetry(logger: logger)
         let verdict: Verdict
         do {
-            verdict = try await self.work(on: id, delivery, patience)
+            verdict = try await self.work(on: id, delivery, retry)
             switch verdict {
-            case .settled: break
-            case .split: try await self.split(id, delivery, queue: queue, patience)
+            case .done: break
+            case .split: try await self.split(id, delivery, queue: queue, retry)
             case .publishAnew:
-                _ = try await patience.run { try await self.store.defer(id, epoch: nil, Deferral()) }
+                _ = try await retry.run { try await self.store.defer(id, epoch: nil, Deferral()) }
                 CrashPoint.outboxDeferred.reach()
             case .dead(let reason): try await deadLetters.publish(delivery, from: queue, reason: reason)
             }
         } catch {
-            let ended = self.inWork.end(id, isSettled: false)
+            let ended = self.inWork.end(id, isDone: false)
             // After a cancellation they come again. What fails otherwise the consumer gives up, and all that stands for it with it.
-            if !(error is CancellationError) { try await self.acknowledge(ended, patience) }
+            if !(error is CancellationError) { try await self.acknowledge(ended, retry) }
             throw error
         }
-        try await self.acknowledge(self.inWork.end(id, isSettled: verdict == .settled), patience)
+        try await self.acknowledge(self.inWork.end(id, isDone: verdict == .done), retry)
     }
 
     /// Sends a message's batches and records their outcomes, as far as they are open.
-    private func work(on id: MessageID, _ delivery: Delivery, _ patience: StorePatience) async throws -> Verdict {
+    private func work(on id: MessageID, _ delivery: Delivery, _ retry: StoreRetry) async throws -> Verdict {
         let batches: [DeliverBatch]
         do { batches = try DeliveryMessage(decoding: delivery.body).batches } catch {
-            return try await self.verdict(onUnreadable: id, reason: error.description, patience)
+            return try await self.verdict(onUnreadable: id, reason: error.description, retry)
         }
         CrashPoint.deliverTaken.reach()
         do {
-            if delivery.deliveryCount > 0, let verdict = try await self.verdict(onRedelivered: id, patience) {
+            if delivery.deliveryCount > 0, let verdict = try await self.verdict(onRedelivered: id, retry) {
                 return verdict
             }
             let keys = batches.map(\.key)
-            let located = try await patience.run { try await self.store.status(of: keys, in: id) }
+            let located = try await retry.run { try await self.store.status(of: keys, in: id) }
             let begun = self.inWork.begin(keys, located, of: id)
-            guard !begun.isEmpty else { return .settled }
-            let spec = try await patience.run { try await self.apps.spec(of: batches[0].app) }
+            guard !begun.isEmpty else { return .done }
+            let spec = try await retry.run { try await self.apps.spec(of: batches[0].app) }
             CrashPoint.deliverBegun.reach()
-            var outcomes = await self.send(begun.map { batches[$0] }, spec: spec ?? AppSpec(), logger: patience.logger)
+            var outcomes = await self.send(begun.map { batches[$0] }, spec: spec ?? AppSpec(), logger: retry.logger)
             for (place, index) in begun.enumerated() {
                 outcomes[place].hint = located[index].hint
                 outcomes[place].began = located[index].began
             }
             CrashPoint.deliverSent.reach()
-            try await self.record(outcomes, of: batches[0], patience)
-            return .settled
+            try await self.record(outcomes, of: batches[0], retry)
+            return .done
         } catch let error as StoreError {
             guard batches.count == 1 else { return .split }
             return .dead(reason: "the store cannot make sense of it: \(error.message)")
@@ -250,14 +250,14 @@ extension DeliveryWorker {
     /// Counts a redelivery (rule 5).
     ///
     /// - Returns: nil when the message is to be worked on.
-    private func verdict(onRedelivered id: MessageID, _ patience: StorePatience) async throws -> Verdict? {
+    private func verdict(onRedelivered id: MessageID, _ retry: StoreRetry) async throws -> Verdict? {
         // Closed meanwhile: nobody is to get it twice.
-        guard let (count, members) = try await patience.run({ try await self.store.redelivered(id) }) else {
-            return .settled
+        guard let (count, members) = try await retry.run({ try await self.store.redelivered(id) }) else {
+            return .done
         }
         CrashPoint.outboxRedelivered.reach()
         if members > 1, count >= FairLimiter.exclusiveRedeliveries { return .split }
-        return count > PoisonLimit.starts ? .dead(reason: "begun \(count) times without an end") : nil
+        return count > PoisonLimit.redeliveries ? .dead(reason: "not completed after \(count) deliveries") : nil
     }
 
     /// Counts a body that cannot be read like a redelivery: the row is the truth, and a stranger may have written the message (rule 1).
@@ -266,13 +266,13 @@ extension DeliveryWorker {
     private func verdict(
         onUnreadable id: MessageID,
         reason: String,
-        _ patience: StorePatience
+        _ retry: StoreRetry
     ) async throws -> Verdict {
-        switch try await self.verdict(onRedelivered: id, patience) {
+        switch try await self.verdict(onRedelivered: id, retry) {
         case nil: .publishAnew
         case .split: .split
         // There is no such row, or it was like that each time.
-        case .settled, .dead, .publishAnew: .dead(reason: reason)
+        case .done, .dead, .publishAnew: .dead(reason: reason)
         }
     }
 
@@ -281,20 +281,20 @@ extension DeliveryWorker {
     /// - Parameters:
     ///   - outcomes: What became of a message's batches.
     ///   - batch: One of them.
-    ///   - patience: Tries again.
+    ///   - retry: Tries again.
     /// - Throws: The `StoreError` of one that cannot be recorded, when all others are.
-    private func record(_ outcomes: [BatchOutcome], of batch: DeliverBatch, _ patience: StorePatience) async throws {
+    private func record(_ outcomes: [BatchOutcome], of batch: DeliverBatch, _ retry: StoreRetry) async throws {
         do {
-            return try await self.recordTogether(outcomes, of: batch, patience)
+            return try await self.recordTogether(outcomes, of: batch, retry)
         } catch let error as StoreError where outcomes.count > 1 {
-            patience.logger.warning("Outcomes cannot be recorded together", metadata: ["error": "\(error)"])
+            retry.logger.warning("Outcomes cannot be recorded together", metadata: ["error": "\(error)"])
         }
         var fault: StoreError?
         for outcome in outcomes {
-            do { try await self.recordTogether([outcome], of: batch, patience) } catch let error as StoreError {
-                patience.logger.error(
+            do { try await self.recordTogether([outcome], of: batch, retry) } catch let error as StoreError {
+                retry.logger.error(
                     "An outcome cannot be recorded",
-                    metadata: ["push.batch": "\(outcome.key)", "error": "\(error)"]
+                    metadata: ["batch": "\(outcome.key)", "error": "\(error)"]
                 )
                 fault = error
             }
@@ -305,9 +305,9 @@ extension DeliveryWorker {
     private func recordTogether(
         _ outcomes: [BatchOutcome],
         of batch: DeliverBatch,
-        _ patience: StorePatience
+        _ retry: StoreRetry
     ) async throws {
-        let areFirst = try await patience.run { try await self.store.record(outcomes) }
+        let areFirst = try await retry.run { try await self.store.record(outcomes) }
         CrashPoint.deliverRecorded.reach()
         self.metrics.record(zip(outcomes, areFirst).filter(\.1).map(\.0), of: batch.app, batch.priority)
     }
@@ -316,9 +316,9 @@ extension DeliveryWorker {
         _ id: MessageID,
         _ delivery: Delivery,
         queue: String,
-        _ patience: StorePatience
+        _ retry: StoreRetry
     ) async throws {
-        do { try await patience.run { try await self.store.split(id) } } catch let error as StoreError {
+        do { try await retry.run { try await self.store.split(id) } } catch let error as StoreError {
             let reason = "the store cannot split it: \(error.message)"
             return try await DeadLetterPublisher(broker: self.broker).publish(delivery, from: queue, reason: reason)
         }
@@ -326,14 +326,17 @@ extension DeliveryWorker {
     }
 
     /// Acknowledges all that stands for messages that are over.
-    private func acknowledge(_ ended: [BatchesInWork.Ended], _ patience: StorePatience) async throws {
+    private func acknowledge(_ ended: [BatchesInWork.Ended], _ retry: StoreRetry) async throws {
         for message in ended {
-            if message.isUnsettled {
+            if message.isIncomplete {
                 // A batch of it was in work under another message, and nothing came of that: it goes on under this one.
                 do {
-                    _ = try await patience.run { try await self.store.defer(message.message, epoch: nil, Deferral()) }
+                    _ = try await retry.run { try await self.store.defer(message.message, epoch: nil, Deferral()) }
                 } catch let error as StoreError {
-                    patience.logger.error("A message waits for its lease's end", metadata: ["error": "\(error)"])
+                    retry.logger.error(
+                        "Deferring a message failed; it waits for the end of its lease",
+                        metadata: ["error": "\(error)"]
+                    )
                 }
             }
             for (delivery, subscription) in message.deliveries { await subscription.acknowledge([delivery]) }

@@ -16,11 +16,11 @@ struct TokenAnswers {
 
     init() {}
 
-    init(_ observation: Observation) { self.add(observation) }
+    init(_ statistics: SendStatistics) { self.add(statistics) }
 
-    mutating func add(_ observation: Observation) {
-        self.live += observation.live
-        for owner in observation.owners {
+    mutating func add(_ statistics: SendStatistics) {
+        self.live += statistics.live
+        for owner in statistics.owners {
             if let owner {
                 let counted = self.users[owner, default: 0]
                 guard counted < Self.mostOfUser else { continue }

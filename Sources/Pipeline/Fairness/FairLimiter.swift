@@ -11,7 +11,7 @@ package import PushModel
 /// Work that was redelivered twice is exclusive: no permit and no idle tenant's slot is held beside it, for it may be what ended its
 /// workers (rule 5). Urgent work that comes for the first time does not wait for it, in the slot reserved for it.
 package final class FairLimiter: Sendable {
-    /// What was acquired; it is given back with ``release(_:)``.
+    /// What was acquired; it goes back with ``release(_:)``.
     struct Permit: Equatable {
         enum Kind: Equatable {
             case ordinary(Int)
@@ -27,7 +27,7 @@ package final class FairLimiter: Sendable {
         fileprivate let since: ContinuousClock.Instant
     }
 
-    /// The tenant's work takes long, and enough of it waits: this is to be given back.
+    /// The tenant's work takes long, and enough of it waits: this is to be deferred.
     struct Rejection: Error {}
 
     private typealias Continuation = CheckedContinuation<Permit, any Error>

@@ -10,10 +10,10 @@ import Store
 extension SendWorker {
     /// How long a slice may take.
     private static let slice = Duration.milliseconds(200)
-    /// The longest that a message which was given back rests before it is looked at again.
-    static let longestRest = Duration.seconds(5)
+    /// The longest that a deferred message waits before it is looked at again.
+    static let longestPause = Duration.seconds(5)
 
-    /// What a planner does after a slice.
+    /// What a fan-out does after a slice.
     private enum Next {
         /// Goes on from a claim; where it must wait, it gives the message back so if it may not wait here.
         case goOn(FanOutClaim, waiting: Deferral?, hasCommitted: Bool)
@@ -30,14 +30,14 @@ extension SendWorker {
     }
 
     /// Takes a claimed message further slice by slice, so that none holds a permit for long.
-    func fanOut(_ begun: FanOutClaim, alone: Bool, patience: StorePatience) async throws -> Rest {
+    func fanOut(_ begun: FanOutClaim, alone: Bool, retry: StoreRetry) async throws -> Rest {
         var (claim, isAlone) = (begun, alone)
         var extended = ContinuousClock.now
         var stay = self.waiting.stay(app: claim.message.app, priority: claim.message.priority)
         defer { stay.end() }
         while true {
             if let deferral = self.interruption(of: claim) { return .givenBack(claim, deferral) }
-            switch try await self.next(of: claim, alone: isAlone, patience: patience) {
+            switch try await self.next(of: claim, alone: isAlone, retry: retry) {
             case .end(let rest): return rest
             case .goOn(let next, let waiting, let hasCommitted):
                 claim = next
@@ -50,20 +50,20 @@ extension SendWorker {
             isAlone = false
             if extended.duration(to: .now) > WorkQueue.send.lease / 4 {
                 let current = claim
-                guard try await patience.run({ try await self.store.extend(current) }) else { return .lost }
+                guard try await retry.run({ try await self.store.extend(current) }) else { return .lost }
                 extended = .now
             }
         }
     }
 
-    /// Why a message is to be given back before its next slice, if it is.
+    /// Why a message is to be deferred before its next slice, if it is.
     private func interruption(of claim: FanOutClaim) -> Deferral? {
-        // Due at once: another planner takes over without waiting for the lease.
+        // Due at once: another send worker takes over without waiting for the lease.
         if Task.isShuttingDownGracefully { return Deferral() }
         return self.pauses.reason(.send, app: claim.message.app).map { Deferral(reason: $0) }
     }
 
-    private func next(of claim: FanOutClaim, alone: Bool, patience: StorePatience) async throws -> Next {
+    private func next(of claim: FanOutClaim, alone: Bool, retry: StoreRetry) async throws -> Next {
         do {
             let advance = try await self.slice(of: claim, alone: alone)
             switch advance.progress {
@@ -78,18 +78,18 @@ extension SendWorker {
                 return .goOn(next, waiting: waiting, hasCommitted: advance.hasCommitted)
             }
         } catch let error as HubError where error.code == .refused {
-            patience.logger.warning("The hub took nothing", metadata: ["error": "\(error)"])
-            try await self.giveUp(claim, reason: error.message, patience: patience)
+            retry.logger.warning("The hub rejected a send", metadata: ["error": "\(error)"])
+            try await self.giveUp(claim, reason: error.message, retry: retry)
             return .end(.nothing)
         } catch let error as HubError {
-            patience.logger.warning("The hub cannot answer; fan-out waits", metadata: ["error": "\(error)"])
+            retry.logger.warning("The hub failed; fan-out waits and tries again", metadata: ["error": "\(error)"])
             return .goOn(claim, waiting: Deferral(pause: error.retryAfter ?? .seconds(2)), hasCommitted: false)
         } catch let error as StoreError where error.code == .unavailable {
-            patience.logger.warning("The store takes nothing; fan-out waits", metadata: ["error": "\(error)"])
+            retry.logger.warning("Store writes fail; fan-out waits", metadata: ["error": "\(error)"])
             // How far this slice came is not known here; whoever claims the message next is told by the store.
             return .end(.givenBack(claim, Deferral(pause: .seconds(1))))
         } catch let error as StoreError {
-            try await self.splitUnreadable(claim.message.id, error, patience: patience)
+            try await self.splitUnreadable(claim.message.id, error, retry: retry)
             return .end(.nothing)
         }
     }
@@ -114,12 +114,12 @@ extension SendWorker {
     /// Gives a message back.
     ///
     /// - Returns: false when the claim is void.
-    func giveBack(_ claim: FanOutClaim, _ deferral: Deferral, patience: StorePatience) async throws -> Bool {
+    func deferMessage(_ claim: FanOutClaim, _ deferral: Deferral, retry: StoreRetry) async throws -> Bool {
         var kept = deferral
         // Credit is noticed when it comes; for all else the pause is kept.
-        kept.pause = deferral.blockedOn.isEmpty ? min(deferral.pause, Self.longestRest) : .zero
+        kept.pause = deferral.blockedOn.isEmpty ? min(deferral.pause, Self.longestPause) : .zero
         let (message, final) = (claim.message, kept)
-        let isDeferred = try await patience.run {
+        let isDeferred = try await retry.run {
             try await self.store.defer(message.id, epoch: message.epoch, final)
         }
         CrashPoint.outboxDeferred.reach()
@@ -127,27 +127,30 @@ extension SendWorker {
     }
 
     /// Ends the only send of a message; several go on each alone, for one of them may be what is wrong (rule 5).
-    func giveUp(_ claim: FanOutClaim, reason: String, patience: StorePatience) async throws {
-        patience.logger.warning("A message cannot be fanned out", metadata: ["reason": "\(reason)"])
-        let waiter = try await patience.run { try await self.store.abandon(claim, reason: reason) }
+    func giveUp(_ claim: FanOutClaim, reason: String, retry: StoreRetry) async throws {
+        retry.logger.warning("A message cannot be fanned out", metadata: ["reason": "\(reason)"])
+        let waiter = try await retry.run { try await self.store.abandon(claim, reason: reason) }
         if let only = claim.only { return await EventSender(broker: self.broker).notify(waiter, of: only) }
-        try await self.split(claim.message.id, patience: patience)
+        try await self.split(claim.message.id, retry: retry)
     }
 
     /// Gives the sends of a message of which one makes no sense each a message of its own.
     ///
     /// - Throws: `error` where there is one send alone.
-    func splitUnreadable(_ message: MessageID, _ error: StoreError, patience: StorePatience) async throws {
+    func splitUnreadable(_ message: MessageID, _ error: StoreError, retry: StoreRetry) async throws {
         // It counts as redelivered: its way ends here, and begins again.
-        let answer = try await patience.run { try await self.store.redelivered(message) }
+        let answer = try await retry.run { try await self.store.redelivered(message) }
         guard let answer else { return }
         guard answer.members > 1 else { throw error }
-        patience.logger.warning("A message cannot be read; its sends go one by one", metadata: ["error": "\(error)"])
-        try await self.split(message, patience: patience)
+        retry.logger.warning(
+            "A message cannot be read; its sends are split and go one by one",
+            metadata: ["error": "\(error)"]
+        )
+        try await self.split(message, retry: retry)
     }
 
-    func split(_ message: MessageID, patience: StorePatience) async throws {
-        try await patience.run { try await self.store.split(message) }
+    func split(_ message: MessageID, retry: StoreRetry) async throws {
+        try await retry.run { try await self.store.split(message) }
         CrashPoint.outboxSplit.reach()
     }
 }

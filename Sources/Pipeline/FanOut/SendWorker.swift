@@ -16,7 +16,7 @@ package struct SendWorker: Service {
     let apps: AppDirectory
     let broker: any MessageBroker
     let pauses: PauseWatch
-    let waiting: WaitingPlanners
+    let waiting: WaitingFanOuts
     /// Bounds the slices that are fanned out at once.
     let slices: FairLimiter
     /// Bounds the messages that are taken and not fanned out: they wait in memory between their slices.
@@ -25,7 +25,7 @@ package struct SendWorker: Service {
     private let largeClaims = LargeClaims()
     private let logger: Logger
 
-    /// A send whose fan-out was begun more often than any run of restarts explains, and came nowhere, kills its planners.
+    /// A send whose fan-out was begun more often than any run of restarts explains, and came nowhere, kills its send workers.
     private static let claimLimit = 50
 
     /// - Parameters:
@@ -50,7 +50,7 @@ package struct SendWorker: Service {
         self.logger = logger
         self.slices = FairLimiter(permits: concurrency)
         self.claims = FairLimiter(permits: concurrency * 64)
-        self.waiting = WaitingPlanners(places: concurrency * 8)
+        self.waiting = WaitingFanOuts(capacity: concurrency * 8)
         self.pauses = PauseWatch(store: store, logger: logger)
     }
 
@@ -85,75 +85,75 @@ package struct SendWorker: Service {
         let id: MessageID
         let delivery: Delivery
         let queue: String
-        let patience: StorePatience
+        let retry: StoreRetry
     }
 
     private func handle(_ delivery: Delivery, _ subscription: any Subscription, from queue: String) async throws {
         guard let id = MessageID(delivery.properties.messageID) else {
             try await DeadLetterPublisher(broker: self.broker)
-                .publish(delivery, from: queue, reason: "its message-id names no message")
+                .publish(delivery, from: queue, reason: "its message-id is no number of an outbox message")
             return await subscription.acknowledge([delivery])
         }
         // A copy of a message that this process is at joins the work: after long waits there may be very many.
         guard self.inWork.begin(id) else { return await subscription.acknowledge([delivery]) }
         var logger = self.logger
-        logger[metadataKey: "push.message"] = "\(id)"
-        let patience = StorePatience(logger: logger, limit: .seconds(30))
-        let message = Incoming(id: id, delivery: delivery, queue: queue, patience: patience)
+        logger[metadataKey: "message.id"] = "\(id)"
+        let retry = StoreRetry(logger: logger, limit: .seconds(30))
+        let message = Incoming(id: id, delivery: delivery, queue: queue, retry: retry)
         let rest: Rest
         do { rest = try await self.work(on: message, subscription) } catch {
             self.inWork.end(id)
             throw error
         }
-        // Ended before it is given back: a copy that the sweeper publishes at once is no copy of what this process is at.
+        // Ended before it is deferred: a copy that the sweeper publishes at once is no copy of what this process is at.
         let hadCopy = self.inWork.end(id)
         let isLost =
             switch rest {
             case .nothing: false
-            case .givenBack(let claim, let deferral): try await !self.giveBack(claim, deferral, patience: patience)
+            case .givenBack(let claim, let deferral): try await !self.deferMessage(claim, deferral, retry: retry)
             case .lost: true
             }
         guard isLost, hadCopy else { return }
         // Whoever took the message over may have published just the copy that joined here, and then nobody is at it (rule 4).
-        _ = try await patience.run { try await self.store.defer(id, epoch: nil, Deferral()) }
+        _ = try await retry.run { try await self.store.defer(id, epoch: nil, Deferral()) }
         CrashPoint.outboxDeferred.reach()
     }
 
     /// Takes a message, and has it fanned out.
     private func work(on message: Incoming, _ subscription: any Subscription) async throws -> Rest {
-        let (delivery, patience) = (message.delivery, message.patience)
+        let (delivery, retry) = (message.delivery, message.retry)
         guard let (claim, isAlone) = try await self.take(message) else {
             await subscription.acknowledge([delivery])
             return .nothing
         }
         let isLarge = claim.isLarge
         guard !isLarge || self.largeClaims.enter() else {
-            let isGivenBack = try await self.giveBack(claim, Deferral(pause: Self.longestRest), patience: patience)
+            let isGivenBack = try await self.deferMessage(claim, Deferral(pause: Self.longestPause), retry: retry)
             await subscription.acknowledge([delivery])
             return isGivenBack ? .nothing : .lost
         }
         defer { if isLarge { self.largeClaims.leave() } }
         // Until its first commit the message is what brings the work back if this process dies, from then on the claim's lease
         // (rule 1).
-        let first: FirstSlice = claim.isHeld ? .held(claim) : try await self.claimBySlice(claim, patience: patience)
+        let first: FirstSlice = claim.isClaimed ? .held(claim) : try await self.claimBySlice(claim, retry: retry)
         CrashPoint.sendClaimed.reach()
         await subscription.acknowledge([delivery])
         CrashPoint.sendAcknowledged.reach()
         switch first {
-        case .held(let held): return try await self.fanOut(held, alone: isAlone, patience: patience)
+        case .held(let claimed): return try await self.fanOut(claimed, alone: isAlone, retry: retry)
         case .ended(let rest): return rest
         }
     }
 
     /// Takes a message over.
     ///
-    /// - Returns: The claim, and whether its first slice is to run alone; nil when there is nothing to do, or it was given back.
+    /// - Returns: The claim, and whether its first slice is to run alone; nil when there is nothing to do, or it was deferred.
     private func take(_ message: Incoming) async throws -> (claim: FanOutClaim, isAlone: Bool)? {
-        let (id, delivery, patience) = (message.id, message.delivery, message.patience)
+        let (id, delivery, retry) = (message.id, message.delivery, message.retry)
         if let app = delivery.app, let reason = self.pauses.reason(.send, app: app) {
-            // It rests until this process has forgotten it, also where the pause ends just now.
-            let rest = Deferral(pause: .milliseconds(250), reason: reason)
-            _ = try await patience.run { try await self.store.defer(id, epoch: nil, rest) }
+            // It is deferred until this process has forgotten it, also where the pause ends just now.
+            let deferral = Deferral(pause: .milliseconds(250), reason: reason)
+            _ = try await retry.run { try await self.store.defer(id, epoch: nil, deferral) }
             CrashPoint.outboxDeferred.reach()
             return nil
         }
@@ -165,52 +165,52 @@ package struct SendWorker: Service {
         CrashPoint.sendTaken.reach()
         do {
             let mayPeek = delivery.deliveryCount == 0
-            guard let claim = try await self.claim(id, mayPeek: mayPeek, patience: patience) else { return nil }
-            guard claim.claims <= (claim.only == nil ? PoisonLimit.starts : Self.claimLimit) else {
-                let reason = "its fan-out was begun \(claim.claims) times without an end"
-                try await self.giveUp(claim, reason: reason, patience: patience)
+            guard let claim = try await self.claim(id, mayPeek: mayPeek, retry: retry) else { return nil }
+            guard claim.claims <= (claim.only == nil ? PoisonLimit.redeliveries : Self.claimLimit) else {
+                let reason = "fan-out not completed after \(claim.claims) claims"
+                try await self.giveUp(claim, reason: reason, retry: retry)
                 return nil
             }
-            return (claim, isAlone || claim.claims > PoisonLimit.starts)
+            return (claim, isAlone || claim.claims > PoisonLimit.redeliveries)
         } catch let error as StoreError where error.code != .unavailable {
-            try await self.splitUnreadable(id, error, patience: patience)
+            try await self.splitUnreadable(id, error, retry: retry)
             return nil
         }
     }
 
-    /// Counts a redelivery, and finds out who kills its planners (rule 5).
+    /// Counts a redelivery, and finds out who kills its send workers (rule 5).
     ///
     /// - Returns: Whether the message is to be worked on alone; nil when it is done with.
     private func countRedelivery(of message: Incoming) async throws -> Bool? {
-        let (id, delivery, patience) = (message.id, message.delivery, message.patience)
-        let answer = try await patience.run { try await self.store.redelivered(id) }
+        let (id, delivery, retry) = (message.id, message.delivery, message.retry)
+        let answer = try await retry.run { try await self.store.redelivered(id) }
         CrashPoint.outboxRedelivered.reach()
         guard let (count, members) = answer else { return nil }
         let isRepeated = max(count, delivery.deliveryCount) > 1
         if members > 1, isRepeated {
-            patience.logger.warning("A message came again and again; its sends go one by one")
-            try await self.split(id, patience: patience)
+            retry.logger.warning("A message was redelivered repeatedly; its sends are split and go one by one")
+            try await self.split(id, retry: retry)
             return nil
         }
-        guard count <= PoisonLimit.starts else {
+        guard count <= PoisonLimit.redeliveries else {
             try await DeadLetterPublisher(broker: self.broker)
-                .publish(delivery, from: message.queue, reason: "redelivered \(count) times without an end")
+                .publish(delivery, from: message.queue, reason: "not completed after \(count) deliveries")
             return nil
         }
         return isRepeated
     }
 
     /// Peeks at a message that nobody was at before, where that is asked for, and claims any other.
-    private func claim(_ id: MessageID, mayPeek: Bool, patience: StorePatience) async throws -> FanOutClaim? {
+    private func claim(_ id: MessageID, mayPeek: Bool, retry: StoreRetry) async throws -> FanOutClaim? {
         if mayPeek {
-            guard let peeked = try await patience.run({ try await self.store.peek(id) }) else { return nil }
+            guard let peeked = try await retry.run({ try await self.store.peek(id) }) else { return nil }
             // Whoever was at it before may have died of it: from then on claims are counted.
             if peeked.message.epoch == 0 { return peeked }
         }
-        guard var claim = try await patience.run({ try await self.store.claim(id) }) else { return nil }
+        guard var claim = try await retry.run({ try await self.store.claim(id) }) else { return nil }
         if claim.work == nil {
             let read = claim
-            claim.work = try await patience.run { try await self.store.work(of: read) }
+            claim.work = try await retry.run { try await self.store.work(of: read) }
         }
         return claim
     }
@@ -225,21 +225,21 @@ package struct SendWorker: Service {
     /// Fans out the first slice of a message that was only peeked at: most need no more than its commit.
     ///
     /// Where it comes to no commit the message is claimed.
-    private func claimBySlice(_ claim: FanOutClaim, patience: StorePatience) async throws -> FirstSlice {
+    private func claimBySlice(_ claim: FanOutClaim, retry: StoreRetry) async throws -> FirstSlice {
         do {
             switch try await self.slice(of: claim, alone: false).progress {
             case .done: return .ended(.nothing)
             case .lost: return .ended(.lost)
-            case .more(let next, _) where next.isHeld: return .held(next)
-            case .blocked(let next, _, _) where next.isHeld: return .held(next)
+            case .more(let next, _) where next.isClaimed: return .held(next)
+            case .blocked(let next, _, _) where next.isClaimed: return .held(next)
             case .more, .blocked: break
             }
         } catch is HubError {
-            patience.logger.debug("The hub takes nothing yet; the message is claimed first")
+            retry.logger.debug("The hub is not ready; the message is claimed and tried again")
         } catch is StoreError {
-            patience.logger.debug("The first slice came to nothing; the message is claimed first")
+            retry.logger.debug("The first slice failed; the message is claimed and tried again")
         }
-        let held = try await self.claim(claim.message.id, mayPeek: false, patience: patience)
+        let claimed = try await self.claim(claim.message.id, mayPeek: false, retry: retry)
         return held.map(FirstSlice.held) ?? .ended(.nothing)
     }
 }

@@ -75,54 +75,54 @@ package struct RegisterWorker: Service {
     private func handle(_ delivery: Delivery, from queue: String) async throws {
         let deadLetters = DeadLetterPublisher(broker: self.broker)
         guard let id = MessageID(delivery.properties.messageID) else {
-            let reason = "its message-id names no message of the outbox"
+            let reason = "its message-id is no number of an outbox message"
             return try await deadLetters.publish(delivery, from: queue, reason: reason)
         }
         var logger = self.logger
         logger[metadataKey: "message.id"] = "\(id)"
-        let patience = StorePatience(logger: logger, limit: .seconds(30))
+        let retry = StoreRetry(logger: logger, limit: .seconds(30))
         if let app = delivery.app, self.pauses.reason(.register, app: app) != nil {
-            return try await self.deferMessage(id, Deferral(), patience)
+            return try await self.deferMessage(id, Deferral(), retry)
         }
         if delivery.deliveryCount > 0 {
-            let answer = try await patience.run { try await self.store.redelivered(id) }
+            let answer = try await retry.run { try await self.store.redelivered(id) }
             guard let (count, members) = answer else { return }
             CrashPoint.outboxRedelivered.reach()
             if members > 1, count >= FairLimiter.exclusiveRedeliveries {
-                try await patience.run { try await self.store.split(id) }
+                try await retry.run { try await self.store.split(id) }
                 return CrashPoint.outboxSplit.reach()
             }
-            guard count <= PoisonLimit.starts else {
-                let reason = "redelivered \(count) times without an end"
+            guard count <= PoisonLimit.redeliveries else {
+                let reason = "not completed after \(count) deliveries"
                 return try await deadLetters.publish(delivery, from: queue, reason: reason)
             }
         }
         CrashPoint.registerTaken.reach()
-        for job in try await patience.run({ try await self.store.registerJobs(of: id) }) {
+        for job in try await retry.run({ try await self.store.registerJobs(of: id) }) {
             do {
-                try await self.apply(job, patience)
+                try await self.apply(job, retry)
             } catch let error as HubError where error.code == .unavailable {
-                logger.warning("The hub cannot answer; the message waits", metadata: ["error": "\(error)"])
+                logger.warning("The hub failed; the message waits and is tried again", metadata: ["error": "\(error)"])
                 let deferral = Deferral(pause: error.retryAfter ?? .seconds(2), reason: error.message)
-                return try await self.deferMessage(id, deferral, patience)
+                return try await self.deferMessage(id, deferral, retry)
             }
         }
     }
 
-    /// Gives back what is not finished of a message: the sweeper publishes it again.
-    private func deferMessage(_ id: MessageID, _ deferral: Deferral, _ patience: StorePatience) async throws {
-        _ = try await patience.run { try await self.store.defer(id, epoch: nil, deferral) }
+    /// Defers what is not finished of a message: the sweeper publishes it again.
+    private func deferMessage(_ id: MessageID, _ deferral: Deferral, _ retry: StoreRetry) async throws {
+        _ = try await retry.run { try await self.store.defer(id, epoch: nil, deferral) }
         CrashPoint.outboxDeferred.reach()
     }
 
     /// Applies a job to the hub, and finishes it.
     ///
     /// - Throws: ``HubError`` when it is to be tried again later.
-    private func apply(_ job: Job, _ patience: StorePatience) async throws {
+    private func apply(_ job: Job, _ retry: StoreRetry) async throws {
         guard case .register(let request) = job.work else { return }
-        let result = try await self.result(of: request, job: job, patience)
+        let result = try await self.result(of: request, job: job, retry)
         CrashPoint.registerApplied.reach()
-        let waiter = try await patience.run { try await self.store.finishRegister(job.id, result: result) }
+        let waiter = try await retry.run { try await self.store.finishRegister(job.id, result: result) }
         CrashPoint.registerFinished.reach()
         await EventSender(broker: self.broker).notify(waiter, of: job.id)
         MetricDescription.registerJobs.counter([.outcome: result.label]).increment()
@@ -131,9 +131,9 @@ package struct RegisterWorker: Service {
     private func result(
         of request: RegisterRequest,
         job: Job,
-        _ patience: StorePatience
+        _ retry: StoreRetry
     ) async throws -> RegisterResult {
-        let spec = try await patience.run { try await self.apps.spec(of: job.app) }
+        let spec = try await retry.run { try await self.apps.spec(of: job.app) }
         guard let spec else { return .refused("the app is not declared") }
         do {
             return try await self.hub.register(request, for: job, spec: spec)

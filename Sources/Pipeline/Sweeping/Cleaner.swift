@@ -1,16 +1,16 @@
 package import Store
 
-/// Removes what is kept no longer: a bite of each kind at a turn, and a rest where nothing is left.
+/// Removes what is kept no longer: a chunk of each kind in a pass, and an idle interval where nothing is left.
 ///
-/// Where much is left the turns follow each other, so that it keeps up with what is accepted, and take a fifth of the time at most.
+/// Where much is left the passes follow each other, so that it keeps up with what is accepted, and take a fifth of the time at most.
 ///
 /// It remembers where it was in memory alone: another process begins anew, and finds what is left.
 package struct Cleaner: Sendable {
-    /// The most rows of a bite: some 20 ms of the store's writer.
+    /// The most rows of a chunk: some 20 ms of the store's writer.
     package static let limit = 2000
     /// How long a kind is left alone of which nothing was left.
-    static let rest = Duration.seconds(60)
-    /// How many times as long as a turn took it is until the next one begins.
+    static let idleInterval = Duration.seconds(60)
+    /// How many times as long as a pass took it is until the next one begins.
     static let share = 5
 
     private struct Kind: Sendable {
@@ -23,43 +23,43 @@ package struct Cleaner: Sendable {
     private let store: any HousekeepingStore
     private let limit: Int
     private var kinds: [Kind]
-    /// When the next turn is to be taken.
-    package private(set) var nextTurn = ContinuousClock.now
+    /// When the next pass is due.
+    package private(set) var nextPass = ContinuousClock.now
 
     /// - Parameters:
     ///   - store: What is cleaned.
     ///   - ages: How long each is kept; what is not named is kept for good.
-    ///   - limit: The most rows of a bite.
+    ///   - limit: The most rows of a chunk.
     package init(store: any HousekeepingStore, ages: [Retained: Duration], limit: Int = Self.limit) {
         self.store = store
         self.limit = limit
         self.kinds = Retained.allCases.compactMap { kind in ages[kind].map { Kind(kind: kind, age: $0) } }
     }
 
-    /// Takes a turn.
+    /// Makes a pass.
     ///
     /// - Returns: How many rows it removed.
     /// - Throws: ``StoreError``.
-    package mutating func turn() async throws -> Int {
+    package mutating func pass() async throws -> Int {
         let start = ContinuousClock.now
         var removed = 0
         // Also after a failure.
-        self.nextTurn = start + .seconds(1)
+        self.nextPass = start + .seconds(1)
         for index in self.kinds.indices where self.kinds[index].due <= .now {
             let kind = self.kinds[index]
-            let bite = try await self.store.remove(
+            let chunk = try await self.store.remove(
                 kind.kind,
                 olderThan: kind.age,
                 after: kind.cursor,
                 limit: self.limit
             )
-            removed += bite.removed
-            self.kinds[index].cursor = bite.next ?? 0
-            if bite.next == nil { self.kinds[index].due = .now + Self.rest }
+            removed += chunk.removed
+            self.kinds[index].cursor = chunk.next ?? 0
+            if chunk.next == nil { self.kinds[index].due = .now + Self.idleInterval }
         }
         let end = ContinuousClock.now
         let isMore = self.kinds.contains { $0.due <= end }
-        self.nextTurn = isMore ? start + (end - start) * Self.share : end + .seconds(1)
+        self.nextPass = isMore ? start + (end - start) * Self.share : end + .seconds(1)
         return removed
     }
 }

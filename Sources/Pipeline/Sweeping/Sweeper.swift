@@ -20,7 +20,7 @@ package struct Sweeper: Service {
     /// The store's part that sweeping needs.
     package typealias SweptStore = HousekeepingStore & OutboxStore
 
-    /// The pace of sweeping.
+    /// How often is swept, and how much at a time.
     package struct Configuration: Sendable {
         /// How often due rows are looked for.
         package var interval: Duration = .milliseconds(250)
@@ -29,7 +29,7 @@ package struct Sweeper: Service {
         /// How often expired jobs, dead handles and expired registrations are looked for.
         package var housekeeping: Duration = .seconds(1)
         /// How often a process that does not lead looks whether the sweep is late, and by how much it must be.
-        package var patience: Duration = .seconds(10)
+        package var timeout: Duration = .seconds(10)
         /// How long each is kept that is over; what is not named is kept for good.
         package var retention: [Retained: Duration] = [:]
         /// The most rows of a kind in one step.
@@ -56,7 +56,7 @@ package struct Sweeper: Service {
     ///   - store: Knows what is due.
     ///   - apps: The apps' declarations.
     ///   - broker: Takes the messages.
-    ///   - configuration: The pace.
+    ///   - configuration: Limits and intervals.
     ///   - logger: For degraded states.
     package init(
         hub: any NotificationHub,
@@ -87,7 +87,7 @@ package struct Sweeper: Service {
 
     private func sweepUntilCancelled() async {
         var nextHousekeeping = ContinuousClock.now
-        var nextStandIn = ContinuousClock.now + self.configuration.patience
+        var nextStandIn = ContinuousClock.now + self.configuration.timeout
         var cleaner = Cleaner(store: self.store, ages: self.configuration.retention)
         var leadership: (any Leadership)?
         while !Task.isCancelled {
@@ -97,19 +97,19 @@ package struct Sweeper: Service {
             guard leadership != nil else {
                 if nextStandIn <= .now {
                     _ = await self.attempt(self.standIn)
-                    nextStandIn = .now + self.configuration.patience
+                    nextStandIn = .now + self.configuration.timeout
                 }
                 try? await Task.sleep(for: .seconds(1))
                 continue
             }
-            nextStandIn = .now + self.configuration.patience
+            nextStandIn = .now + self.configuration.timeout
             // On its own: neither a broker that is away nor a row that cannot be published keeps jobs from ending.
             if nextHousekeeping <= .now {
                 _ = await self.attempt(self.keepHouse)
                 nextHousekeeping = .now + self.configuration.housekeeping
             }
-            if cleaner.nextTurn <= .now {
-                let removed = await self.attempt { try await cleaner.turn() }
+            if cleaner.nextPass <= .now {
+                let removed = await self.attempt { try await cleaner.pass() }
                 MetricDescription.retentionRemoved.counter().increment(by: removed ?? 0)
             }
             guard case .connected = await self.broker.status else {
@@ -120,7 +120,7 @@ package struct Sweeper: Service {
             }
             let isBusy = await self.attempt(self.sweep) ?? false
             if !isBusy {
-                let next = min(.now + self.configuration.interval, cleaner.nextTurn)
+                let next = min(.now + self.configuration.interval, cleaner.nextPass)
                 try? await Task.sleep(until: next, clock: .continuous)
             }
         }
@@ -130,7 +130,7 @@ package struct Sweeper: Service {
     private func standIn() async throws {
         try await self.keepHouse()
         guard case .connected = await self.broker.status,
-            try await self.store.isSweepLate(by: self.configuration.patience)
+            try await self.store.isSweepLate(by: self.configuration.timeout)
         else { return }
         self.logger.warning("The process that leads the sweep is late; this one does its work")
         while try await self.sweep() { try Task.checkCancellation() }
@@ -145,7 +145,7 @@ package struct Sweeper: Service {
         } catch {
             // Cancelled = shutdown: the loop ends.
             if Task.isCancelled { return nil }
-            self.logger.warning("A sweep failed; trying again", metadata: ["error": "\(error)"])
+            self.logger.warning("A sweep failed; it is repeated in a second", metadata: ["error": "\(error)"])
             try? await Task.sleep(for: .seconds(1))
             return nil
         }
@@ -165,7 +165,7 @@ package struct Sweeper: Service {
         // Each may wait long for a broker that confirms nothing: who is to end begins no other.
         try Task.checkCancellation()
         let isMoreOfDeliveries = try await self.sweep(
-            // Of retired services too: the hub settles what is left of them.
+            // Of retired services too: the hub closes what is left of them.
             Set(PushService.allCases.map(WorkQueue.deliver)),
             overdue: .zero,
             limit: configuration.deliveryLimit,
@@ -210,7 +210,7 @@ package struct Sweeper: Service {
         return messages.count * 2 >= limit
     }
 
-    /// Ends what is over, in small bites.
+    /// Ends what is over, in small chunks.
     package func keepHouse() async throws {
         // Here too: without a broker nothing is swept, and a job that never starts would never end.
         let (store, limit) = (self.store, self.configuration.limit)

@@ -50,25 +50,25 @@ struct ByteReader {
     var isAtEnd: Bool { self.remaining == 0 }
 
     /// A part with its length before it, read where it lies.
-    mutating func part() throws(MalformedBatch) -> ByteReader {
+    mutating func part() throws(MalformedDelivery) -> ByteReader {
         let length: UInt32 = try self.integer()
-        guard self.remaining >= Int(length) else { throw MalformedBatch("it ends too early") }
+        guard self.remaining >= Int(length) else { throw MalformedDelivery("it ends too early") }
         defer { self.position += Int(length) }
         return ByteReader(self.buffer, from: self.position, to: self.position + Int(length))
     }
 
-    mutating func integer<T: FixedWidthInteger>() throws(MalformedBatch) -> T {
+    mutating func integer<T: FixedWidthInteger>() throws(MalformedDelivery) -> T {
         let size = T.bitWidth / 8
-        guard self.remaining >= size else { throw MalformedBatch("it ends too early") }
+        guard self.remaining >= size else { throw MalformedDelivery("it ends too early") }
         defer { self.position += size }
         return unsafe self.buffer.withUnsafeBytes { bytes in
             T(littleEndian: unsafe bytes.loadUnaligned(fromByteOffset: self.position, as: T.self))
         }
     }
 
-    mutating func integers<T: FixedWidthInteger>(_ count: Int) throws(MalformedBatch) -> [T] {
+    mutating func integers<T: FixedWidthInteger>(_ count: Int) throws(MalformedDelivery) -> [T] {
         let size = T.bitWidth / 8
-        guard self.remaining / size >= count else { throw MalformedBatch("it ends too early") }
+        guard self.remaining / size >= count else { throw MalformedDelivery("it ends too early") }
         let start = self.position
         self.position += count * size
         return unsafe self.buffer.withUnsafeBytes { bytes in
@@ -78,12 +78,12 @@ struct ByteReader {
         }
     }
 
-    mutating func bytes() throws(MalformedBatch) -> [UInt8] {
+    mutating func bytes() throws(MalformedDelivery) -> [UInt8] {
         let part = try self.part()
         return Array(part.buffer[part.position..<part.end])
     }
 
-    mutating func text() throws(MalformedBatch) -> String {
+    mutating func text() throws(MalformedDelivery) -> String {
         String(decoding: try self.bytes(), as: UTF8.self)
     }
 }

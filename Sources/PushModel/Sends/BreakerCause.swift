@@ -13,7 +13,7 @@ package enum BreakerCause: String, Sendable, CaseIterable {
         switch self {
         case .service: "the push service fails: "
         case .credentials: "the app's credentials do not work there: "
-        case .tokens: "the push service calls nearly all tokens bad, and none is pruned: "
+        case .tokens: "the push service rejects nearly all tokens; no registration is removed: "
         }
     }
 

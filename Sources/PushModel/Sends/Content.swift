@@ -46,10 +46,10 @@ package enum Content: Codable, Sendable, Equatable {
 /// A send as its job row keeps it.
 package struct SendRequest: Codable, Sendable, Equatable {
     package let audience: TagExpression
-    /// How many tags of which one is enough are meant beside those in ``audience``; 0 = none, that is all.
+    /// How many tags of which one is enough were cut off ``audience``; 0 = none, it is whole.
     ///
-    /// A job tells the first of many and their number. Whoever plans it is handed all, and this is 0.
-    package let omitted: Int
+    /// A job shows the first of many and the number of the others. Whoever fans it out is handed all, and this is 0.
+    package let truncatedTags: Int
     /// The services to send through; empty = all that the app has registrations of.
     package let platforms: [PushService]
     package let content: Content
@@ -61,34 +61,37 @@ package struct SendRequest: Codable, Sendable, Equatable {
 
     package init(
         audience: TagExpression,
-        omitted: Int = 0,
+        truncatedTags: Int = 0,
         platforms: [PushService] = [],
         content: Content,
         timeToLive: Duration? = nil,
         collapse: String? = nil
     ) {
         self.audience = audience
-        self.omitted = omitted
+        self.truncatedTags = truncatedTags
         self.platforms = platforms
         self.content = content
         self.timeToLive = timeToLive
         self.collapse = collapse
     }
 
-    /// A job tells so many of the tags of which one is enough.
-    package static let toldTags = 100
+    /// The most tags of which one is enough that a job shows.
+    package static let previewTags = 100
 
-    /// The send as its job tells it: with the first of its audience's tags, where there are many.
-    package var abridged: SendRequest {
-        guard let tags = self.audience.alternatives, tags.count > Self.toldTags else { return self }
-        return self.with(audience: .any(Array(tags.prefix(Self.toldTags))), omitted: tags.count - Self.toldTags)
+    /// The send as its job shows it: with the first of its audience's tags, where there are many.
+    package var preview: SendRequest {
+        guard let tags = self.audience.alternatives, tags.count > Self.previewTags else { return self }
+        return self.with(
+            audience: .any(Array(tags.prefix(Self.previewTags))),
+            truncatedTags: tags.count - Self.previewTags
+        )
     }
 
     /// The same for another audience.
-    package func with(audience: TagExpression, omitted: Int = 0) -> SendRequest {
+    package func with(audience: TagExpression, truncatedTags: Int = 0) -> SendRequest {
         SendRequest(
             audience: audience,
-            omitted: omitted,
+            truncatedTags: truncatedTags,
             platforms: self.platforms,
             content: self.content,
             timeToLive: self.timeToLive,
@@ -96,12 +99,12 @@ package struct SendRequest: Codable, Sendable, Equatable {
         )
     }
 
-    private enum CodingKeys: String, CodingKey { case audience, omitted, platforms, content, ttl, collapse }
+    private enum CodingKeys: String, CodingKey { case audience, truncatedTags, platforms, content, ttl, collapse }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.audience = try container.decode(TagExpression.self, forKey: .audience)
-        self.omitted = try container.decodeIfPresent(Int.self, forKey: .omitted) ?? 0
+        self.truncatedTags = try container.decodeIfPresent(Int.self, forKey: .truncatedTags) ?? 0
         self.platforms = try container.decodeIfPresent([PushService].self, forKey: .platforms) ?? []
         self.content = try container.decode(Content.self, forKey: .content)
         self.timeToLive = try container.decodeIfPresent(Int64.self, forKey: .ttl).map { .seconds($0) }
@@ -111,7 +114,7 @@ package struct SendRequest: Codable, Sendable, Equatable {
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(self.audience, forKey: .audience)
-        if self.omitted > 0 { try container.encode(self.omitted, forKey: .omitted) }
+        if self.truncatedTags > 0 { try container.encode(self.truncatedTags, forKey: .truncatedTags) }
         try container.encode(self.platforms, forKey: .platforms)
         try container.encode(self.content, forKey: .content)
         try container.encodeIfPresent(self.timeToLive?.components.seconds, forKey: .ttl)

@@ -35,43 +35,43 @@ extension DeliverBatch {
 
     /// Reads all that a reader has.
     ///
-    /// - Throws: ``MalformedBatch`` for anything that ``write(to:)`` does not write: the bytes may come from anywhere.
-    init(reading reader: consuming ByteReader) throws(MalformedBatch) {
+    /// - Throws: ``MalformedDelivery`` for anything that ``write(to:)`` does not write: the bytes may come from anywhere.
+    init(reading reader: consuming ByteReader) throws(MalformedDelivery) {
         let flags = Flags(rawValue: try reader.integer())
-        guard flags.isSubset(of: .all) else { throw MalformedBatch("it has flags of another version") }
-        guard let app = try? AppID(try reader.text()) else { throw MalformedBatch("its app has no legal name") }
+        guard flags.isSubset(of: .all) else { throw MalformedDelivery("it has flags of another version") }
+        guard let app = try? AppID(try reader.text()) else { throw MalformedDelivery("its app has no legal name") }
         let job = JobID(high: try reader.integer(), low: try reader.integer())
         guard let pns = PushService(number: Int(try reader.integer() as UInt8)) else {
-            throw MalformedBatch("its push service is unknown")
+            throw MalformedDelivery("its push service is unknown")
         }
         let page: UInt32 = try reader.integer()
         let attempt: UInt32 = try reader.integer()
         let rank: UInt8 = try reader.integer()
-        guard let priority = Priority(rank: Int(rank)) else { throw MalformedBatch("its priority is unknown") }
+        guard let priority = Priority(rank: Int(rank)) else { throw MalformedDelivery("its priority is unknown") }
         let expires = Timestamp(milliseconds: try reader.integer())
         let keepUntil = Timestamp(milliseconds: try reader.integer())
         // A moment before 1970 is none of ours, and time cannot be reckoned from any.
-        guard keepUntil.milliseconds >= 0 else { throw MalformedBatch("it is to be kept until before 1970") }
+        guard keepUntil.milliseconds >= 0 else { throw MalformedDelivery("it is to be kept until before 1970") }
         let collapse = try reader.text()
         guard let kind = NativePayload.Kind(code: try reader.integer()) else {
-            throw MalformedBatch("its payload's kind is unknown")
+            throw MalformedDelivery("its payload's kind is unknown")
         }
         let payload = NativePayload(kind: kind, body: try reader.bytes())
         let count: UInt32 = try reader.integer()
-        // A page that is read again may have grown, so the planner's limit is none here; the message's own size is.
+        // A page that is read again may have grown, so a page's limit is none here; the message's own size is.
         guard Int(count) * 12 <= reader.remaining else {
-            throw MalformedBatch("it has fewer than its \(count) devices")
+            throw MalformedDelivery("it has fewer than its \(count) devices")
         }
         var devices = Devices()
         devices.rows = try reader.integers(Int(count))
         let ends = try reader.integers(Int(count)) as [UInt32]
         guard let handles = HandleList(bytes: try reader.bytes(), ends: ends.map(Int.init)) else {
-            throw MalformedBatch("its handles overlap, or there are more than its devices")
+            throw MalformedDelivery("its handles overlap, or there are more than its devices")
         }
         devices.handles = flags.contains(.packed) ? handles.unpacked() : handles
         if flags.contains(.tries) { devices.tries = try reader.integers(Int(count)) }
         if flags.contains(.waits) { devices.waits = try reader.integers(Int(count)) }
-        guard reader.isAtEnd else { throw MalformedBatch("it goes on behind its end") }
+        guard reader.isAtEnd else { throw MalformedDelivery("it goes on behind its end") }
         self.init(
             app: app,
             key: BatchKey(job: job, pns: pns, page: Int(page), attempt: Int(attempt)),
@@ -97,7 +97,7 @@ extension DeliverBatch {
 }
 
 /// Bytes that are no deliver batch.
-package struct MalformedBatch: Error, Equatable, Sendable, CustomStringConvertible {
+package struct MalformedDelivery: Error, Equatable, Sendable, CustomStringConvertible {
     package let description: String
 
     init(_ reason: String) { self.description = "malformed deliver batch: \(reason)" }

@@ -57,15 +57,15 @@ package struct DeliveryMessage: Sendable, Equatable {
 
     /// Reads the binary form.
     ///
-    /// - Throws: ``MalformedBatch`` for anything that ``encoded()`` does not write, batches of several apps, services or
+    /// - Throws: ``MalformedDelivery`` for anything that ``encoded()`` does not write, batches of several apps, services or
     ///   priorities among it.
-    package init(decoding bytes: [UInt8]) throws(MalformedBatch) {
-        guard bytes.first == Self.version else { throw MalformedBatch("it is no delivery message of this version") }
+    package init(decoding bytes: [UInt8]) throws(MalformedDelivery) {
+        guard bytes.first == Self.version else { throw MalformedDelivery("it is no delivery message of this version") }
         var reader = ByteReader(bytes)
         let _: UInt8 = try reader.integer()
         let count: UInt32 = try reader.integer()
         guard (1...UInt32(Self.maximumBatches)).contains(count) else {
-            throw MalformedBatch("a delivery message of \(count) batches")
+            throw MalformedDelivery("a delivery message of \(count) batches")
         }
         self.batches = []
         self.batches.reserveCapacity(Int(count))
@@ -73,11 +73,11 @@ package struct DeliveryMessage: Sendable, Equatable {
             let batch = try DeliverBatch(reading: try reader.part())
             if let first = self.batches.first {
                 guard batch.app == first.app, batch.key.pns == first.key.pns, batch.priority == first.priority else {
-                    throw MalformedBatch("batches that do not belong together")
+                    throw MalformedDelivery("batches that do not belong together")
                 }
             }
             self.batches.append(batch)
         }
-        guard reader.isAtEnd else { throw MalformedBatch("it goes on behind its end") }
+        guard reader.isAtEnd else { throw MalformedDelivery("it goes on behind its end") }
     }
 }

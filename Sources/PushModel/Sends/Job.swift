@@ -25,11 +25,11 @@ package struct Job: Sendable, Equatable {
     /// When the next try of a retrying job is due, or a scheduled one starts.
     package let due: Timestamp?
     /// Counts by service; empty for a register job.
-    package let tallies: [PushService: Tally]
+    package let counts: [PushService: DeliveryCounts]
     /// When it is to start; nil = at once.
     package let startsAt: Timestamp?
-    /// How far a send that is not final is laid out; nil = nobody has begun.
-    package let plan: Plan?
+    /// How far a send that is not final is fanned out; nil = nobody has begun.
+    package let progress: Progress?
 
     package init(
         id: JobID,
@@ -48,9 +48,9 @@ package struct Job: Sendable, Equatable {
         finished: Timestamp?,
         expires: Timestamp,
         due: Timestamp?,
-        tallies: [PushService: Tally],
+        counts: [PushService: DeliveryCounts],
         startsAt: Timestamp? = nil,
-        plan: Plan? = nil
+        progress: Progress? = nil
     ) {
         self.id = id
         self.sequence = sequence
@@ -68,36 +68,36 @@ package struct Job: Sendable, Equatable {
         self.finished = finished
         self.expires = expires
         self.due = due
-        self.tallies = tallies
+        self.counts = counts
         self.startsAt = startsAt
-        self.plan = plan
+        self.progress = progress
     }
 
     /// From when on a time to live counts.
     package var begins: Timestamp { self.startsAt ?? self.accepted }
 
-    /// How far a send is laid out in batches, for each service.
-    package struct Plan: Sendable, Equatable {
-        package let lanes: [PushService: Lane]
+    /// How far a send is fanned out in batches, for each service.
+    package struct Progress: Sendable, Equatable {
+        package let services: [PushService: Service]
 
-        package init(_ lanes: [PushService: Lane]) { self.lanes = lanes }
+        package init(_ services: [PushService: Service]) { self.services = services }
 
-        /// Devices in its batches so far, as they were planned.
-        package var devices: Int { self.lanes.values.reduce(0) { $0 + $1.devices } }
+        /// Devices in its batches so far, as they were when those were written.
+        package var devices: Int { self.services.values.reduce(0) { $0 + $1.devices } }
 
         /// How many there will be in all; nil = too early to tell.
         package var estimate: Int? {
-            self.lanes.values.reduce(0) { sum, lane in
-                guard let sum, let estimate = lane.estimate else { return nil }
+            self.services.values.reduce(0) { sum, service in
+                guard let sum, let estimate = service.estimate else { return nil }
                 return sum + estimate
             }
         }
 
-        /// How far it is laid out for one service.
-        package struct Lane: Sendable, Equatable {
-            /// Devices in its batches so far, as they were planned.
+        /// How far it is fanned out for one service.
+        package struct Service: Sendable, Equatable {
+            /// Devices in its batches so far, as they were when those were written.
             package let devices: Int
-            /// How many there will be in all: counted when all is laid out, before that guessed from how far planning has come;
+            /// How many there will be in all: counted when all is in batches, before that guessed from how far the fan-out has come;
             /// nil = too early to tell.
             package let estimate: Int?
 
@@ -121,12 +121,12 @@ package struct Job: Sendable, Equatable {
             }
         }
 
-        /// The work as its job tells it.
-        package var abridged: Work {
+        /// The work as its job shows it.
+        package var preview: Work {
             guard case .send(let send) = self else { return self }
-            let told = send.abridged
+            let preview = send.preview
             // Nearly always nothing is left out.
-            return told.omitted == send.omitted ? self : .send(told)
+            return preview.truncatedTags == send.truncatedTags ? self : .send(preview)
         }
     }
 
@@ -136,7 +136,7 @@ package struct Job: Sendable, Equatable {
         case scheduled
         /// Accepted, not yet taken by a worker.
         case queued
-        /// Being planned or delivered.
+        /// Being fanned out or delivered.
         case running
         /// Everything that is still open waits for its next try.
         case retrying
@@ -146,7 +146,7 @@ package struct Job: Sendable, Equatable {
         case expiring
         /// Every target is accounted for, whatever came of them.
         case completed
-        /// The hub took nothing.
+        /// The hub rejected a send.
         case abandoned
         case cancelled
         case expired
@@ -159,7 +159,7 @@ package struct Job: Sendable, Equatable {
             }
         }
 
-        /// Somebody stopped it, or its time: devices may be left that were never laid out in batches.
+        /// Somebody stopped it, or its time: devices may be left that are in no batch.
         package var isStopped: Bool {
             switch self {
             case .cancelling, .expiring, .cancelled, .expired: true
@@ -189,7 +189,7 @@ package enum JobKind: String, Codable, Sendable, CaseIterable {
 /// Counts of devices.
 ///
 /// In a finished job, ``targets`` = ``accounted``.
-package struct Tally: Codable, Sendable, Equatable {
+package struct DeliveryCounts: Codable, Sendable, Equatable {
     /// Devices that the job was for.
     package var targets: Int = 0
     /// Taken over by the push service.
@@ -209,7 +209,7 @@ package struct Tally: Codable, Sendable, Equatable {
     /// Devices for which a push service was asked, or would have been if it could.
     package var reached: Int { self.accepted + self.failed.values.reduce(0, +) }
 
-    package static func += (lhs: inout Tally, rhs: Tally) {
+    package static func += (lhs: inout DeliveryCounts, rhs: DeliveryCounts) {
         lhs.targets += rhs.targets
         lhs.accepted += rhs.accepted
         lhs.failed.merge(rhs.failed, uniquingKeysWith: +)

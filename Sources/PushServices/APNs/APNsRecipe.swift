@@ -1,7 +1,7 @@
 import HTTP2Engine
 import PushModel
 
-extension AppSpec.APNs: SenderRecipe {
+extension AppSpec.APNs: SenderConfiguration {
     func makeSender(_ parts: SenderParts) throws(SenderError) -> (sender: any PushSender, files: [CredentialFile]) {
         let (keyFile, pem) = try CredentialFile.read(self.keyFile, setting: "apns.key_file")
         let token = try APNsProviderToken(pem: pem, keyID: self.keyID, teamID: self.teamID)
@@ -22,5 +22,5 @@ extension AppSpec.APNs: SenderRecipe {
         return (sender, [keyFile] + [trust].compactMap { $0 })
     }
 
-    var ends: [CredentialEnd] { self.trustEnds }
+    var ends: [CredentialExpiry] { self.trustEnds }
 }

@@ -27,7 +27,7 @@ final class APNsSender: PushSender {
         self.metrics = metrics
     }
 
-    func send(_ batch: PushBatch) async -> [DeviceResult] {
+    func send(_ batch: PushRequest) async -> [DeviceResult] {
         let start = ContinuousClock.now
         var round = SendRound(batch)
         do {
@@ -54,7 +54,7 @@ final class APNsSender: PushSender {
     func close() async { await self.client.close() }
 
     /// Tries what the round has to try.
-    private func send(_ batch: PushBatch, _ token: APNsProviderToken.Token, _ round: inout SendRound) async {
+    private func send(_ batch: PushRequest, _ token: APNsProviderToken.Token, _ round: inout SendRound) async {
         guard !round.open.isEmpty,
             let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout)
         else { return }
@@ -84,7 +84,7 @@ final class APNsSender: PushSender {
         round.take(outcomes, at: positions, APNsAnswers.answer)
     }
 
-    private func fields(_ batch: PushBatch, _ token: APNsProviderToken.Token) -> [HTTP2Field] {
+    private func fields(_ batch: PushRequest, _ token: APNsProviderToken.Token) -> [HTTP2Field] {
         let isBackground = batch.payload.kind == .background
         var fields = [
             HTTP2Field("authorization", "bearer \(token.text)"),

@@ -1,6 +1,6 @@
 import PushModel
 
-extension AppSpec.FCM: SenderRecipe {
+extension AppSpec.FCM: SenderConfiguration {
     func makeSender(_ parts: SenderParts) throws(SenderError) -> (sender: any PushSender, files: [CredentialFile]) {
         let (file, json) = try CredentialFile.read(self.serviceAccountFile, setting: "fcm.service_account_file")
         let account = try ServiceAccount(json: json)
@@ -24,5 +24,5 @@ extension AppSpec.FCM: SenderRecipe {
         return (sender, [file] + [trust].compactMap { $0 })
     }
 
-    var ends: [CredentialEnd] { self.trustEnds }
+    var ends: [CredentialExpiry] { self.trustEnds }
 }

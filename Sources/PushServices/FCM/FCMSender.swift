@@ -37,7 +37,7 @@ final class FCMSender: PushSender {
         }
     }
 
-    func send(_ batch: PushBatch) async -> [DeviceResult] {
+    func send(_ batch: PushRequest) async -> [DeviceResult] {
         let start = ContinuousClock.now
         var round = SendRound(batch)
         let payloads = batch.messages.isEmpty ? [batch.payload.body] : batch.messages.map(\.body)
@@ -52,11 +52,11 @@ final class FCMSender: PushSender {
     }
 
     /// Which of a batch's messages the device at that position gets.
-    private static func message(of position: Int, in batch: PushBatch) -> Int {
+    private static func message(of position: Int, in batch: PushRequest) -> Int {
         batch.messageOf.isEmpty ? 0 : batch.messageOf[batch.indexes[position]]
     }
 
-    private func send(_ batch: PushBatch, _ bodies: [FCMBody?], _ round: inout SendRound) async {
+    private func send(_ batch: PushRequest, _ bodies: [FCMBody?], _ round: inout SendRound) async {
         do throws(TokenFault) {
             let token = try await self.tokens.token(deadline: batch.deadline)
             await self.send(batch, bodies, token, &round)
@@ -76,7 +76,7 @@ final class FCMSender: PushSender {
     }
 
     /// Tries what the round has to try.
-    private func send(_ batch: PushBatch, _ bodies: [FCMBody?], _ token: String, _ round: inout SendRound) async {
+    private func send(_ batch: PushRequest, _ bodies: [FCMBody?], _ token: String, _ round: inout SendRound) async {
         guard !round.open.isEmpty,
             let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout)
         else { return }

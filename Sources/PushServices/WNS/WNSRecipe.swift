@@ -1,6 +1,6 @@
 import PushModel
 
-extension AppSpec.WNS: SenderRecipe {
+extension AppSpec.WNS: SenderConfiguration {
     func makeSender(_ parts: SenderParts) throws(SenderError) -> (sender: any PushSender, files: [CredentialFile]) {
         let (file, content) = try CredentialFile.read(self.clientSecretFile, setting: "wns.client_secret_file")
         // Editors end a file with a line break; no secret has one.
@@ -22,8 +22,8 @@ extension AppSpec.WNS: SenderRecipe {
         return (sender, [file] + [trust].compactMap { $0 })
     }
 
-    var ends: [CredentialEnd] {
+    var ends: [CredentialExpiry] {
         self.trustEnds
-            + [self.secretEnds.map { CredentialEnd(setting: "wns.client_secret_file", end: $0) }].compactMap { $0 }
+            + [self.secretEnds.map { CredentialExpiry(setting: "wns.client_secret_file", end: $0) }].compactMap { $0 }
     }
 }

@@ -8,7 +8,7 @@ import PushModel
 
 /// Delivers to Windows devices: one POST a channel over HTTP/1.1.
 ///
-/// WNS takes one request at a time on a connection, no chunked bodies and no pipelining, so the pace is connections over
+/// WNS takes one request at a time on a connection, no chunked bodies and no pipelining, so the rate is connections over
 /// round-trip time. async-http-client's pool is fast enough for that, where HTTP/2 needs the engine.
 final class WNSSender: PushSender {
     /// More than WNS ever answers; its errors are in headers.
@@ -38,7 +38,7 @@ final class WNSSender: PushSender {
         }
     }
 
-    func send(_ batch: PushBatch) async -> [DeviceResult] {
+    func send(_ batch: PushRequest) async -> [DeviceResult] {
         let start = ContinuousClock.now
         var round = SendRound(batch)
         guard self.inWork.begin() else { return round.results() }
@@ -66,7 +66,7 @@ final class WNSSender: PushSender {
     }
 
     /// Tries what the round has to try, some at a time.
-    private func send(_ batch: PushBatch, _ token: String, _ round: inout SendRound) async {
+    private func send(_ batch: PushRequest, _ token: String, _ round: inout SendRound) async {
         guard let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout) else { return }
         let positions = round.open
         let headers = self.headers(batch, token)
@@ -151,7 +151,7 @@ final class WNSSender: PushSender {
         }
     }
 
-    private func headers(_ batch: PushBatch, _ token: String) -> HTTPHeaders {
+    private func headers(_ batch: PushRequest, _ token: String) -> HTTPHeaders {
         let isRaw = batch.payload.kind == .raw
         var headers: HTTPHeaders = [
             "Authorization": "Bearer \(token)",

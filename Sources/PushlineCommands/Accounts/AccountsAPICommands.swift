@@ -24,7 +24,7 @@ struct AccountsListCommand: AsyncParsableCommand {
 struct AccountsDisableCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "disable",
-        abstract: "Refuse an account's sign-in; its devices stay registered."
+        abstract: "Disable an account. Its devices stay registered."
     )
 
     @OptionGroup var server: ServerOptions
@@ -32,7 +32,7 @@ struct AccountsDisableCommand: AsyncParsableCommand {
     @Argument(help: "The account's name.")
     var name: String
 
-    @Flag(help: "Let it sign in again instead.")
+    @Flag(help: "Enable the account again instead.")
     var undo = false
 
     func run() async throws {

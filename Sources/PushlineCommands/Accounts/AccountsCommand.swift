@@ -7,13 +7,13 @@ import Store
 struct AccountsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "accounts",
-        abstract: "Add, list or disable the accounts of those who sign in with name and password.",
+        abstract: "Add, list or disable accounts that sign in with name and password.",
         subcommands: [Add.self, AccountsListCommand.self, AccountsDisableCommand.self]
     )
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Add an account on this host, or give one another password and role.",
+            abstract: "Add an account on this host, or change its password and role.",
             discussion: """
                 The password is read from --password-file or from standard input, and at a terminal it is asked for. \
                 Adding an account that is there sets its password and role, and enables it.

@@ -7,13 +7,13 @@ import Store
 struct AppsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apps",
-        abstract: "Declare apps, or show them as they are declared.",
+        abstract: "Declare apps, or show their declarations.",
         subcommands: [Apply.self, Show.self]
     )
 
     struct Apply: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Declare the apps of a file, or change them; says what changed.",
+            abstract: "Create or change the apps that a file declares, and print the changes.",
             discussion: """
                 Config/apps.example.yaml has every key. Applying a file again changes nothing; apps that it does not name stay \
                 as they are. The servers take a change up within seconds.
@@ -90,12 +90,12 @@ struct AppsCommand: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show the apps as they are declared, defaults included."
+            abstract: "Show the declarations of apps, with defaults."
         )
 
         @OptionGroup var host: HostOptions
 
-        @Argument(help: "The app; all unless given.")
+        @Argument(help: "The app. Default: all.")
         var name: String?
 
         func run() async throws {

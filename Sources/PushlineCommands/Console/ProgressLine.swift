@@ -9,7 +9,7 @@ struct ProgressLine {
     private let start: ContinuousClock.Instant
     private var shown: ContinuousClock.Instant?
     /// The last state, where it was not shown: one was shown just before.
-    private var held: (count: Int, share: Double?)?
+    private var pending: (count: Int, share: Double?)?
 
     init() {
         self.init(isLive: isatty(STDERR_FILENO) == 1, clock: { .now }) { text in
@@ -33,11 +33,11 @@ struct ProgressLine {
         let now = self.clock()
         let pause: Duration = self.isLive ? .milliseconds(100) : .seconds(5)
         if let shown = self.shown, now - shown < pause {
-            self.held = (count, share)
+            self.pending = (count, share)
             return
         }
         self.shown = now
-        self.held = nil
+        self.pending = nil
         self.put(count, share: share, at: now)
     }
 
@@ -58,10 +58,10 @@ struct ProgressLine {
     mutating func end() {
         if self.isLive {
             if self.shown != nil { self.write("\r\u{1B}[K") }
-        } else if let held = self.held {
-            self.put(held.count, share: held.share, at: self.clock())
+        } else if let pending = self.pending {
+            self.put(pending.count, share: pending.share, at: self.clock())
         }
-        self.held = nil
+        self.pending = nil
     }
 
     /// A number with its thousands apart: 1,234,567.

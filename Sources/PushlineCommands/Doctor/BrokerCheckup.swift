@@ -15,7 +15,7 @@ struct BrokerCheckup {
             try await self.broker.declare(.pushline)
             // An alarm is told to those alone who publish. This goes to no queue.
             let hint = OutgoingMessage(eventFor: .make(), waiter: "pushline.doctor")
-            let result = await self.broker.publish([hint], deadline: Checkup.patience)
+            let result = await self.broker.publish([hint], deadline: Checkup.timeout)
             if case .blocked(let reason) = await self.broker.status {
                 return [self.wrong("accepts no messages: \(reason); free its memory or disk (rabbitmqctl status)")]
             }

@@ -10,19 +10,19 @@ import Store
 /// Looks at what a configuration names: store, broker, and the credentials of every app.
 struct Checkup {
     /// The longest that the broker may take to answer.
-    static let patience = Duration.seconds(2)
+    static let timeout = Duration.seconds(2)
 
     let configuration: PushlineConfiguration
     let logger: Logger
 
     func run() async -> [Finding] {
-        let (store, apps, standing) = await self.store()
+        let (store, apps, blocked) = await self.store()
         let broker = await self.broker(apps)
         let host = self.certificate() + self.descriptors()
-        return [store] + broker + host + (await self.credentials(of: apps)) + standing
+        return [store] + broker + host + (await self.credentials(of: apps)) + blocked
     }
 
-    private func store() async -> (finding: Finding, apps: [AppID: AppSpec], standing: [Finding]) {
+    private func store() async -> (finding: Finding, apps: [AppID: AppSpec], blocked: [Finding]) {
         let configured = ConfiguredStore(self.configuration)
         let place = configured.place
         // Opening would make one: a wrong place would look right.
@@ -37,10 +37,10 @@ struct Checkup {
                 return (.wrong("store", "\(place): works, but no app is declared; pushline apps apply FILE"), [:], [])
             }
             let names = apps.keys.sorted().map(\.name).joined(separator: ", ")
-            let standing =
+            let blocked =
                 self.listening(configured.portClaim)
-                + (try await Standing(store: store, apps: apps.keys.sorted()).findings())
-            return (.right("store", "\(place): works; apps: \(names)"), apps, standing)
+                + (try await BlockedWork(store: store, apps: apps.keys.sorted()).findings())
+            return (.right("store", "\(place): works; apps: \(names)"), apps, blocked)
         } catch let error as StoreError {
             return (.wrong("store", "\(place): \(error.message); is the disk full, or another user's?"), [:], [])
         } catch {
@@ -51,9 +51,9 @@ struct Checkup {
     /// Whether an API of this store runs, where that can be told.
     private func listening(_ claim: PortClaim) -> [Finding] {
         let port = self.configuration.api.port
-        guard let isHeld = claim.isHeld(port: port) else { return [] }
+        guard let isTaken = claim.isTaken(port: port) else { return [] }
         return [
-            isHeld
+            isTaken
                 ? .right("api", "listens on port \(port)")
                 : .wrong("api", "no API of this store listens on port \(port): start pushline-api")
         ]
@@ -66,7 +66,7 @@ struct Checkup {
             let broker = try Composition.makeBroker(
                 self.configuration,
                 name: "pushline doctor",
-                patience: Self.patience,
+                timeout: Self.timeout,
                 logger: self.logger
             )
             return await withTaskGroup(of: [Finding]?.self) { group in
@@ -91,7 +91,7 @@ struct Checkup {
     private func certificate() -> [Finding] {
         guard let path = self.configuration.api.certificateFile else { return [] }
         let setting = "api.certificate_file"
-        guard let end = CredentialEnd.ofCertificates(setting: setting, path: path, isChain: true) else {
+        guard let end = CredentialExpiry.ofCertificates(setting: setting, path: path, isChain: true) else {
             return [.wrong("api", "\(setting): \(path) cannot be read as PEM")]
         }
         return [Self.finding("api", "its certificate can be read", [end])]
@@ -117,7 +117,7 @@ struct Checkup {
     }
 
     /// Right until something has ended; what will soon is told in the same line.
-    private static func finding(_ subject: String, _ words: String, _ ends: [CredentialEnd]) -> Finding {
+    private static func finding(_ subject: String, _ words: String, _ ends: [CredentialExpiry]) -> Finding {
         let near = ends.filter { $0.isNear() }.map { "\($0.setting) \($0.words())" }
         guard !near.isEmpty else { return .right(subject, words) }
         let told = "\(words), but \(near.joined(separator: "; ")): put another in its place"

@@ -8,8 +8,8 @@ struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract:
-            "Check this host's configuration, store, broker and credentials; each is right, or it says what to do.",
-        discussion: "Declares the queues that are missing at the broker. Sends nothing to a push service."
+            "Check this host's configuration, store, broker and credentials, and say how to fix what is wrong.",
+        discussion: "Declares missing queues at the broker. Sends nothing to a push service."
     )
 
     @OptionGroup var host: HostOptions

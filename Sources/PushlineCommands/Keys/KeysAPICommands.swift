@@ -23,7 +23,7 @@ struct KeysListCommand: AsyncParsableCommand {
 struct KeysRevokeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "Revoke a key: it is refused from now on, and its name is not used again."
+        abstract: "Revoke an API key for good. Its name cannot be used again."
     )
 
     @OptionGroup var server: ServerOptions

@@ -7,15 +7,15 @@ import Store
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
-        abstract: "Create, list or revoke the keys of backends.",
+        abstract: "Create, list or revoke API keys.",
         subcommands: [Create.self, KeysListCommand.self, KeysRevokeCommand.self]
     )
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Create a key on this host; its secret is shown this once.",
+            abstract: "Create an API key on this host. Its secret is shown once.",
             discussion:
-                "The secret alone goes to standard output: PUSHLINE_KEY=$(pushline keys create NAME --role sender)"
+                "Only the secret goes to standard output: PUSHLINE_KEY=$(pushline keys create NAME --role sender)"
         )
 
         @OptionGroup var host: HostOptions

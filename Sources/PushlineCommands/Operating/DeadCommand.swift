@@ -5,17 +5,17 @@ import PushlineClient
 struct DeadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "dead",
-        abstract: "Look at messages that nobody could work on, and replay or discard them.",
+        abstract: "List, show, replay or discard dead letters.",
         subcommands: [List.self, Show.self, ReplayOne.self, Discard.self],
         defaultSubcommand: List.self
     )
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "List dead messages, newest first.")
+        static let configuration = CommandConfiguration(abstract: "List dead letters, newest first.")
 
         @OptionGroup var server: ServerOptions
 
-        @Option(help: "The most to list.")
+        @Option(help: "Maximum number to list.")
         var limit: Int = 20
 
         func validate() throws {
@@ -44,12 +44,12 @@ struct DeadCommand: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show a dead message: why it died, and what it was for."
+            abstract: "Show a dead letter: its reason and its job."
         )
 
         @OptionGroup var server: ServerOptions
 
-        @Argument(help: "The message's number.")
+        @Argument(help: "The dead letter's number.")
         var id: String
 
         func run() async throws {
@@ -61,7 +61,7 @@ struct DeadCommand: AsyncParsableCommand {
     struct ReplayOne: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "replay",
-            abstract: "Have its work be done again, once.",
+            abstract: "Replay a dead letter.",
             discussion: """
                 The devices of a batch are tried again, and a registration or a send is queued again; its job runs on. \
                 It is refused where the job was cancelled or its time is over. What killed the workers should be mended first: \
@@ -71,7 +71,7 @@ struct DeadCommand: AsyncParsableCommand {
 
         @OptionGroup var server: ServerOptions
 
-        @Argument(help: "The message's number.")
+        @Argument(help: "The dead letter's number.")
         var id: String
 
         func run() async throws {
@@ -85,12 +85,12 @@ struct DeadCommand: AsyncParsableCommand {
 
     struct Discard: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a dead message for good; what was counted for it stays."
+            abstract: "Remove a dead letter for good. Its job's counts stay."
         )
 
         @OptionGroup var server: ServerOptions
 
-        @Argument(help: "The message's number.")
+        @Argument(help: "The dead letter's number.")
         var id: String
 
         func run() async throws {
@@ -113,7 +113,10 @@ struct DeadLetterText {
             ("dead message", letter.id), ("app", letter.app), ("when", JobText.moment(letter.at)),
             ("queue", letter.queue), ("type", letter.type), ("message", letter.message), ("job", letter.job),
             ("reason", letter.reason), ("size", "\(letter.bytes) bytes"),
-            ("replay", letter.canReplay ? "possible" : "not possible: \(letter.obstacle ?? "nothing is left to do")"),
+            (
+                "replay",
+                letter.canReplay ? "possible" : "not possible: \(letter.blockedReason ?? "nothing is left to do")"
+            ),
             ("devices", contents?.devices.map(String.init)), ("batches", contents?.batches.map(String.init)),
             ("service", contents?.pns?.rawValue), ("priority", contents?.priority),
             ("page", contents?.page.map(String.init)), ("attempt", contents?.attempt.map(String.init)),

@@ -8,14 +8,14 @@ import Store
 struct QueuesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "queues",
-        abstract: "See how full the queues are, and pause or resume an app's work in them.",
+        abstract: "List queues, and pause or resume an app's work in them.",
         subcommands: [List.self, PauseOne.self, Resume.self],
         defaultSubcommand: List.self
     )
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the queues: the app's undone work, and the broker's messages.",
+            abstract: "List the queues: the app's backlog, and the broker's messages.",
             discussion: """
                 waiting, open and deferred are the app's; ready (messages that nobody was handed) and consumers are the broker's, \
                 for all apps, over all priorities.
@@ -52,7 +52,7 @@ struct QueuesCommand: AsyncParsableCommand {
     struct PauseOne: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "pause",
-            abstract: "Let the app's work in a queue rest until it is resumed.",
+            abstract: "Pause a queue for the app until it is resumed.",
             discussion: """
                 It takes effect in all processes within two seconds and outlives their restarts. Nothing fails and nothing is lost: \
                 jobs wait, and say why. They still end when their time is over, or when they are cancelled.
@@ -66,7 +66,7 @@ struct QueuesCommand: AsyncParsableCommand {
 
     struct Resume: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Have the app's work in a queue go on."
+            abstract: "Resume a queue for the app."
         )
 
         @OptionGroup var target: QueueTarget
@@ -84,11 +84,11 @@ struct QueueTarget: ParsableArguments {
     @Argument(help: "\(Self.names.joined(separator: ", ")).", completion: KnownValues.queues)
     var queue: String
 
-    @Flag(help: "For all apps, in the store of this host, not through a server.")
+    @Flag(help: "Change all apps, in the store of this host instead of over the API.")
     var allApps = false
 
     @Option(
-        help: "With --all-apps: the server's configuration, where it is not the usual one.",
+        help: "With --all-apps: the server's configuration file.",
         completion: KnownValues.yamlFiles
     )
     var config: String?

@@ -7,23 +7,23 @@ extension RegistrationsCommand {
     /// `pushline registrations export`.
     struct Export: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Write live registrations as NDJSON, which import reads.",
+            abstract: "Write live registrations as NDJSON, the format that import reads.",
             discussion:
-                "The addresses of devices are in it: whoever has them and the app's credentials may send to them."
+                "The file holds device handles: with the app's credentials, anyone can send to them."
         )
 
         @OptionGroup var server: ServerOptions
 
         @Option(
-            help: "Write to this file, made for its owner alone; it must not exist. Standard output unless given.",
+            help: "Write to this new file, readable by its owner only. Default: standard output.",
             completion: .file()
         )
         var output: String?
 
-        @Option(help: "Those of this user.")
+        @Option(help: "Only those of this user.")
         var user: String?
 
-        @Option(help: "Those with this tag.")
+        @Option(help: "Only those with this tag.")
         var tag: String?
 
         @Option(help: "Those of this push service: \(PushService.list()).", completion: KnownValues.platforms)

@@ -19,7 +19,7 @@ extension RegistrationsCommand {
         @Argument(help: "The file; - = standard input.", completion: .file())
         var file: String
 
-        @Option(help: "Begin with this line, for those before it are done.")
+        @Option(help: "Start at this line, if earlier ones are already imported.")
         var fromLine = 1
 
         func validate() throws {

@@ -16,10 +16,10 @@ struct RegistrationsCommand: AsyncParsableCommand {
 
         @OptionGroup var server: ServerOptions
 
-        @Option(help: "Those of this user.")
+        @Option(help: "Only those of this user.")
         var user: String?
 
-        @Option(help: "Those with this tag.")
+        @Option(help: "Only those with this tag.")
         var tag: String?
 
         @Option(help: "Those of this push service: \(PushService.list()).", completion: KnownValues.platforms)
@@ -31,7 +31,7 @@ struct RegistrationsCommand: AsyncParsableCommand {
         )
         var state: String?
 
-        @Option(help: "The most to list.")
+        @Option(help: "Maximum number to list.")
         var limit: Int = 100
 
         func validate() throws {
@@ -65,7 +65,7 @@ struct RegistrationsCommand: AsyncParsableCommand {
 
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Delete a registration; its id is gone for good, and its device must ask for a new one."
+            abstract: "Delete a registration for good. The device must ask for a new id."
         )
 
         @OptionGroup var server: ServerOptions

@@ -23,7 +23,7 @@ struct JobText {
             if self.job.state == "scheduled" { words.append("starts \(Self.moment(due))") }
         }
         if let missed = self.missedStart { words.append("was to start \(missed)") }
-        if !self.job.isFinal { words += self.pace }
+        if !self.job.isFinal { words += self.rateWords }
         if let reason = self.job.reason { words.append(reason) }
         if self.job.hubState == "NoTargetFound" { words.append(self.nobody) }
         return Console.safe(words.joined(separator: ", "))
@@ -63,7 +63,7 @@ struct JobText {
         var words = [
             "[\(bar)] \(Int(share * 100)) %, \(totals.targets - totals.open) of \(self.about)\(Self.devices(whole))"
         ]
-        words += self.pace
+        words += self.rateWords
         let failed = totals.failed.values.reduce(0, +)
         if failed > 0 { words.append("\(failed) failed") }
         return words.joined(separator: ", ")
@@ -76,22 +76,22 @@ struct JobText {
         let isStopping = self.job.state == "cancelling" || self.job.state == "expiring"
         // A target is counted with its outcome: where none is open, more may come until the end.
         let isWhole =
-            self.job.planned == nil && (self.job.isFinal || (!isStopping && totals.open > 0))
+            self.job.fannedOut == nil && (self.job.isFinal || (!isStopping && totals.open > 0))
         return isWhole ? "\(done) of \(Self.devices(totals.targets))" : "\(Self.devices(done)) done"
     }
 
-    /// How many devices a stopped send got to, of how many: its counts know those alone that were laid out.
+    /// How many devices a stopped send got to, of how many: its counts know those alone that are in batches.
     private var reached: String? {
         guard self.job.isFinal, let whole = self.job.estimate, let totals = self.job.totals else { return nil }
         let done = totals.accepted + totals.failed.values.reduce(0, +)
         return "\(done) of \(self.about)\(Self.devices(whole))"
     }
 
-    /// Before all is laid out, the whole is a guess.
-    private var about: String { self.job.planned == self.job.estimate ? "" : "about " }
+    /// Before all is in batches, the whole is a guess.
+    private var about: String { self.job.fannedOut == self.job.estimate ? "" : "about " }
 
     /// How fast, and how long still, where known.
-    private var pace: [String] {
+    private var rateWords: [String] {
         [
             self.job.rate.map { "\(Int($0.rounded())) a second" },
             self.job.secondsLeft.map { "\(Self.duration($0)) left" },
@@ -138,8 +138,8 @@ struct JobText {
         guard let tags = self.job.to, let count = self.job.toCount else {
             return self.target
         }
-        let told = tags.prefix(5)
-        return told.joined(separator: " || ") + " || \(count - told.count) others"
+        let shown = tags.prefix(5)
+        return shown.joined(separator: " || ") + " || \(count - shown.count) others"
     }
 
     private var countLines: [String] {

@@ -7,7 +7,7 @@ import PushlineClient
 struct JobsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "jobs",
-        abstract: "List jobs, or stop one.",
+        abstract: "List, show or cancel jobs.",
         subcommands: [ListJobsCommand.self, CancelJobCommand.self],
         defaultSubcommand: ListJobsCommand.self
     )
@@ -34,7 +34,7 @@ struct ListJobsCommand: AsyncParsableCommand {
     )
     var platform: String?
 
-    @Option(help: "Those that this user asked for.")
+    @Option(help: "Only those by this user.")
     var user: String?
 
     @OptionGroup var list: RecentOptions
@@ -76,9 +76,9 @@ struct ListJobsCommand: AsyncParsableCommand {
 struct CancelJobCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cancel",
-        abstract: "Stop a send that is still going out.",
+        abstract: "Cancel a send that has not finished.",
         discussion: """
-            What was laid out and is not sent yet counts as cancelled; what was not even laid out is in no count, and \
+            What is in a batch and not sent yet counts as cancelled; what is in no batch is in no count, and \
             pushline job ID says how many were reached of how many. Its state is cancelling while what is out is counted; \
             pushline job ID --watch shows how it ends. A job that is final cannot be stopped.
             """
@@ -99,7 +99,7 @@ struct CancelJobCommand: AsyncParsableCommand {
 struct JobCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "job",
-        abstract: "Show a job: how far it has come, and what became of its devices."
+        abstract: "Show a job: its progress and the outcomes of its devices."
     )
 
     @OptionGroup var server: ServerOptions
@@ -107,16 +107,16 @@ struct JobCommand: AsyncParsableCommand {
     @Argument(help: "The job's id.")
     var id: String
 
-    @Flag(help: "List the devices whose outcome was recorded: those that failed, or all where the app records all.")
+    @Flag(help: "List recorded device outcomes: failures, or all devices where the app records all.")
     var deliveries = false
 
-    @Option(help: "With --deliveries: the most to list.")
+    @Option(help: "With --deliveries: maximum number to list.")
     var limit: Int = 100
 
-    @Flag(help: "Show how it goes on until the outcome is final.")
+    @Flag(help: "Follow the progress until the outcome is final.")
     var watch = false
 
-    @Option(help: "With --watch: the longest to wait, in seconds.")
+    @Option(help: "With --watch: maximum wait, in seconds.")
     var within: Int = 3600
 
     func validate() throws {

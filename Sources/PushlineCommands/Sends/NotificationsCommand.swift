@@ -6,15 +6,15 @@ import PushlineClient
 struct NotificationsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notifications",
-        abstract: "List rich notifications, newest first, and whether they were read."
+        abstract: "List rich notifications, newest first, with their read state."
     )
 
     @OptionGroup var server: ServerOptions
 
-    @Option(help: "Those for this user.")
+    @Option(help: "Only those to this user.")
     var user: String?
 
-    @Option(help: "Those that this user sent.")
+    @Option(help: "Only those sent by this user.")
     var sender: String?
 
     @OptionGroup var list: RecentOptions

@@ -3,10 +3,10 @@ import Foundation
 
 /// What lists of things that happened have in common: since when, and how many.
 struct RecentOptions: ParsableArguments {
-    @Option(help: "Those since then: a time such as 2026-11-21T08:30:00Z, or how long ago: 90s, 30m, 2h, 7d.")
+    @Option(help: "Only those since a time (2026-11-21T08:30:00Z) or age (90s, 30m, 2h, 7d).")
     var since: String?
 
-    @Option(help: "The most to list.")
+    @Option(help: "Maximum number to list.")
     var limit: Int = 20
 
     var moment: Date? { self.since.flatMap { Moment.parse($0) } }

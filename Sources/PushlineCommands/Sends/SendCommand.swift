@@ -22,40 +22,40 @@ struct SendCommand: AsyncParsableCommand {
 
     @OptionGroup var server: ServerOptions
 
-    @Argument(help: "The text that is shown; without text and title the app is woken and handed the data.")
+    @Argument(help: "The text. Without text and title, a background notification hands the app its data.")
     var body: String?
 
     @Option(
-        help: ArgumentHelp("Send what the lines of this file say, each on its own.", valueName: "file"),
+        help: ArgumentHelp("Send each line of this NDJSON file as its own send.", valueName: "file"),
         completion: .file()
     )
     var batch: String?
 
-    @Option(help: "Send to all devices of this user; may be repeated.")
+    @Option(help: "Send to all devices of this user; repeatable.")
     var user: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "Send to all devices of the users in this file, a name a line, at most 20,000; - reads standard input.",
+            "Send to the users listed in this file, one name per line, at most 20,000; - reads standard input.",
             valueName: "file"
         ),
         completion: .file()
     )
     var users: String?
 
-    @Option(help: "Send to the devices with this tag; several mean any of them.")
+    @Option(help: "Send to the devices with this tag; repeatable (any of them).")
     var tag: [String] = []
 
-    @Option(help: "Send to the devices that fulfil this expression of tags with !, &&, || and parentheses.")
+    @Option(help: "Send to the devices that match this tag expression (!, &&, ||, parentheses).")
     var tags: String?
 
-    @Flag(help: "Send nothing; tell how many devices it would be for.")
+    @Flag(help: "Send nothing; print how many devices would receive it.")
     var count = false
 
-    @Option(help: "The line above the text.")
+    @Option(help: "The title.")
     var title: String?
 
-    @Option(help: ArgumentHelp("A piece of data for the app; may be repeated.", valueName: "name=value"))
+    @Option(help: ArgumentHelp("Data for the app; repeatable.", valueName: "name=value"))
     var data: [String] = []
 
     @Option(
@@ -69,23 +69,23 @@ struct SendCommand: AsyncParsableCommand {
 
     @Option(
         help:
-            "For how many seconds it is of use: then the job ends, and the push service keeps it no longer; 0 = one try. 24 h unless given."
+            "Time to live in seconds: then the job expires and the push service drops the notification; 0 = one try. Default: 24 h."
     )
     var ttl: Int?
 
-    @Option(help: "Replaces an undelivered notification with the same key.")
+    @Option(help: "Collapse key: replaces an undelivered notification with the same key.")
     var collapse: String?
 
-    @Option(help: "When it goes out: a time as in 2026-12-24T18:00:00Z, or +30m. At once unless given.")
+    @Option(help: "Scheduled time, as 2026-12-24T18:00:00Z or +30m. Default: now.")
     var at: String?
 
-    @Option(help: "Names this send: repeating it with the same key sends nothing twice.")
+    @Option(help: "Idempotency key: repeating the send with the same key sends nothing twice.")
     var idempotencyKey: String?
 
-    @Flag(help: "Show how it goes on until the outcome is final.")
+    @Flag(help: "Follow the progress until the outcome is final.")
     var watch = false
 
-    @Option(help: "With --watch: the longest to wait, in seconds.")
+    @Option(help: "With --watch: maximum wait, in seconds.")
     var within: Int = 3600
 
     func validate() throws {
@@ -112,13 +112,13 @@ struct SendCommand: AsyncParsableCommand {
         let client = try self.server.client()
         if let batch = self.batch {
             let key = self.idempotencyKey ?? UUID().uuidString
-            return try await SendBatch(client: client, options: self.server, key: key).run(batch)
+            return try await SendLines(client: client, options: self.server, key: key).run(batch)
         }
         let list = try self.users.map { try UserList.read($0) }
         do {
             try await self.send(client, to: self.audience(list))
         } catch let error as PushlineError where list != nil {
-            throw CommandFailure.failed(Refusal(error: error) { list?.name(of: $0) ?? $0 }.text)
+            throw CommandFailure.failed(Rejection(error: error) { list?.name(of: $0) ?? $0 }.text)
         }
     }
 

@@ -7,13 +7,13 @@ import PushlineClient
 struct ServerOptions: ParsableArguments {
     static let defaultURL = "http://127.0.0.1:8080"
 
-    @Option(help: "Where the server is; PUSHLINE_URL unless given, else \(Self.defaultURL).")
+    @Option(help: "URL of the server. Default: PUSHLINE_URL, else \(Self.defaultURL).")
     var url: String?
 
-    @Option(help: "The key to use; PUSHLINE_KEY unless given, which other users of this host cannot see.")
+    @Option(help: "The API key. Default: PUSHLINE_KEY, which other users of this host cannot see.")
     var key: String?
 
-    @Option(help: "The app; PUSHLINE_APP unless given, else the server's default app.")
+    @Option(help: "The app. Default: PUSHLINE_APP, else the server's default app.")
     var app: String?
 
     @Option(
@@ -28,7 +28,7 @@ struct ServerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The longest to wait for an answer.", valueName: "seconds"))
     var timeout = 30
 
-    @Flag(help: "Answer with JSON.")
+    @Flag(help: "Print JSON.")
     var json = false
 
     func validate() throws {

@@ -8,14 +8,14 @@ import Store
 struct StoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store",
-        abstract: "Copy this host's store, put a copy back, or check that all of it adds up.",
+        abstract: "Back up, restore or check this host's store.",
         subcommands: [Backup.self, Restore.self, Check.self]
     )
 
     struct Backup: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Write a copy of the store as it is now, while everything runs.",
-            discussion: "The file is made for its owner alone: it has devices' addresses and hashes of passwords."
+            abstract: "Write a consistent backup of the store while everything runs.",
+            discussion: "Only the owner can read the file: it holds device handles and password hashes."
         )
 
         @OptionGroup var host: HostOptions
@@ -36,8 +36,8 @@ struct StoreCommand: AsyncParsableCommand {
 
     struct Restore: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Put a backup where the configuration has the store, with all processes stopped.",
-            discussion: "Move the store that is there away first, with its -wal and -shm: nothing is overwritten."
+            abstract: "Restore the store from a backup. Stop all processes first.",
+            discussion: "Nothing is overwritten: first move the existing store away, with its -wal and -shm files."
         )
 
         @OptionGroup var host: HostOptions
@@ -65,8 +65,8 @@ struct StoreCommand: AsyncParsableCommand {
 
     struct Check: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Check the file, and that the counts of every job add up; 1 where they do not.",
-            discussion: "May run while everything runs; it reads the whole file."
+            abstract: "Check the store's file and the counts of every job; exit status 1 if something is wrong.",
+            discussion: "Reads the whole file. Safe while everything runs."
         )
 
         @OptionGroup var host: HostOptions

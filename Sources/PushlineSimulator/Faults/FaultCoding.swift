@@ -71,7 +71,7 @@ struct FaultCoding: Codable {
             count: count,
             latency: latency
         )
-        if fault.place == .connection, latency > 0 || fault.token != nil {
+        if fault.point == .connection, latency > 0 || fault.token != nil {
             throw Self.invalid(decoder, "token and latency: a connection has none")
         }
         self.fault = fault

@@ -42,8 +42,8 @@ final class HTTP1ServerHandler: ChannelInboundHandler {
                 context.close(promise: nil)
                 return
             }
-            let room = InboundRequest.maximumBody - request.body.readableBytes
-            if let kept = bytes.getSlice(at: bytes.readerIndex, length: min(room, bytes.readableBytes)) {
+            let capacity = InboundRequest.maximumBody - request.body.readableBytes
+            if let kept = bytes.getSlice(at: bytes.readerIndex, length: min(capacity, bytes.readableBytes)) {
                 request.body.writeImmutableBuffer(kept)
             }
             self.request = request

@@ -119,8 +119,8 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
             self.write(.rstStream(.enhanceYourCalm), on: id, context: context)
             return
         }
-        let room = InboundRequest.maximumBody - stream.request.body.readableBytes
-        if let kept = bytes.getSlice(at: bytes.readerIndex, length: min(room, bytes.readableBytes)) {
+        let capacity = InboundRequest.maximumBody - stream.request.body.readableBytes
+        if let kept = bytes.getSlice(at: bytes.readerIndex, length: min(capacity, bytes.readableBytes)) {
             stream.request.body.writeImmutableBuffer(kept)
         }
         stream.uncredited += size

@@ -112,7 +112,10 @@ struct APIServer {
         while ContinuousClock.now < end, !Task.isCancelled {
             if case .connected = await broker.status {
                 do { return try await api.prepare() } catch {
-                    logger.warning("Events cannot be heard yet", metadata: ["error": "\(error)"])
+                    logger.warning(
+                        "Subscribing to job events failed; waiting requests poll the store",
+                        metadata: ["error": "\(error)"]
+                    )
                     return
                 }
             }
@@ -146,13 +149,13 @@ struct APIServer {
         let (settings, time) = (self.configuration.api, self.requestTime)
         return HTTP1Channel.Configuration(
             additionalChannelHandlers: [
-                StreamDeadlines(limit: time), ParserProblems(headerSize: settings.headerSize),
-                LastAnswers(longest: time),
+                StreamDeadlines(limit: time), HTTPParserErrorHandler(headerSize: settings.headerSize),
+                EarlyResponseHandler(longest: time),
             ],
             httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
                 maxHeaderFieldSize: settings.headerSize,
                 maxHeaderListSize: settings.headerSize,
-                maxHeaderFieldCount: ParserProblems.headerCount
+                maxHeaderFieldCount: HTTPParserErrorHandler.headerCount
             )
         )
     }

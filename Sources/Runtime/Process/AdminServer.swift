@@ -20,7 +20,7 @@ struct AdminServer: Service {
         router.get("readyz") { [health] _, _ in await health.readiness() }
         router.get("metrics") { [health] _, _ in await health.metrics() }
         let logger = self.logger
-        let configuration = HTTP1Channel.Configuration(additionalChannelHandlers: [LastAnswers()])
+        let configuration = HTTP1Channel.Configuration(additionalChannelHandlers: [EarlyResponseHandler()])
         let answer = HTTPListener<HTTP1Channel>.answer(with: router.buildResponder(), logger: logger.quiet)
         let port = self.port
         try await HTTPListener(
@@ -36,7 +36,7 @@ struct AdminServer: Service {
                 )
                 if let taken = address?.port, port != 0, taken != port {
                     logger.notice(
-                        "Health and metrics have moved: another process has the port",
+                        "The port for health and metrics is taken; another one is used",
                         metadata: ["port": "\(port)", "instead": "\(taken)"]
                     )
                 }

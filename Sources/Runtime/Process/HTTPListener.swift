@@ -93,7 +93,7 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
                     }
                 }
             } catch {
-                logger.error("No more connections are taken", metadata: ["error": "\(error)"])
+                logger.error("The listener failed: no new connections are accepted", metadata: ["error": "\(error)"])
             }
         }
     }
@@ -139,9 +139,9 @@ extension ServerBootstrap {
     fileprivate func seeingProgress(silence: TimeAmount) -> ServerBootstrap {
         #if os(Linux)
         let unsent = ChannelOptions.tcpOption(NIOBSDSocket.Option(rawValue: TCP_NOTSENT_LOWAT))
-        let patience = ChannelOptions.tcpOption(NIOBSDSocket.Option(rawValue: TCP_USER_TIMEOUT))
+        let timeout = ChannelOptions.tcpOption(NIOBSDSocket.Option(rawValue: TCP_USER_TIMEOUT))
         return self.childChannelOption(unsent, value: WriteProgress.minimum)
-            .childChannelOption(patience, value: Int(2 * silence.nanoseconds / 1_000_000))
+            .childChannelOption(timeout, value: Int(2 * silence.nanoseconds / 1_000_000))
         #else
         return self
         #endif

@@ -14,7 +14,7 @@ struct ListenQueue {
     /// Long enough for handshakes that have begun.
     private static let handshakes = Duration.milliseconds(250)
     /// By then the loop that accepts has come by, or never will.
-    private static let patience = Duration.seconds(5)
+    private static let timeout = Duration.seconds(5)
 
     init(_ channel: any Channel, logger: Logger) {
         self.socket = channel as? any SocketOptionProvider
@@ -31,11 +31,11 @@ struct ListenQueue {
             if handshakes > .zero { try await Self.refuseNew(socket) }
             let start = ContinuousClock.now
             while try await Self.count(socket) > 0 || ContinuousClock.now - start < handshakes {
-                guard ContinuousClock.now - start < Self.patience else { return }
+                guard ContinuousClock.now - start < Self.timeout else { return }
                 try await Task.sleep(for: .milliseconds(50))
             }
         } catch {
-            self.logger.debug("The queue of connections cannot be emptied", metadata: ["error": "\(error)"])
+            self.logger.debug("Accepting the queued connections failed", metadata: ["error": "\(error)"])
         }
         #endif
     }

@@ -32,7 +32,7 @@ struct PushlineProcess {
         let unknown = PushlineConfiguration.unknownVariables()
         if !unknown.isEmpty {
             logger.warning(
-                "Environment variables are ignored that mean nothing to any of our programs",
+                "Unknown environment variables with our prefix are ignored",
                 metadata: ["variables": "\(unknown.joined(separator: ", "))"]
             )
         }
@@ -110,8 +110,8 @@ struct PushlineProcess {
         var settings = SenderSettings()
         settings.connections = self.configuration.delivery.connections
         let senders = SenderRegistry(settings: settings, logger: parts.logger)
-        var pace = DeliveryWorker.Configuration()
-        pace.devices = self.configuration.delivery.devices
+        var configuration = DeliveryWorker.Configuration()
+        configuration.devices = self.configuration.delivery.devices
         return [
             self.admin(parts, port: self.configuration.workers.deliveryPort, key: "delivery_port"),
             senders,
@@ -120,21 +120,21 @@ struct PushlineProcess {
                 store: parts.store,
                 apps: parts.apps,
                 broker: parts.broker,
-                configuration: pace,
+                configuration: configuration,
                 logger: parts.logger
             ),
         ]
     }
 
     private func sweeper(_ parts: Parts) -> Sweeper {
-        var pace = Sweeper.Configuration()
-        pace.retention = self.configuration.retention
+        var configuration = Sweeper.Configuration()
+        configuration.retention = self.configuration.retention
         return Sweeper(
             hub: parts.hub,
             store: parts.store,
             apps: parts.apps,
             broker: parts.broker,
-            configuration: pace,
+            configuration: configuration,
             logger: parts.logger
         )
     }

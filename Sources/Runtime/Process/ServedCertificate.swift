@@ -71,8 +71,8 @@ final class ServedCertificate: ServerChildChannel, Service {
 
     private func look() {
         let setting = "api.certificate_file"
-        if let end = CredentialEnd.ofCertificates(setting: setting, path: self.certificateFile, isChain: true) {
-            self.watch.look(at: end, of: nil)
+        if let end = CredentialExpiry.ofCertificates(setting: setting, path: self.certificateFile, isChain: true) {
+            self.watch.check(end, of: nil)
         }
         let hasChanged = self.state.withLockedValue { state in
             state.files.indices.contains { state.files[$0].hasChanged() }
@@ -81,7 +81,7 @@ final class ServedCertificate: ServerChildChannel, Service {
         do {
             let (channel, files) = try Self.load(self.certificateFile, self.keyFile, self.make)
             self.state.withLockedValue { $0 = State(channel: channel, files: files) }
-            self.logger.notice("The certificate was replaced: new connections get the new one")
+            self.logger.notice("The certificate changed; new connections use the new one")
         } catch {
             // One file after the other: the pair fits at the next look.
             let fault =
@@ -91,7 +91,10 @@ final class ServedCertificate: ServerChildChannel, Service {
                 return state.fault != fault
             }
             guard isNew else { return }
-            self.logger.warning("The certificate stays as it was", metadata: ["error": "\(fault)"])
+            self.logger.warning(
+                "Loading the new certificate failed; the old one stays in use",
+                metadata: ["error": "\(fault)"]
+            )
         }
     }
 

@@ -34,7 +34,7 @@ struct TopologyKeeper: Service {
     private func report(_ error: BrokerError) {
         guard error.code == .mismatch else {
             self.logger.warning(
-                "The broker cannot be reached; work waits in the store until it can",
+                "The broker is unreachable; work waits in the store",
                 metadata: ["error": "\(error)"]
             )
             return

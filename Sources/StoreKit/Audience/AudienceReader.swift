@@ -6,9 +6,9 @@ package import Store
 /// An operand is read only where the operands before it left something to decide, by seeking from one such row to the next where
 /// they are far apart. What a read costs is counted in ``cost``, a row that the source steps over being 1.
 package struct AudienceReader<Source: RowSource> {
-    private let plan: AudiencePlan
+    private let compiled: CompiledExpression
     private let through: Int64
-    private let pace: AudiencePace
+    private let limits: AudienceReadLimits
     private var source: Source
     private var ownCost = 0
 
@@ -19,12 +19,12 @@ package struct AudienceReader<Source: RowSource> {
     ///   - expression: Which tags.
     ///   - source: Where the rows with its tags are found.
     ///   - through: The last row that counts, and not beyond the last there is.
-    ///   - pace: How much is read at a time.
-    package init(expression: TagExpression, source: Source, through: Int64, pace: AudiencePace) {
-        self.plan = AudiencePlan(expression)
+    ///   - limits: How much is read at a time.
+    package init(expression: TagExpression, source: Source, through: Int64, limits: AudienceReadLimits) {
+        self.compiled = CompiledExpression(expression)
         self.source = source
         self.through = through
-        self.pace = pace
+        self.limits = limits
     }
 
     /// The rows after `after`, at most `limit`, with their handles.
@@ -32,14 +32,14 @@ package struct AudienceReader<Source: RowSource> {
         var page = AudiencePage(scannedThrough: after)
         page.rows.reserveCapacity(limit)
         page.handles.reserveCapacity(limit, bytes: limit * 64)
-        var size = min(max(limit * 2, self.pace.windows.lowerBound), self.pace.windows.upperBound)
+        var size = min(max(limit * 2, self.limits.windows.lowerBound), self.limits.windows.upperBound)
         while let window = try self.nextWindow(after: page.scannedThrough, size: &size) {
-            let room = limit - page.rows.count
-            let isFull = window.rows.count > room
-            let rows = isFull ? window.rows.prefix(room) : window.rows
+            let capacity = limit - page.rows.count
+            let isFull = window.rows.count > capacity
+            let rows = isFull ? window.rows.prefix(capacity) : window.rows
             try self.source.handles(of: rows, base: window.base, into: &page)
             page.scannedThrough = isFull ? page.rows.last ?? window.end : window.end
-            if page.rows.count == limit || self.cost >= self.pace.maximumCost { break }
+            if page.rows.count == limit || self.cost >= self.limits.maximumCost { break }
         }
         if page.scannedThrough >= self.through { page.scannedThrough = through }
         return page
@@ -48,11 +48,11 @@ package struct AudienceReader<Source: RowSource> {
     /// How many rows there are after `after`, and how far that is known.
     package mutating func count(after: Int64, through: Int64) throws -> AudienceCount {
         var count = AudienceCount(count: 0, scannedThrough: after)
-        var size = self.pace.windows.upperBound
+        var size = self.limits.windows.upperBound
         while let window = try self.nextWindow(after: count.scannedThrough, size: &size) {
             count.count += window.rows.count
             count.scannedThrough = window.end
-            if self.cost >= self.pace.maximumCost { break }
+            if self.cost >= self.limits.maximumCost { break }
         }
         if count.scannedThrough >= self.through { count.scannedThrough = through }
         return count
@@ -63,11 +63,11 @@ package struct AudienceReader<Source: RowSource> {
         var page = AudiencePage(scannedThrough: 0)
         var rest = rows.sorted()[...]
         while let base = rest.first, base <= self.through {
-            let group = rest.prefix { $0 - base < Int64(self.pace.windows.upperBound) && $0 <= self.through }
+            let group = rest.prefix { $0 - base < Int64(self.limits.windows.upperBound) && $0 <= self.through }
             rest = rest.dropFirst(group.count)
-            var wanted = RowSet(capacity: self.pace.windows.upperBound)
+            var wanted = RowSet(capacity: self.limits.windows.upperBound)
             for row in group { wanted.insert(Int(row - base)) }
-            let found = try self.matches(within: wanted, base: base, count: self.pace.windows.upperBound)
+            let found = try self.matches(within: wanted, base: base, count: self.limits.windows.upperBound)
             try self.source.handles(of: found, base: base, into: &page)
         }
         return page
@@ -90,17 +90,17 @@ package struct AudienceReader<Source: RowSource> {
         let before = self.cost
         let rows = try self.matches(within: RowSet(all: count), base: base, count: count)
         let spent = self.cost - before
-        if spent < self.pace.windowCost.lowerBound { size = min(size * 4, self.pace.windows.upperBound) }
-        if spent > self.pace.windowCost.upperBound { size = max(size / 4, self.pace.windows.lowerBound) }
+        if spent < self.limits.windowCost.lowerBound { size = min(size * 4, self.limits.windows.upperBound) }
+        if spent > self.limits.windowCost.upperBound { size = max(size / 4, self.limits.windows.lowerBound) }
         return Window(base: base, end: base + Int64(count) - 1, rows: rows)
     }
 
     /// A row before which there is nothing, from what was seen of the indexes on the way.
     private mutating func lowerBound(from start: Int64) -> Int64 {
-        self.ownCost += self.plan.nodes.count / 8
+        self.ownCost += self.compiled.nodes.count / 8
         var bounds: [Int64] = []
-        bounds.reserveCapacity(self.plan.nodes.count)
-        for node in self.plan.nodes {
+        bounds.reserveCapacity(self.compiled.nodes.count)
+        for node in self.compiled.nodes {
             switch node {
             case .has(let tag): bounds.append(self.source.next(of: .tag(tag), from: start))
             case .lacks: bounds.append(start)
@@ -109,18 +109,18 @@ package struct AudienceReader<Source: RowSource> {
             }
         }
         let bound = bounds.last ?? start
-        return self.plan.includesUntagged ? max(bound, self.source.next(of: .live, from: start)) : bound
+        return self.compiled.includesUntagged ? max(bound, self.source.next(of: .live, from: start)) : bound
     }
 
     private mutating func matches(within wanted: RowSet, base: Int64, count: Int) throws -> RowSet {
-        self.ownCost += 16 + self.plan.nodes.count / 8
+        self.ownCost += 16 + self.compiled.nodes.count / 8
         var candidates = wanted
-        if self.plan.includesUntagged {
+        if self.compiled.includesUntagged {
             candidates = RowSet(capacity: count)
             _ = try self.source.collect(.live, within: wanted, base: base, count: count, into: &candidates)
         }
         var found = RowSet(capacity: count)
-        _ = try self.add(self.plan.nodes.count - 1, within: candidates, base: base, count: count, to: &found)
+        _ = try self.add(self.compiled.nodes.count - 1, within: candidates, base: base, count: count, to: &found)
         return found
     }
 
@@ -138,7 +138,7 @@ package struct AudienceReader<Source: RowSource> {
         var candidates = candidates
         var isFound = false
         while !candidates.isEmpty {
-            switch self.plan.nodes[node] {
+            switch self.compiled.nodes[node] {
             case .has(let tag):
                 let has = try self.source.collect(.tag(tag), within: candidates, base: base, count: count, into: &found)
                 return has || isFound
@@ -176,7 +176,7 @@ package struct AudienceReader<Source: RowSource> {
     /// Operands with the one in front that has the fewest rows from here on; only tags are compared.
     private mutating func rarestFirst(_ members: [Int], candidates: RowSet, base: Int64) throws -> [Int] {
         let tags = members.prefix(8).map { member in
-            if case .has(let tag) = self.plan.nodes[member] { tag as Int? } else { nil }
+            if case .has(let tag) = self.compiled.nodes[member] { tag as Int? } else { nil }
         }.prefix { $0 != nil }
         guard tags.count > 1, candidates.count > 64 else { return members }
         var rarest = (index: 0, span: Int64(-1))

@@ -13,7 +13,7 @@ package enum StoredJSON {
     }
 
     /// A job's work, by the short way where there is one.
-    package static func text(work: Job.Work) throws -> String { try StoredSend.text(work) ?? self.text(work.abridged) }
+    package static func text(work: Job.Work) throws -> String { try StoredSend.text(work) ?? self.text(work.preview) }
 
     /// Reads what ``text(work:)`` wrote.
     package static func work(from text: [UInt8]) throws -> Job.Work {

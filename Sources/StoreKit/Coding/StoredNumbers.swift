@@ -92,8 +92,8 @@ extension Registration.State {
     }
 }
 
-/// What a count counts: the `class` of the tables `tally` and `delivery`.
-package enum CountClass: Hashable, Sendable {
+/// What a count counts: the `class` of the tables `job_counts` and `delivery`.
+package enum DeliveryCountClass: Hashable, Sendable {
     case targets
     case accepted
     case expired
@@ -119,7 +119,8 @@ package enum CountClass: Hashable, Sendable {
 
     /// Reads what a row holds.
     package init(number: Int) throws(StoreError) {
-        let all: [CountClass] = [.targets, .accepted, .expired, .cancelled] + FailureClass.allCases.map { .failed($0) }
+        let all: [DeliveryCountClass] =
+            [.targets, .accepted, .expired, .cancelled] + FailureClass.allCases.map { .failed($0) }
         guard let found = all.first(where: { $0.number == number }) else {
             throw StoreError(.corrupt, "a row names an unknown class of outcome")
         }
@@ -127,9 +128,9 @@ package enum CountClass: Hashable, Sendable {
     }
 }
 
-extension Tally {
+extension DeliveryCounts {
     /// Counts devices to what became of them.
-    package mutating func add(_ count: Int, of kind: CountClass) {
+    package mutating func add(_ count: Int, of kind: DeliveryCountClass) {
         switch kind {
         case .targets: self.targets += count
         case .accepted: self.accepted += count

@@ -6,7 +6,7 @@ package import PushModel
 package enum StoredSend {
     /// The JSON text, or nil where the work is of another kind.
     package static func text(_ work: Job.Work) -> String? {
-        guard case .send(let send) = work, let tag = send.audience.onlyTag, send.omitted == 0,
+        guard case .send(let send) = work, let tag = send.audience.onlyTag, send.truncatedTags == 0,
             case .message(let message) = send.content
         else { return nil }
         if let ttl = send.timeToLive, ttl.components.attoseconds != 0 { return nil }

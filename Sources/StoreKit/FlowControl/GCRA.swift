@@ -4,19 +4,19 @@ import PushModel
 ///
 /// All that is kept is the theoretical arrival time: the moment up to which the limit is used up.
 ///
-/// All in nanoseconds of the store's clock. After a rest only ``burst`` may be fed at once. A shorter gap is a planner that was held
-/// up: what it missed is made good, else the rate would not be reached on a busy machine. Taking may lead into the future: that
-/// debt is waited for.
+/// All in nanoseconds of the store's clock. After an idle interval only ``burst`` may be sent at once. A shorter gap is a send worker
+/// that came late: what it missed is made good, else the rate would not be reached on a busy machine. Taking may lead into the
+/// future: that debt is waited for.
 package struct GCRA: Equatable {
     /// Devices a second, at least 1.
     package let rate: Int64
     /// The theoretical arrival time: up to then it is used up.
     package private(set) var tat: Int64
 
-    /// How much may be fed at once after a rest, and how far ahead urgent traffic may go, in time.
+    /// How much may be sent at once after an idle interval, and how far ahead urgent traffic may go, in time.
     private static let burst: Int64 = 200_000_000
-    /// How late who waits for a step may be before that is a rest.
-    private static let patience: Int64 = 400_000_000
+    /// How late who waits for a step may be before that is an idle interval.
+    private static let tolerance: Int64 = 400_000_000
     private static let second: Int64 = 1_000_000_000
 
     /// - Parameters:
@@ -30,21 +30,21 @@ package struct GCRA: Equatable {
         self.tat = min(tat, now + max(debt, Self.burst))
     }
 
-    /// The time in which what may be fed at once comes together: at least one device.
+    /// The time in which what may be sent at once comes together: at least one device.
     private var burst: Int64 { max(Self.burst, self.time(of: 1)) }
 
-    /// How many devices make a step worth its while: half of what may be fed at once, at most a batch.
+    /// How many devices make a step worth its while: half of what may be sent at once, at most a batch.
     private var step: Int64 {
         min(max(1, self.rate * self.burst / 2 / Self.second), Int64(DeliverBatch.maximumDevices))
     }
 
-    /// The time whose devices are not fed yet; negative = a debt.
+    /// The time whose devices are not used yet; negative = a debt.
     private func unused(at now: Int64) -> Int64 {
         let gap = now - self.tat
-        return gap > self.time(of: self.step) + Self.patience ? self.burst : gap
+        return gap > self.time(of: self.step) + Self.tolerance ? self.burst : gap
     }
 
-    /// How many devices may be fed now; 0 where they would be few, but for urgent ones.
+    /// How many devices may be sent now; 0 where they would be few, but for urgent ones.
     package func devices(at now: Int64, isUrgent: Bool) -> Int {
         let free = (self.unused(at: now) + (isUrgent ? self.burst : 0)) * self.rate / Self.second
         return free >= (isUrgent ? 1 : self.step) ? Int(free) : 0
@@ -55,7 +55,7 @@ package struct GCRA: Equatable {
         max(0, self.time(of: isUrgent ? 1 : self.step) - self.unused(at: now) - (isUrgent ? self.burst : 0))
     }
 
-    /// Counts devices that are fed.
+    /// Counts devices that are sent.
     package mutating func take(_ devices: Int, at now: Int64) {
         self.tat = now - self.unused(at: now) + self.time(of: Int64(devices))
     }

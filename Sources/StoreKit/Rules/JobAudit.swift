@@ -24,7 +24,7 @@ package struct JobSums: Equatable, CustomStringConvertible {
     }
 
     /// Counts devices to what became of them.
-    package mutating func add(_ count: Int, of kind: CountClass) {
+    package mutating func add(_ count: Int, of kind: DeliveryCountClass) {
         switch kind {
         case .targets: self.targets += count
         case .accepted: self.accepted += count
@@ -42,16 +42,16 @@ package struct JobSums: Equatable, CustomStringConvertible {
 
 /// A job's counts and the sums of its outcomes, by the services' numbers, which must go together.
 package struct JobAudit {
-    private let tallies: [Int: JobSums]
+    private let counts: [Int: JobSums]
 
-    /// - Parameter tallies: The job's counts; a service without any device counts as not there.
-    package init(tallies: [Int: JobSums]) { self.tallies = tallies.filter { $0.value != JobSums() } }
+    /// - Parameter counts: The job's counts; a service without any device counts as not there.
+    package init(counts: [Int: JobSums]) { self.counts = counts.filter { $0.value != JobSums() } }
 
     /// What a final job has not accounted for.
     package func unaccounted() throws(StoreError) -> [String] {
         var faults: [String] = []
-        for (pns, tally) in self.tallies.sorted(by: { $0.key < $1.key }) {
-            if let fault = tally.fault { faults.append("\(try PushService(stored: pns).rawValue): \(fault)") }
+        for (pns, counts) in self.counts.sorted(by: { $0.key < $1.key }) {
+            if let fault = counts.fault { faults.append("\(try PushService(stored: pns).rawValue): \(fault)") }
         }
         return faults
     }
@@ -60,11 +60,11 @@ package struct JobAudit {
     package func differences(from outcomes: [Int: JobSums]) throws(StoreError) -> [String] {
         let outcomes = outcomes.filter { $0.value != JobSums() }
         var faults: [String] = []
-        for pns in Set(self.tallies.keys).union(outcomes.keys).sorted() {
-            let (tally, outcome) = (self.tallies[pns] ?? JobSums(), outcomes[pns] ?? JobSums())
-            if tally != outcome {
+        for pns in Set(self.counts.keys).union(outcomes.keys).sorted() {
+            let (counts, outcome) = (self.counts[pns] ?? JobSums(), outcomes[pns] ?? JobSums())
+            if counts != outcome {
                 faults.append(
-                    "\(try PushService(stored: pns).rawValue): its counts are \(tally), its outcomes' are \(outcome)"
+                    "\(try PushService(stored: pns).rawValue): its counts are \(counts), its outcomes' are \(outcome)"
                 )
             }
         }

@@ -5,7 +5,7 @@ package import PushModel
 /// A registration's version is the sequence of the last change to it, and a change touches only what has a lower one.
 package struct RegistrationDecision {
     /// The registration as it stands.
-    package struct Standing {
+    package struct Status {
         let state: Registration.State
         let version: Int64
         let user: UserName?
@@ -57,7 +57,7 @@ package struct RegistrationDecision {
     ///   - row: The registration.
     ///   - hasSameHandle: Its handle is the one that the change brings.
     /// - Returns: What is to be done.
-    package func upsert(at row: Standing, hasSameHandle: Bool) -> Upsert {
+    package func upsert(at row: Status, hasSameHandle: Bool) -> Upsert {
         if row.version > self.sequence {
             let result: RegisterResult = row.state == .deleted ? .gone : .superseded
             let takesHandle = row.user == nil || row.user == self.user || self.ignoresOwner
@@ -73,7 +73,7 @@ package struct RegistrationDecision {
     }
 
     /// What a deletion does to a registration; nil = there is none.
-    package func deletion(of row: Standing?) -> Deletion {
+    package func deletion(of row: Status?) -> Deletion {
         if let row {
             if row.state == .deleted { return .end(row.version == self.sequence ? .done : .gone) }
             if row.version > self.sequence { return .end(.superseded) }

@@ -68,7 +68,7 @@ private struct AuditedJob {
     let isCleared: Bool
 
     func faults(in database: Database) throws -> [String] {
-        let audit = JobAudit(tallies: try self.tallies(in: database))
+        let audit = JobAudit(counts: try self.counts(in: database))
         var faults = self.isFinal ? try audit.unaccounted() : []
         guard !self.isCleared else { return faults }
         faults += try audit.differences(from: self.outcomes(in: database))
@@ -104,10 +104,10 @@ private struct AuditedJob {
             SELECT count(*) FROM outcome AS o
             LEFT JOIN outcome AS n ON n.job = o.job AND n.pns = o.pns AND n.page = o.page AND n.attempt = o.attempt + 1
             LEFT JOIN batch AS b ON b.job = o.job AND b.pns = o.pns AND b.page = o.page AND b.attempt = o.attempt + 1
-            WHERE o.job = ? AND o.carried <> coalesce(
-                n.accepted + n.failed + n.expired + n.cancelled + n.carried, b.size, 0)
+            WHERE o.job = ? AND o.retries <> coalesce(
+                n.accepted + n.failed + n.expired + n.cancelled + n.retries, b.size, 0)
             """,
-            ("attempts have other devices than were carried to them", false)
+            ("attempts have other devices than were retried in them", false)
         ),
         (
             """
@@ -134,7 +134,7 @@ private struct AuditedJob {
         ),
         (
             """
-            SELECT count(*) FROM job WHERE sequence = ? AND planned = 0 AND finished IS NULL AND NOT \(JobTransition.scheduled)
+            SELECT count(*) FROM job WHERE sequence = ? AND fanned_out = 0 AND finished IS NULL AND NOT \(JobTransition.scheduled)
                 AND NOT EXISTS (SELECT 1 FROM message WHERE message.id = job.message)
             """,
             ("jobs are unfinished and in no message", false)
@@ -149,10 +149,10 @@ private struct AuditedJob {
         ),
     ]
 
-    private func tallies(in database: Database) throws -> [Int: JobSums] {
+    private func counts(in database: Database) throws -> [Int: JobSums] {
         var sums: [Int: JobSums] = [:]
-        let rows = try database.all("SELECT pns, class, count FROM tally WHERE job = ?", [self.sequence]) {
-            (pns: $0[0] as Int, kind: try CountClass(number: $0[1]), count: $0[2] as Int)
+        let rows = try database.all("SELECT pns, class, count FROM job_counts WHERE job = ?", [self.sequence]) {
+            (pns: $0[0] as Int, kind: try DeliveryCountClass(number: $0[1]), count: $0[2] as Int)
         }
         for row in rows { sums[row.pns, default: JobSums()].add(row.count, of: row.kind) }
         return sums
@@ -162,7 +162,7 @@ private struct AuditedJob {
         let rows = try database.all(
             """
             SELECT pns, sum(accepted), sum(failed), sum(expired), sum(cancelled),
-                sum(CASE attempt WHEN 0 THEN accepted + failed + expired + cancelled + carried ELSE 0 END)
+                sum(CASE attempt WHEN 0 THEN accepted + failed + expired + cancelled + retries ELSE 0 END)
             FROM outcome WHERE job = ?1 GROUP BY pns
             UNION ALL SELECT inline_pns, inline_size, 0, 0, 0, inline_size FROM job
             WHERE sequence = ?1 AND inline_pns IS NOT NULL AND finished IS NOT NULL

@@ -61,7 +61,7 @@ extension Pause {
 }
 
 extension Database {
-    /// Whether an app's work in a queue is to rest.
+    /// Whether an app's work in a queue is paused.
     func isPaused(_ queue: WorkQueue, app: Int64) throws -> Bool {
         try self.exists(
             "SELECT 1 FROM pause WHERE queue = ? AND app IN (?, ?)",
@@ -69,7 +69,7 @@ extension Database {
         )
     }
 
-    /// The queues in which an app's work rests.
+    /// The queues in which an app's work is paused.
     func pausedQueues(of app: AppID) throws -> [WorkQueue] {
         try self.all(
             "SELECT queue FROM pause WHERE app = ? OR app = (SELECT number FROM app WHERE name = ?)",

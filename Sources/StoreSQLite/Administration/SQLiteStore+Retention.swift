@@ -13,7 +13,7 @@ extension SQLiteStore {
         olderThan age: Duration,
         after cursor: Int64,
         limit: Int
-    ) async throws -> RetentionBite {
+    ) async throws -> RetentionChunk {
         let before = self.clock.cautious.milliseconds - age.milliseconds
         // Each looks before it writes: an idle store stays idle.
         switch kind {
@@ -21,19 +21,19 @@ extension SQLiteStore {
         case .jobs: return try await self.removeJobs(before: before, from: cursor, limit: limit)
         case .contents: return try await self.removeContents(before: before, from: cursor, limit: limit)
         case .registrations: return try await self.removeRegistrations(before: before, limit: limit)
-        case .deadMessages: return try await self.removeDeadMessages(before: before, limit: limit)
+        case .deadLetters: return try await self.removeDeadLetters(before: before, limit: limit)
         }
     }
 
     /// Goes through the table in the order of recording; devices of jobs that are not final are passed over.
-    private func removeDevices(before: Int64, after cursor: Int64, limit: Int) async throws -> RetentionBite {
+    private func removeDevices(before: Int64, after cursor: Int64, limit: Int) async throws -> RetentionChunk {
         let latest = self.clock.latest.milliseconds
         let old = try await self.read { database in
             try database.all("SELECT id, job, at FROM delivery WHERE id > ? ORDER BY id LIMIT ?", [cursor, limit]) {
                 (id: $0[0] as Int64, job: $0[1] as Int64, at: $0[2] as Int64)
             }
         }.prefix { $0.at <= before || $0.at > latest }
-        guard let last = old.last else { return RetentionBite(removed: 0, next: nil) }
+        guard let last = old.last else { return RetentionChunk(removed: 0, next: nil) }
         let removed = try await self.write { context in
             var removed = 0
             let final = try Set(old.map(\.job)).filter {
@@ -45,24 +45,24 @@ extension SQLiteStore {
             }
             return removed
         }
-        return RetentionBite(removed: removed, next: old.count == limit ? last.id : nil)
+        return RetentionChunk(removed: removed, next: old.count == limit ? last.id : nil)
     }
 
-    private func removeJobs(before: Int64, from cursor: Int64, limit: Int) async throws -> RetentionBite {
+    private func removeJobs(before: Int64, from cursor: Int64, limit: Int) async throws -> RetentionChunk {
         let jobs = try await self.read { database in
             try database.all(
                 "SELECT sequence, finished FROM job WHERE finished >= ? AND finished <= ? ORDER BY finished LIMIT ?",
                 [cursor, before, limit]
             ) { (row: $0[0] as Int64, time: $0[1] as Int64) }
         }
-        guard !jobs.isEmpty else { return RetentionBite(removed: 0, next: nil) }
+        guard !jobs.isEmpty else { return RetentionChunk(removed: 0, next: nil) }
         return try await self.write { context in
             var left = limit
             for job in jobs where try context.mayRemove(job: job.row, before: before) {
                 let isGone = try context.remove(job: job.row, limit: &left)
-                if !isGone || left <= 0 { return RetentionBite(removed: limit - left, next: job.time) }
+                if !isGone || left <= 0 { return RetentionChunk(removed: limit - left, next: job.time) }
             }
-            return RetentionBite(removed: limit - left, next: Self.next(jobs.map(\.time), from: cursor, limit: limit))
+            return RetentionChunk(removed: limit - left, next: Self.next(jobs.map(\.time), from: cursor, limit: limit))
         }
     }
 
@@ -72,7 +72,7 @@ extension SQLiteStore {
         return max(last, cursor + 1)
     }
 
-    private func removeContents(before: Int64, from cursor: Int64, limit: Int) async throws -> RetentionBite {
+    private func removeContents(before: Int64, from cursor: Int64, limit: Int) async throws -> RetentionChunk {
         let rich = try await self.read { database in
             try database.all("SELECT app, id FROM rich WHERE created <= ? ORDER BY created LIMIT ?", [before, limit]) {
                 (app: $0[0] as Int64, id: $0[1] as Int64)
@@ -84,7 +84,7 @@ extension SQLiteStore {
                     $0 + (try context.database.change("DELETE FROM rich WHERE app = ? AND id = ?", [$1.app, $1.id]))
                 }
             }
-            return RetentionBite(removed: removed, next: cursor)
+            return RetentionChunk(removed: removed, next: cursor)
         }
         // Each is some megabytes.
         let limit = min(limit, 16)
@@ -99,17 +99,17 @@ extension SQLiteStore {
                 }
             )
         }
-        guard !found.contents.isEmpty else { return RetentionBite(removed: 0, next: nil) }
+        guard !found.contents.isEmpty else { return RetentionChunk(removed: 0, next: nil) }
         let removed = try await self.write { context in
             try found.contents.reduce(0) { $0 + (try context.remove(content: $1.row, but: found.pictures)) }
         }
-        return RetentionBite(
+        return RetentionChunk(
             removed: removed,
             next: Self.next(found.contents.map(\.time), from: cursor, limit: limit)
         )
     }
 
-    private func removeRegistrations(before: Int64, limit: Int) async throws -> RetentionBite {
+    private func removeRegistrations(before: Int64, limit: Int) async throws -> RetentionChunk {
         let condition = "state <> 1 AND coalesce(ended_at, updated) <= ? AND \(RegistrationChange.isFinal)"
         let now = self.clock.now
         let rows = try await self.read { database in
@@ -118,7 +118,7 @@ extension SQLiteStore {
                 [before, now, limit]
             ) { $0[0] as Int64 }
         }
-        guard !rows.isEmpty else { return RetentionBite(removed: 0, next: nil) }
+        guard !rows.isEmpty else { return RetentionChunk(removed: 0, next: nil) }
         let removed = try await self.write { context in
             try rows.reduce(0) {
                 // It may have come back to life since it was looked at.
@@ -129,10 +129,10 @@ extension SQLiteStore {
                     ))
             }
         }
-        return RetentionBite(removed: removed, next: rows.count == limit ? 0 : nil)
+        return RetentionChunk(removed: removed, next: rows.count == limit ? 0 : nil)
     }
 
-    private func removeDeadMessages(before: Int64, limit: Int) async throws -> RetentionBite {
+    private func removeDeadLetters(before: Int64, limit: Int) async throws -> RetentionChunk {
         let limit = min(limit, 100)
         let latest = self.clock.latest.milliseconds
         let rows = try await self.read { database in
@@ -142,11 +142,11 @@ extension SQLiteStore {
         }
         // As with devices: what is yet to come holds up nothing.
         let old = rows.prefix { $0.at <= before || $0.at > latest }.filter { $0.at <= before }
-        guard !old.isEmpty else { return RetentionBite(removed: 0, next: nil) }
+        guard !old.isEmpty else { return RetentionChunk(removed: 0, next: nil) }
         let removed = try await self.write { context in
             try old.reduce(0) { $0 + (try context.database.change("DELETE FROM dead WHERE id = ?", [$1.id])) }
         }
-        return RetentionBite(removed: removed, next: old.count == limit ? 0 : nil)
+        return RetentionChunk(removed: removed, next: old.count == limit ? 0 : nil)
     }
 }
 
@@ -199,7 +199,7 @@ extension WriteContext {
         // A handful each.
         for sql in [
             "DELETE FROM cursor WHERE job = ?", "DELETE FROM audience WHERE job = ?",
-            "DELETE FROM tallied WHERE job = ?",
+            "DELETE FROM delivery_count WHERE job = ?",
             "DELETE FROM idempotency WHERE job = ?", "DELETE FROM job WHERE sequence = ?",
         ] {
             left -= try self.database.change(sql, [job])

@@ -53,7 +53,7 @@ extension SQLiteStore {
                     faults.append("a row of \(row[0] as String) names one of \(row[2] as String) that is not there")
                 }
                 let digest = try database.handleDigest(mask: mask)
-                return try faults + TagList.faults(in: database) + HeldHandle.faults(in: database, digest)
+                return try faults + TagList.faults(in: database) + HandleIndex.faults(in: database, digest)
             }
         }
     }

@@ -34,34 +34,34 @@ struct ManyTags {
         self.memory = memory
     }
 
-    /// See ``PlanStore/audience(of:app:pns:after:through:limit:memory:)``.
+    /// See ``AudienceStore/audience(of:app:pns:after:through:limit:memory:)``.
     func page(pns: PushService, after: Int64, through: Int64, limit: Int) async throws -> AudiencePage {
-        var sight = try await self.sight()
+        var snapshot = try await self.snapshot()
         let stretch: Stretch
-        if let known = sight.stretches[pns], known.after <= after, after < known.through {
+        if let known = snapshot.stretches[pns], known.after <= after, after < known.through {
             stretch = known
         } else {
             let most = max(limit, Self.ahead)
-            stretch = try await self.find(sight.tags, pns: pns, after: after, through: through, most: most)
-            sight.stretches[pns] = stretch
-            self.memory?.keep(sight)
+            stretch = try await self.find(snapshot.tags, pns: pns, after: after, through: through, most: most)
+            snapshot.stretches[pns] = stretch
+            self.memory?.keep(snapshot)
         }
         let rows = stretch.rows(after: after, through: through).prefix(limit)
-        var page = try await self.live(Array(rows), pns: pns, tags: sight.members)
+        var page = try await self.live(Array(rows), pns: pns, tags: snapshot.members)
         page.scannedThrough = rows.count == limit ? rows.last ?? through : min(stretch.through, through)
         return page
     }
 
-    /// See ``PlanStore/count(of:app:pns:after:through:)``.
+    /// See ``AudienceStore/count(of:app:pns:after:through:)``.
     func count(pns: PushService, after: Int64, through: Int64) async throws -> AudienceCount {
-        let tags = try await self.sight().tags
+        let tags = try await self.snapshot().tags
         let found = try await self.find(tags, pns: pns, after: after, through: through, most: Self.counted)
         return AudienceCount(count: found.rows.count, scannedThrough: found.through)
     }
 
-    /// See ``PlanStore/handles(of:in:app:pns:memory:)``.
+    /// See ``AudienceStore/handles(of:in:app:pns:memory:)``.
     func handles(of rows: [Int64], pns: PushService) async throws -> [Int64: Handle] {
-        let page = try await self.live(rows.sorted(), pns: pns, tags: try await self.sight().members)
+        let page = try await self.live(rows.sorted(), pns: pns, tags: try await self.snapshot().members)
         var found: [Int64: Handle] = [:]
         for (index, row) in page.rows.enumerated() { found[row] = page.handles.handle(at: index) }
         return found
@@ -70,7 +70,7 @@ struct ManyTags {
     // MARK: Steps
 
     /// What was found of the audience a moment ago.
-    private struct Sight: Sendable {
+    private struct Snapshot: Sendable {
         let since: ContinuousClock.Instant
         /// The users, and the other tags that registrations have had, in the order of the indexes.
         let tags: [StoredTag]
@@ -100,8 +100,10 @@ struct ManyTags {
         }
     }
 
-    private func sight() async throws -> Sight {
-        if let known = self.memory?.recall(Sight.self), known.since.duration(to: .now) < Self.lifetime { return known }
+    private func snapshot() async throws -> Snapshot {
+        if let known = self.memory?.recall(Snapshot.self), known.since.duration(to: .now) < Self.lifetime {
+            return known
+        }
         let since = ContinuousClock.now
         // In the order of the index of names, too.
         var rest = self.expression.tags.sorted()[...]
@@ -112,9 +114,9 @@ struct ManyTags {
             tags += try await self.store.read { try $0.stored(piece, app: self.app).compactMap { $0 } }
         }
         tags.sort(by: StoredTag.precedes)
-        let sight = Sight(since: since, tags: tags, members: Set(tags))
-        self.memory?.keep(sight)
-        return sight
+        let snapshot = Snapshot(since: since, tags: tags, members: Set(tags))
+        self.memory?.keep(snapshot)
+        return snapshot
     }
 
     /// The first rows of the audience after one, `most` at most.
@@ -122,13 +124,13 @@ struct ManyTags {
         -> Stretch
     {
         var search = RowSearch(tags: tags, pns: pns, after: after, through: through, most: most)
-        let pace = self.store.configuration.audiencePace
+        let limits = self.store.configuration.audienceReadLimits
         // In several transactions: who moves from one of the tags to another between them, may be missed as if between two sends.
         while !search.isDone {
             let step = search
             search = try await self.store.read { database in
                 var search = step
-                try search.go(on: database, maximumCost: pace.maximumCost)
+                try search.go(on: database, maximumCost: limits.maximumCost)
                 return search
             }
         }

@@ -4,7 +4,7 @@ package import Store
 import StoreKit
 
 extension SQLiteStore {
-    /// See ``PlanStore/audience(of:app:pns:after:through:limit:memory:)``.
+    /// See ``AudienceStore/audience(of:app:pns:after:through:limit:memory:)``.
     package func audience(
         of expression: TagExpression,
         app: AppID,
@@ -19,7 +19,7 @@ extension SQLiteStore {
         if let many = ManyTags(expression, app: app, store: self, memory: memory) {
             return try await many.page(pns: pns, after: after, through: through, limit: limit)
         }
-        let pace = self.configuration.audiencePace
+        let limits = self.configuration.audienceReadLimits
         return try await self.evaluate(expression, app: app) { database, terms in
             guard let terms else { return end }
             if let tag = terms.onlyTag {
@@ -31,13 +31,13 @@ extension SQLiteStore {
                 terms: terms,
                 pns: pns,
                 through: through,
-                pace: pace
+                limits: limits
             )
             return try reader.page(after: after, through: through, limit: limit)
         }
     }
 
-    /// See ``PlanStore/count(of:app:pns:after:through:)``.
+    /// See ``AudienceStore/count(of:app:pns:after:through:)``.
     package func count(
         of expression: TagExpression,
         app: AppID,
@@ -50,7 +50,7 @@ extension SQLiteStore {
         if let many = ManyTags(expression, app: app, store: self, memory: nil) {
             return try await many.count(pns: pns, after: after, through: through)
         }
-        let pace = self.configuration.audiencePace
+        let limits = self.configuration.audienceReadLimits
         return try await self.evaluate(expression, app: app) { database, terms in
             guard let terms else { return end }
             var reader = try AudienceReader(
@@ -58,13 +58,13 @@ extension SQLiteStore {
                 terms: terms,
                 pns: pns,
                 through: through,
-                pace: pace
+                limits: limits
             )
             return try reader.count(after: after, through: through)
         }
     }
 
-    /// See ``PlanStore/handles(of:in:app:pns:memory:)``.
+    /// See ``AudienceStore/handles(of:in:app:pns:memory:)``.
     package func handles(
         of rows: [Int64],
         in expression: TagExpression,
@@ -75,10 +75,10 @@ extension SQLiteStore {
         if let many = ManyTags(expression, app: app, store: self, memory: memory) {
             return try await many.handles(of: rows, pns: pns)
         }
-        let pace = self.configuration.audiencePace
+        let limits = self.configuration.audienceReadLimits
         return try await self.evaluate(expression, app: app) { database, terms in
             guard let terms else { return [:] }
-            var reader = try AudienceReader(database: database, terms: terms, pns: pns, through: .max, pace: pace)
+            var reader = try AudienceReader(database: database, terms: terms, pns: pns, through: .max, limits: limits)
             let page = try reader.handles(of: rows)
             var found: [Int64: Handle] = [:]
             for (index, row) in page.rows.enumerated() { found[row] = page.handles.handle(at: index) }

@@ -10,7 +10,7 @@ extension Database {
 
     /// Keeps all of a new job's audience, where its work tells the first tags alone.
     func insertAudience(of work: Job.Work, job: Int64) throws {
-        guard case .send(let send) = work, send.abridged.omitted > 0 else { return }
+        guard case .send(let send) = work, send.preview.truncatedTags > 0 else { return }
         let lines = send.audience.tags.map(\.name).joined(separator: "\n")
         try self.run("INSERT INTO audience(job, tags) VALUES (?, ?)", [job, lines])
     }
@@ -25,7 +25,7 @@ extension SQLiteStore {
     /// - Returns: The send as it was accepted.
     /// - Throws: ``StoreError``.
     func whole(_ request: SendRequest, job: Int64) async throws -> SendRequest {
-        guard request.omitted > 0 else { return request }
+        guard request.truncatedTags > 0 else { return request }
         let lines = try await self.read { database in
             try database.first(Database.audienceTags, [job]) { $0[0] as String }
         }

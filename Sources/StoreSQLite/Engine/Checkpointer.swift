@@ -8,7 +8,7 @@ import Store
 
 /// Moves the log into the file, on a connection and a queue of its own, where no other process does (rule 8).
 final class Checkpointer: Sendable {
-    /// A log whose file has grown by this since the last turn has its turn at once, in bytes.
+    /// A log whose file has grown by this since the last pass has another at once, in bytes.
     private static let growingLog = 16 << 20
     /// The log's length from which on it is begun anew, in pages: 64 MB.
     private static let longLog = 16 * 1024
@@ -20,7 +20,7 @@ final class Checkpointer: Sendable {
     private let path: String
     private let interval: Duration
     private let lock: FileLock
-    /// The locks of those who write: the log is emptied in a turn among theirs.
+    /// The locks of those who write: the log is emptied between them.
     private let writer: FileLock
     private let waiting: FileLock
     private let logger: Logger
@@ -28,20 +28,20 @@ final class Checkpointer: Sendable {
     private let state = NIOLockedValueBox(State())
 
     private struct State {
-        var isHolding = false
+        var isLocked = false
         var connection: DatabaseQueue?
         var lastChange: Date?
-        var lastTurn: ContinuousClock.Instant?
+        var lastPass: ContinuousClock.Instant?
         /// The size of the log's file, and how many of its pages are moved.
         var size = 0
         var moved = 0
-        /// Whether the last turn had much to move: then the next has too, though the file does not grow.
+        /// Whether the last pass had much to move: then the next has too, though the file does not grow.
         var isBusy = false
 
         func isDue(_ log: LogFile, after interval: Duration, at now: ContinuousClock.Instant) -> Bool {
             guard log.changed != self.lastChange else { return false }
             return self.isBusy || log.size - self.size >= Checkpointer.growingLog
-                || self.lastTurn.map { now - $0 >= interval } ?? true
+                || self.lastPass.map { now - $0 >= interval } ?? true
         }
     }
 
@@ -59,17 +59,17 @@ final class Checkpointer: Sendable {
         self.logger = logger
     }
 
-    /// Takes a turn; does nothing where another process has the task, or nothing that matters was written.
+    /// Makes a pass; does nothing where another process has the task, or nothing that matters was written.
     ///
     /// Checkpoints block: they never run on the cooperative pool.
-    func turn() async {
+    func pass() async {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             self.queue.async {
                 do {
                     try self.checkpointIfChanged()
                 } catch {
-                    // Busy or full: the log grows until the next turn.
-                    self.logger.debug("The store's log was not moved", metadata: ["store.error": "\(error)"])
+                    // Busy or full: the log grows until the next pass.
+                    self.logger.debug("A checkpoint of the store's WAL failed", metadata: ["error": "\(error)"])
                 }
                 done.resume()
             }
@@ -80,18 +80,18 @@ final class Checkpointer: Sendable {
     func stop() {
         self.state.withLockedValue { state in
             state.connection = nil
-            if state.isHolding { self.lock.unlock() }
-            state.isHolding = false
+            if state.isLocked { self.lock.unlock() }
+            state.isLocked = false
         }
     }
 
     private func checkpointIfChanged() throws {
         let start = ContinuousClock.now
-        let isHolding = self.state.withLockedValue { state in
-            state.isHolding = state.isHolding || self.lock.tryLock()
-            return state.isHolding
+        let isLocked = self.state.withLockedValue { state in
+            state.isLocked = state.isLocked || self.lock.tryLock()
+            return state.isLocked
         }
-        guard isHolding else { return }
+        guard isLocked else { return }
         let log = try LogFile(of: self.path)
         guard self.state.withLockedValue({ $0.isDue(log, after: self.interval, at: start) }) else { return }
         let (pages, moved) = try self.connected().inDatabase { database in
@@ -104,7 +104,7 @@ final class Checkpointer: Sendable {
         self.state.withLockedValue { state in
             state.lastChange = log.changed
             state.size = size
-            state.lastTurn = start
+            state.lastPass = start
             // A log that was begun anew is shorter than what was moved of the one before.
             state.isBusy = pages - (pages < state.moved ? 0 : state.moved) >= Self.fewPages
             state.moved = moved

@@ -35,10 +35,10 @@ final class GroupWriter: Sendable {
     private let waiting: FileLock
     private let clock: StoreClock
     private let digest: HandleDigest
-    private let patience: Duration
+    private let timeout: Duration
     private let logger: Logger
     private let queue = DispatchQueue(label: "pushline.store.writer", qos: .userInitiated)
-    private let shortcut: Shortcut
+    private let inlineExecution: InlineExecution
     private let state = NIOLockedValueBox(State())
     private let commitCount = NIOLockedValueBox(0)
     private let commitTime = MetricDescription.storeCommitDuration.timer()
@@ -55,8 +55,8 @@ final class GroupWriter: Sendable {
         waiting: FileLock,
         clock: StoreClock,
         digest: HandleDigest,
-        patience: Duration,
-        shortcut: Shortcut,
+        timeout: Duration,
+        inlineExecution: InlineExecution,
         logger: Logger
     ) {
         self.pool = pool
@@ -64,8 +64,8 @@ final class GroupWriter: Sendable {
         self.waiting = waiting
         self.clock = clock
         self.digest = digest
-        self.patience = patience
-        self.shortcut = shortcut
+        self.timeout = timeout
+        self.inlineExecution = inlineExecution
         self.logger = logger
     }
 
@@ -82,13 +82,13 @@ final class GroupWriter: Sendable {
 
     /// How much a change writes.
     enum Size {
-        /// ``Shortcut/rows`` at most: where nothing else is going on, it is committed on its caller's thread.
+        /// ``InlineExecution/rows`` at most: where nothing else is going on, it is committed on its caller's thread.
         case short
         case ordinary
         /// So much that it has a transaction of its own, for it makes others wait and a savepoint would copy every page it touches.
         case bulk
 
-        static func of(rows: Int) -> Size { rows <= Shortcut.rows ? .short : .ordinary }
+        static func of(rows: Int) -> Size { rows <= InlineExecution.rows ? .short : .ordinary }
     }
 
     /// A change that waits for its group.
@@ -171,7 +171,7 @@ final class GroupWriter: Sendable {
 
     private func drain() {
         repeat {
-            self.giveWay()
+            self.yieldToOtherWriters()
             self.commitGroup()
         } while self.hasMore()
     }
@@ -189,8 +189,10 @@ final class GroupWriter: Sendable {
     /// - Returns: false when it could not be done at once, and nothing is done.
     private func commitAtOnce() -> Bool {
         // Right behind another commit more is to be expected, and is committed together.
-        if let last = self.state.withLockedValue({ $0.lastCommit }), .now - last < Shortcut.longest { return false }
-        let isDone = self.shortcut.run {
+        if let last = self.state.withLockedValue({ $0.lastCommit }), .now - last < InlineExecution.longest {
+            return false
+        }
+        let isDone = self.inlineExecution.run {
             guard !self.waiting.isShared, self.lock.tryLock() else { return false }
             self.commitGroup(isAtOnce: true)
             return true
@@ -201,7 +203,7 @@ final class GroupWriter: Sendable {
     }
 
     /// Lets another process begin its turn, if one waits.
-    private func giveWay() {
+    private func yieldToOtherWriters() {
         guard let last = self.state.withLockedValue({ $0.lastCommit }) else { return }
         let end = last + Self.pause
         while ContinuousClock.now < end, self.waiting.isShared, self.lock.isFree { usleep(50) }
@@ -213,7 +215,7 @@ final class GroupWriter: Sendable {
         let counts = Counts()
         let start = ContinuousClock.now
         do {
-            if !isAtOnce { try self.lock.lock(within: self.patience, waiting: self.waiting) }
+            if !isAtOnce { try self.lock.lock(within: self.timeout, waiting: self.waiting) }
             defer { self.lock.unlock() }
             try self.pool.writeWithoutTransaction { database in
                 if database.isInsideTransaction { try database.rollback() }
@@ -251,7 +253,7 @@ final class GroupWriter: Sendable {
         do {
             try database.setCache(SQLiteStore.cacheSize)
         } catch {
-            self.logger.debug("The store's cache stays large", metadata: ["store.error": "\(self.fault(error))"])
+            self.logger.debug("Shrinking the store's cache failed", metadata: ["error": "\(self.fault(error))"])
         }
     }
 
@@ -277,7 +279,7 @@ final class GroupWriter: Sendable {
             } else {
                 results[results.count - 1].error = try self.perform(change, in: database, counts: counts)
             }
-            let longest = isAtOnce ? Shortcut.longest : Self.maximumTime
+            let longest = isAtOnce ? InlineExecution.longest : Self.maximumTime
             if change.size == .bulk || ContinuousClock.now - begun > longest { break }
         }
         try counts.write(to: database)
@@ -294,8 +296,8 @@ final class GroupWriter: Sendable {
         }
         self.logger.log(
             level: mustTell ? .warning : .debug,
-            "The store takes nothing",
-            metadata: ["store.error": "\(fault)"]
+            "Store writes fail",
+            metadata: ["error": "\(fault)"]
         )
     }
 
@@ -307,7 +309,7 @@ final class GroupWriter: Sendable {
             })
         else { return }
         let seconds = (ContinuousClock.now - failing.since).inSeconds.rounded()
-        self.logger.notice("The store takes changes again", metadata: ["seconds": "\(seconds)"])
+        self.logger.notice("Store writes succeed again", metadata: ["seconds": "\(seconds)"])
     }
 
     /// Runs a group's first change while no other waits, and without a savepoint.

@@ -11,7 +11,7 @@ final class ReadQueue: Sendable {
     private let pool: DatabasePool
     private let limit: Int
     private let queue = DispatchQueue(label: "pushline.store.readers", qos: .userInitiated, attributes: .concurrent)
-    private let shortcut: Shortcut
+    private let inlineExecution: InlineExecution
     private let state = NIOLockedValueBox(State())
 
     private struct State {
@@ -55,9 +55,9 @@ final class ReadQueue: Sendable {
         }
     }
 
-    init(pool: DatabasePool, limit: Int, shortcut: Shortcut) {
+    init(pool: DatabasePool, limit: Int, inlineExecution: InlineExecution) {
         self.pool = pool
-        self.shortcut = shortcut
+        self.inlineExecution = inlineExecution
         self.limit = limit
     }
 
@@ -103,7 +103,7 @@ final class ReadQueue: Sendable {
     ///
     /// - Returns: What came of it; nil when it could not be done at once.
     private func readAtOnce<Value>(_ body: (Database) throws -> Value) -> Result<Value, any Error>? {
-        self.shortcut.run {
+        self.inlineExecution.run {
             let isFree = self.state.withLockedValue { state in
                 guard state.running < self.limit else { return false }
                 state.running += 1

@@ -22,7 +22,7 @@ struct RowWalker: RowSource {
     static let handles = "SELECT row, handle FROM registration WHERE row >= ?1 ORDER BY row"
 
     /// Rows that are stepped over before SQLite is asked to seek.
-    private static let patience = 16
+    private static let maximumMisses = 16
     /// What a seek costs, in steps.
     private static let seekCost = 8
 
@@ -97,7 +97,7 @@ struct RowWalker: RowSource {
     /// See ``RowSource/span(of:from:)``.
     mutating func span(of index: Int, from base: Int64) throws -> Int64 {
         guard let tag = self.tags[index] else { return .max }
-        self.cost += Self.seekCost + Self.patience
+        self.cost += Self.seekCost + Self.maximumMisses
         let statement = try RawStatement(Self.spanned[tag], in: self.database)
         defer { statement.reset() }
         try statement.restart(tag, [self.pns, base])
@@ -133,7 +133,7 @@ struct RowWalker: RowSource {
             var next = start
             var misses = 0
             var seen = base + Int64(start)
-            while misses < Self.patience {
+            while misses < Self.maximumMisses {
                 guard try statement.step() else { return Gap(from: seen, next: .max) }
                 self.cost += 1
                 let row = statement.integer(0)
@@ -161,16 +161,17 @@ extension AudienceReader<RowWalker> {
     ///   - terms: The expression.
     ///   - pns: The service.
     ///   - through: The last row that counts.
-    ///   - pace: How much is read at a time.
+    ///   - limits: How much is read at a time.
     /// - Throws: What SQLite says.
-    init(database: Database, terms: AudienceTerms, pns: PushService, through: Int64, pace: AudiencePace) throws {
+    init(database: Database, terms: AudienceTerms, pns: PushService, through: Int64, limits: AudienceReadLimits) throws
+    {
         // No window goes beyond the last row there is.
         let last = try database.first("SELECT max(row) FROM registration") { $0[0] as Int64? } ?? nil
         self.init(
             expression: terms.expression,
             source: RowWalker(database: database, tags: terms.tags, app: terms.app, pns: pns),
             through: min(through, last ?? 0),
-            pace: pace
+            limits: limits
         )
     }
 }

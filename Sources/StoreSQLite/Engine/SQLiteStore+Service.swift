@@ -9,7 +9,7 @@ extension SQLiteStore: Service {
         let checkpointer = try Checkpointer(path: self.configuration.path, interval: interval, logger: self.logger)
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                await checkpointer.turn()
+                await checkpointer.pass()
                 // Looking costs nothing, and an import fills the log in a second. Cancelled = shutdown: the loop ends.
                 do { try await Task.sleep(for: min(interval, .milliseconds(200))) } catch { break }
             }

@@ -27,10 +27,10 @@ package final class SQLiteStore: Sendable {
         /// Connections for reading.
         package var readers: Int
         /// How long a write waits for other processes before it is given up.
-        package var patience: Duration
+        package var timeout: Duration
         /// How often the log is moved into the file.
         package var checkpointInterval: Duration
-        package var audiencePace = AudiencePace()
+        package var audienceReadLimits = AudienceReadLimits()
         /// Bits of the numbers that stand for handles; a test leaves few, so that handles share numbers.
         var digestMask = UInt64.max
 
@@ -39,14 +39,14 @@ package final class SQLiteStore: Sendable {
             maximumBacklog: Int? = nil,
             reserve: Int = 0,
             readers: Int = 3,
-            patience: Duration = .seconds(5),
+            timeout: Duration = .seconds(5),
             checkpointInterval: Duration = .seconds(2)
         ) {
             self.path = path
             self.maximumBacklog = maximumBacklog
             self.reserve = reserve
             self.readers = readers
-            self.patience = patience
+            self.timeout = timeout
             self.checkpointInterval = checkpointInterval
         }
     }
@@ -88,7 +88,7 @@ package final class SQLiteStore: Sendable {
             self.users = try FileLock(path: configuration.path + ".users")
             let source = try source ?? SystemClock()
             let users = self.users
-            let limit = configuration.patience + Self.openingTime
+            let limit = configuration.timeout + Self.openingTime
             let (pool, clock, digest) = try lock.withLock(within: limit, waiting: waiting) {
                 guard users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being put back") }
                 Self.createPrivately(configuration.path)
@@ -96,8 +96,8 @@ package final class SQLiteStore: Sendable {
             }
             guard let clock else { throw StoreError(.corrupt, "the store's clock cannot be set") }
             self.pool = pool
-            let shortcut = Shortcut()
-            self.reader = ReadQueue(pool: pool, limit: configuration.readers, shortcut: shortcut)
+            let inlineExecution = InlineExecution()
+            self.reader = ReadQueue(pool: pool, limit: configuration.readers, inlineExecution: inlineExecution)
             self.clock = clock
             self.writer = GroupWriter(
                 pool: pool,
@@ -105,8 +105,8 @@ package final class SQLiteStore: Sendable {
                 waiting: waiting,
                 clock: clock,
                 digest: digest,
-                patience: configuration.patience,
-                shortcut: shortcut,
+                timeout: configuration.timeout,
+                inlineExecution: inlineExecution,
                 logger: logger
             )
         } catch let error as DatabaseError {
@@ -138,12 +138,12 @@ package final class SQLiteStore: Sendable {
 
     /// Opens the connections, and makes the tables where the file is new.
     ///
-    /// A process that was stopped while it mended the log after a crash holds what nobody waits for within SQLite's own patience.
+    /// A process that was stopped while it mended the log after a crash holds what nobody waits for within SQLite's own busy timeout.
     private static func openPool(
         _ configuration: Configuration,
         source: any ClockSource
     ) throws -> (DatabasePool, StoreClock?, HandleDigest) {
-        let end = ContinuousClock.now + configuration.patience + Self.openingTime
+        let end = ContinuousClock.now + configuration.timeout + Self.openingTime
         while true {
             do {
                 let pool = try DatabasePool(path: configuration.path, configuration: Self.settings(configuration))
@@ -206,7 +206,7 @@ package final class SQLiteStore: Sendable {
 
     private static func settings(_ configuration: Configuration) -> GRDB.Configuration {
         var settings = GRDB.Configuration()
-        settings.busyMode = .timeout(configuration.patience.inSeconds)
+        settings.busyMode = .timeout(configuration.timeout.inSeconds)
         settings.maximumReaderCount = configuration.readers
         settings.persistentReadOnlyConnections = true
         // A rollback that fails must not end the process: the next group begins with another.

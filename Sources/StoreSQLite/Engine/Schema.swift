@@ -12,7 +12,7 @@ import StoreKit
 /// first written is in a column beside it, where it is shown and another text; else that is null.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 102
+    static let version = 103
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -141,11 +141,11 @@ enum Schema {
         CREATE TABLE handle_key(id INTEGER PRIMARY KEY CHECK (id = 1), key BLOB NOT NULL) STRICT;
         INSERT INTO handle_key VALUES (1, randomblob(16));
         -- An entry for each live registration. It holds no handles: an index of those was as large as all others together.
-        CREATE TABLE held(
+        CREATE TABLE handle_index(
             digest INTEGER NOT NULL,
-            place INTEGER NOT NULL,
+            position INTEGER NOT NULL,
             row INTEGER NOT NULL,
-            PRIMARY KEY (digest, place)
+            PRIMARY KEY (digest, position)
         ) STRICT, WITHOUT ROWID;
         -- Handles that left a live registration, and the last change that claimed each: an older one that comes late gets none.
         CREATE TABLE released_handle(
@@ -199,7 +199,7 @@ enum Schema {
             -- The message that stands for it: until all of its audience is in batches, and then, where its only batch is in the columns
             -- below, that batch's.
             message INTEGER,
-            planned INTEGER NOT NULL DEFAULT 0,
+            fanned_out INTEGER NOT NULL DEFAULT 0,
             stopped INTEGER,
             expires INTEGER NOT NULL,
             -- When its time is over, by the clock that does not jump; null before its start. expires is what its sender was told.
@@ -238,7 +238,7 @@ enum Schema {
         ) STRICT;
         INSERT INTO backlog VALUES (1, 0, 0);
 
-        -- All tags of a send for which one of many is enough, a line each; its job's work tells the first alone.
+        -- All tags of a send for which one of many is enough, a line each; its job's work has the first alone.
         CREATE TABLE audience(job INTEGER PRIMARY KEY REFERENCES job, tags TEXT NOT NULL) STRICT;
 
         CREATE TABLE idempotency(
@@ -269,7 +269,7 @@ enum Schema {
 
         \(BatchTable.schema)
 
-        -- The fence: a batch and attempt is counted once. total = accepted + failed + expired + cancelled + carried.
+        -- The fence: a batch and attempt is counted once. total = accepted + failed + expired + cancelled + retries.
         CREATE TABLE outcome(
             job INTEGER NOT NULL REFERENCES job,
             pns INTEGER NOT NULL,
@@ -279,24 +279,24 @@ enum Schema {
             failed INTEGER NOT NULL,
             expired INTEGER NOT NULL,
             cancelled INTEGER NOT NULL,
-            carried INTEGER NOT NULL,
+            retries INTEGER NOT NULL,
             at INTEGER NOT NULL,
             PRIMARY KEY (job, pns, page, attempt)
         ) STRICT, WITHOUT ROWID;
 
         -- Counts by service and class; those of completed inline batches stand in their jobs, and in the view with all others.
-        CREATE TABLE tallied(
+        CREATE TABLE delivery_count(
             job INTEGER NOT NULL REFERENCES job,
             pns INTEGER NOT NULL,
             class INTEGER NOT NULL,
             count INTEGER NOT NULL,
             PRIMARY KEY (job, pns, class)
         ) STRICT, WITHOUT ROWID;
-        CREATE VIEW tally(job, pns, class, count) AS
-            SELECT job, pns, class, count FROM tallied
-            UNION ALL SELECT sequence, inline_pns, \(CountClass.targets.number), inline_size FROM job
+        CREATE VIEW job_counts(job, pns, class, count) AS
+            SELECT job, pns, class, count FROM delivery_count
+            UNION ALL SELECT sequence, inline_pns, \(DeliveryCountClass.targets.number), inline_size FROM job
                 WHERE inline_pns IS NOT NULL AND finished IS NOT NULL
-            UNION ALL SELECT sequence, inline_pns, \(CountClass.accepted.number), inline_size FROM job
+            UNION ALL SELECT sequence, inline_pns, \(DeliveryCountClass.accepted.number), inline_size FROM job
                 WHERE inline_pns IS NOT NULL AND finished IS NOT NULL;
 
         -- Single devices: those that failed, and all where the app records all.

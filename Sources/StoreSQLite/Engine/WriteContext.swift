@@ -28,7 +28,7 @@ final class WriteContext {
     }
 
     /// Counts devices; written once a job and group, not once a batch (rule 14).
-    func count(_ count: Int, of kind: CountClass, job: Int64, pns: Int) {
+    func count(_ count: Int, of kind: DeliveryCountClass, job: Int64, pns: Int) {
         if count != 0 { self.added.add(count, of: kind, job: job, pns: pns) }
     }
 
@@ -61,17 +61,17 @@ final class WriteContext {
     }
 
     /// Counts that a reader of the table would miss.
-    func unwritten(job: Int64) -> [(pns: Int, kind: CountClass, count: Int)] {
+    func unwritten(job: Int64) -> [(pns: Int, kind: DeliveryCountClass, count: Int)] {
         self.counts.of(job: job) + self.added.of(job: job)
     }
 }
 
-/// Additions to the tables `tallied` and `backlog`, members that messages have no longer, and ends of jobs; used on the writer's queue
+/// Additions to the tables `delivery_count` and `backlog`, members that messages have no longer, and ends of jobs; used on the writer's queue
 /// alone.
 final class Counts {
     private struct Key: Hashable {
         let pns: Int
-        let kind: CountClass
+        let kind: DeliveryCountClass
     }
 
     private var jobs: [Int64: [Key: Int]] = [:]
@@ -91,7 +91,7 @@ final class Counts {
 
     func countFinished(_ state: Job.State, _ count: Int) { self.finished[state, default: 0] += count }
 
-    func add(_ count: Int, of kind: CountClass, job: Int64, pns: Int) {
+    func add(_ count: Int, of kind: DeliveryCountClass, job: Int64, pns: Int) {
         self.jobs[job, default: [:]][Key(pns: pns, kind: kind), default: 0] += count
     }
 
@@ -106,7 +106,7 @@ final class Counts {
         for (state, count) in other.finished { self.countFinished(state, count) }
     }
 
-    func of(job: Int64) -> [(pns: Int, kind: CountClass, count: Int)] {
+    func of(job: Int64) -> [(pns: Int, kind: DeliveryCountClass, count: Int)] {
         (self.jobs[job] ?? [:]).map { ($0.key.pns, $0.key.kind, $0.value) }
     }
 
@@ -117,16 +117,16 @@ final class Counts {
                 [self.unfinished, self.scheduled]
             )
         }
-        let tally = try RawStatement(
+        let statement = try RawStatement(
             """
-            INSERT INTO tallied(job, pns, class, count) VALUES (?, ?, ?, ?)
+            INSERT INTO delivery_count(job, pns, class, count) VALUES (?, ?, ?, ?)
             ON CONFLICT (job, pns, class) DO UPDATE SET count = count + excluded.count
             """,
             in: database
         )
         // In the order of the table, so that its pages are each gone to once.
         for (job, counts) in self.jobs.sorted(by: { $0.key < $1.key }) {
-            for (key, count) in counts { try tally.run(job, [key.pns, key.kind.number, count]) }
+            for (key, count) in counts { try statement.run(job, [key.pns, key.kind.number, count]) }
         }
         let end = try RawStatement("DELETE FROM message WHERE id = ? AND open <= ?", in: database)
         for (message, count) in self.messages {

@@ -23,8 +23,8 @@ enum BatchTable {
             open INTEGER NOT NULL,
             message INTEGER NOT NULL,
             due INTEGER,
-            carried BLOB,
-            carried_reason TEXT,
+            retries BLOB,
+            retry_reason TEXT,
             PRIMARY KEY (job, pns, page, attempt)
         ) STRICT, WITHOUT ROWID;
         -- open stands in the columns too, else SQLite would fetch each row for it.
@@ -41,7 +41,7 @@ enum BatchTable {
 }
 
 /// An open row of the table `batch`.
-struct OpenBatch {
+struct OpenPage {
     let pns: Int
     let page: Int
     let attempt: Int
@@ -58,7 +58,7 @@ extension Database {
     ///   - areAtNoWorker: Only those whose messages are not in flight.
     /// - Returns: The batches.
     /// - Throws: What SQLite says.
-    func openBatches(of job: Int64, areAtNoWorker: Bool = false) throws -> [OpenBatch] {
+    func openBatches(of job: Int64, areAtNoWorker: Bool = false) throws -> [OpenPage] {
         let condition = areAtNoWorker ? "AND message.state <> \(MessageState.published.rawValue)" : ""
         return try self.all(
             """
@@ -67,7 +67,7 @@ extension Database {
             WHERE batch.job = ? AND batch.open = 1 \(condition)
             """,
             [job]
-        ) { OpenBatch(pns: $0[0], page: $0[1], attempt: $0[2], size: $0[3], message: $0[4]) }
+        ) { OpenPage(pns: $0[0], page: $0[1], attempt: $0[2], size: $0[3], message: $0[4]) }
     }
 
     /// Whether any batch of a job is open at a service, or at all.
@@ -116,7 +116,7 @@ extension WriteContext {
         )
         try self.database.run(
             """
-            INSERT INTO batch(job, pns, page, attempt, from_id, to_id, size, open, message, due, carried, carried_reason)
+            INSERT INTO batch(job, pns, page, attempt, from_id, to_id, size, open, message, due, retries, retry_reason)
             VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)
             """,
             [
@@ -126,9 +126,9 @@ extension WriteContext {
         )
     }
 
-    func markClosed(_ batch: OpenBatch, of job: Int64) throws {
+    func markClosed(_ batch: OpenPage, of job: Int64) throws {
         let statement = try RawStatement(
-            "UPDATE batch SET open = 0, carried = NULL WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
+            "UPDATE batch SET open = 0, retries = NULL WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
             in: self.database
         )
         try statement.run(job, [batch.pns, batch.page, batch.attempt])
@@ -148,7 +148,7 @@ extension WriteContext {
     /// Gives the open inline batches of a message rows of their own.
     ///
     /// - Parameters:
-    ///   - message: The message's number.
+    ///   - message: The dead letter's number.
     ///   - jobs: Between which jobs they are.
     /// - Throws: What SQLite says.
     func materializeBatches(of message: Int64, jobs: ClosedRange<Int64>) throws {

@@ -49,11 +49,11 @@ extension WriteContext {
     }
 
     /// Closes an open batch of which nobody will bring an outcome, with one that counts all its devices alike.
-    func close(_ batch: OpenBatch, of job: Int64, as kind: CountClass) throws {
+    func close(_ batch: OpenPage, of job: Int64, as kind: DeliveryCountClass) throws {
         let size = batch.size
         try self.database.run(
             """
-            INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, carried, at)
+            INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, retries, at)
             VALUES (?, ?, ?, ?, 0, ?, ?, ?, 0, ?)
             """,
             [
@@ -79,7 +79,7 @@ extension WriteContext {
         guard let row else { return nil }
         if try self.database.exists("SELECT 1 FROM batch WHERE job = ? LIMIT 1", [job]) {
             let ended = try self.database.change(
-                "UPDATE job SET planned = 1, message = NULL, reason = ? WHERE sequence = ? AND planned = 0",
+                "UPDATE job SET fanned_out = 1, message = NULL, reason = ? WHERE sequence = ? AND fanned_out = 0",
                 [reason, job]
             )
             if ended > 0, let message = row.message { self.leave(message: message) }
@@ -125,7 +125,7 @@ extension WriteContext {
 
 extension StopCause {
     /// What a device that is not sent to counts as.
-    var count: CountClass {
+    var count: DeliveryCountClass {
         switch self {
         case .cancelled: .cancelled
         case .expired: .expired

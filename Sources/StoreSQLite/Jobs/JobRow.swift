@@ -8,7 +8,7 @@ import StoreKit
 struct JobRow {
     static let columns = """
         job.sequence, job.id, app.name, job.user, job.key, job.priority, job.work, job.state, job.hub_state, job.result,
-        job.reason, job.accepted, job.started, job.finished, job.expires, job.planned, job.waiter, job.starts_at, job.message,
+        job.reason, job.accepted, job.started, job.finished, job.expires, job.fanned_out, job.waiter, job.starts_at, job.message,
         job.user_shown
         """
     /// The column of the send's text.
@@ -30,7 +30,7 @@ struct JobRow {
     let started: Timestamp?
     let finished: Timestamp?
     let expires: Timestamp
-    let isPlanned: Bool
+    let isFannedOut: Bool
     let waiter: String?
     let startsAt: Timestamp?
     let message: Int64?
@@ -51,7 +51,7 @@ struct JobRow {
         self.started = (row[12] as Int64?).map(Timestamp.init(milliseconds:))
         self.finished = (row[13] as Int64?).map(Timestamp.init(milliseconds:))
         self.expires = Timestamp(milliseconds: row[14])
-        self.isPlanned = row[15]
+        self.isFannedOut = row[15]
         self.waiter = row[16]
         self.startsAt = (row[17] as Int64?).map(Timestamp.init(milliseconds:))
         self.message = row[18]
@@ -68,7 +68,7 @@ struct JobRow {
     func job(
         in database: Database,
         clock: StoreClock,
-        unwritten: [(pns: Int, kind: CountClass, count: Int)] = []
+        unwritten: [(pns: Int, kind: DeliveryCountClass, count: Int)] = []
     ) throws -> Job {
         let waiting = try self.waiting(in: database)
         let paused = try self.pause(in: database)
@@ -91,14 +91,14 @@ struct JobRow {
             due: self.state == .scheduled
                 ? self.startsAt
                 : paused == nil ? waiting.map { clock.wall(at: $0.due) } : nil,
-            tallies: try self.tallies(in: database, unwritten: unwritten),
+            counts: try self.counts(in: database, unwritten: unwritten),
             startsAt: self.startsAt,
-            plan: try self.plan(in: database)
+            progress: try self.progress(in: database)
         )
     }
 
     /// Estimates the size of the audience, assuming that devices are spread evenly over row numbers.
-    private func plan(in database: Database) throws -> Job.Plan? {
+    private func progress(in database: Database) throws -> Job.Progress? {
         guard self.state == .running || self.state.isStopped, self.work.kind == .send else { return nil }
         let cursors = try database.all(
             "SELECT pns, after, through, done, devices FROM cursor WHERE job = ?",
@@ -111,36 +111,37 @@ struct JobRow {
             )
         }
         guard !cursors.isEmpty else { return nil }
-        var plan: [PushService: Job.Plan.Lane] = [:]
+        var progress: [PushService: Job.Progress.Service] = [:]
         for cursor in cursors {
             var estimate: Int?
-            // Who stops a job ends its planning too.
-            if cursor.isDone || (self.isPlanned && !self.state.isStopped) {
+            // Who stops a job ends its fan-out too.
+            if cursor.isDone || (self.isFannedOut && !self.state.isStopped) {
                 estimate = cursor.devices
             } else if cursor.after > 0 {
                 estimate = Int((Double(cursor.devices) * Double(cursor.through) / Double(cursor.after)).rounded())
             }
-            plan[cursor.pns] = Job.Plan.Lane(devices: cursor.devices, estimate: estimate)
+            progress[cursor.pns] = Job.Progress.Service(devices: cursor.devices, estimate: estimate)
         }
-        return Job.Plan(plan)
+        return Job.Progress(progress)
     }
 
-    private func tallies(
+    private func counts(
         in database: Database,
-        unwritten: [(pns: Int, kind: CountClass, count: Int)]
-    ) throws -> [PushService: Tally] {
+        unwritten: [(pns: Int, kind: DeliveryCountClass, count: Int)]
+    ) throws -> [PushService: DeliveryCounts] {
         guard self.work.kind == .send else { return [:] }
-        var tallies: [PushService: Tally] = [:]
-        let written = try database.all("SELECT pns, class, count FROM tally WHERE job = ?", [self.sequence]) { row in
-            (pns: row[0] as Int, kind: try CountClass(number: row[1]), count: row[2] as Int)
+        var counts: [PushService: DeliveryCounts] = [:]
+        let written = try database.all("SELECT pns, class, count FROM job_counts WHERE job = ?", [self.sequence]) {
+            row in
+            (pns: row[0] as Int, kind: try DeliveryCountClass(number: row[1]), count: row[2] as Int)
         }
         for (pns, kind, count) in written + unwritten {
-            tallies[try PushService(stored: pns), default: Tally()].add(count, of: kind)
+            counts[try PushService(stored: pns), default: DeliveryCounts()].add(count, of: kind)
         }
-        return tallies
+        return counts
     }
 
-    /// Why some batches of a running job wait that workers have given back, while others may be in flight.
+    /// Why some batches of a running job wait that workers have deferred, while others may be in flight.
     private func reasonToWait(in database: Database) throws -> String? {
         guard self.state == .running, self.work.kind == .send else { return nil }
         let inline = try database.first(
@@ -166,7 +167,7 @@ struct JobRow {
         return try database.pausedQueues(of: self.app).first { queue in
             switch queue {
             case .register: self.work.kind == .register
-            case .send: self.work.kind == .send && !self.isPlanned
+            case .send: self.work.kind == .send && !self.isFannedOut
             case .deliver(let pns): try self.isOpen(at: pns, in: database)
             }
         }
@@ -175,7 +176,7 @@ struct JobRow {
     /// Whether some of it goes to that service and is not done.
     private func isOpen(at pns: PushService, in database: Database) throws -> Bool {
         let values: StatementArguments = [self.sequence, pns.number]
-        return try !self.isPlanned
+        return try !self.isFannedOut
             && database.exists("SELECT 1 FROM cursor WHERE job = ? AND pns = ? AND done = 0", values)
             || database.exists(
                 "SELECT 1 FROM message WHERE id = ? AND blocked_on & ? <> 0",
@@ -186,7 +187,7 @@ struct JobRow {
 
     /// What a running job waits for, where all that is open of it waits for a later try.
     private func waiting(in database: Database) throws -> (due: Int64, reason: String?)? {
-        guard self.state == .running, self.isPlanned, self.work.kind == .send,
+        guard self.state == .running, self.isFannedOut, self.work.kind == .send,
             try !database.exists(Self.inFlight, [self.sequence])
         else { return nil }
         return try database.first(Self.firstWaiting, [self.sequence]) { (due: $0[0], reason: $0[1]) }
@@ -201,7 +202,7 @@ struct JobRow {
         """
 
     private static let firstWaiting = """
-        SELECT message.due, coalesce(message.reason, batch.carried_reason)
+        SELECT message.due, coalesce(message.reason, batch.retry_reason)
             FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message WHERE batch.job = ?1 AND batch.open = 1
         UNION ALL SELECT message.due, message.reason FROM job JOIN message ON message.id = job.message
             WHERE job.sequence = ?1 AND \(BatchTable.isInline)

@@ -23,7 +23,7 @@ enum JobTransition: CaseIterable {
     case acceptAllAtHint
     /// All of its audience is in batches, and none is open.
     case complete
-    /// The hub took nothing of a send.
+    /// The hub rejected a send of a send.
     case abandon
     /// A user stops it.
     case cancel
@@ -105,18 +105,18 @@ enum JobTransition: CaseIterable {
             // ?2 message, ?3 wall clock, ?4 the hub's state, where this step tells it; ?5 whether these are the last pages.
             """
             state = \(Job.State.running.number), started = coalesce(started, ?3), hub_state = coalesce(hub_state, ?4),
-                planned = ?5, message = iif(?5, NULL, message)
+                fanned_out = ?5, message = iif(?5, NULL, message)
             """
         case .fanOut:
             // ?2 message, ?3 wall clock, ?4 to ?6 the only batch, ?7 the message of that batch.
             """
-            state = \(Job.State.running.number), hub_state = '\(Job.HubState.enqueued.rawValue)', planned = 1, started = ?3,
+            state = \(Job.State.running.number), hub_state = '\(Job.HubState.enqueued.rawValue)', fanned_out = 1, started = ?3,
                 inline_pns = ?4, inline_to = ?5, inline_size = ?6, message = ?7
             """
         case .findNoTarget:
             // ?2 message, ?3 wall clock.
             """
-            state = \(Job.State.completed.number), hub_state = '\(Job.HubState.noTargetFound.rawValue)', planned = 1,
+            state = \(Job.State.completed.number), hub_state = '\(Job.HubState.noTargetFound.rawValue)', fanned_out = 1,
                 message = NULL, started = ?3, finished = ?3
             """
         case .acceptAll, .acceptAllAtHint:
@@ -140,19 +140,19 @@ enum JobTransition: CaseIterable {
         case .abandon:
             // ?2 wall clock, ?3 reason.
             """
-            state = \(Job.State.abandoned.number), hub_state = '\(Job.HubState.abandoned.rawValue)', reason = ?3, planned = 1,
+            state = \(Job.State.abandoned.number), hub_state = '\(Job.HubState.abandoned.rawValue)', reason = ?3, fanned_out = 1,
                 message = NULL, finished = ?2
             """
         case .cancel, .expire:
             // ?2 now.
             """
-            state = \(self == .cancel ? Job.State.cancelling.number : Job.State.expiring.number), planned = 1, message = NULL,
+            state = \(self == .cancel ? Job.State.cancelling.number : Job.State.expiring.number), fanned_out = 1, message = NULL,
                 stopped = ?2
             """
         case .finishRegister:
             // ?2 state, ?3 reason, ?4 result, ?5 wall clock. Handles are in its work no longer.
             """
-            state = ?2, reason = ?3, result = ?4, planned = 1, message = NULL, stopped = NULL,
+            state = ?2, reason = ?3, result = ?4, fanned_out = 1, message = NULL, stopped = NULL,
                 started = coalesce(started, ?5), finished = ?5, work = \(RegisterWork.withoutHandles)
             """
         case .reopenForBatch:
@@ -160,18 +160,18 @@ enum JobTransition: CaseIterable {
         case .reopenRegister:
             // ?2 message, ?3 its dead letter.
             """
-            state = \(Job.State.queued.number), reason = NULL, result = NULL, finished = NULL, planned = 0, message = ?2,
+            state = \(Job.State.queued.number), reason = NULL, result = NULL, finished = NULL, fanned_out = 0, message = ?2,
                 work = (SELECT work FROM dead WHERE id = ?3)
             """
         case .reopenSend:
             // ?2 message, ?3 state, ?4 the hub's state.
-            "state = ?3, hub_state = ?4, reason = NULL, finished = NULL, planned = 0, message = ?2"
+            "state = ?3, hub_state = ?4, reason = NULL, finished = NULL, fanned_out = 0, message = ?2"
         }
     }
 
     private var restriction: String {
         switch self {
-        case .page: "AND message = ?2 AND planned = 0"
+        case .page: "AND message = ?2 AND fanned_out = 0"
         case .fanOut, .findNoTarget: "AND message = ?2"
         case .acceptAllAtHint:
             """
@@ -180,12 +180,12 @@ enum JobTransition: CaseIterable {
             """
         case .complete:
             """
-            AND planned = 1 AND inline_pns IS NULL
+            AND fanned_out = 1 AND inline_pns IS NULL
                 AND NOT EXISTS (SELECT 1 FROM batch WHERE batch.job = ?1 AND batch.open = 1)
             """
         case .abandon: "AND inline_pns IS NULL"
         case .finishRegister: "AND kind = \(JobKind.register.number)"
-        case .reopenSend: "AND planned = 1"
+        case .reopenSend: "AND fanned_out = 1"
         case .start, .acceptAll, .cancel, .expire, .reopenForBatch, .reopenRegister: ""
         }
     }

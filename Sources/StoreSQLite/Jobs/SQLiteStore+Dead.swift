@@ -6,7 +6,7 @@ import StoreKit
 
 extension SQLiteStore {
     /// See ``DeadLetterStore/deadLetter(_:)``.
-    package func deadLetter(_ message: DeadMessage) async throws {
+    package func deadLetter(_ message: IncomingDeadLetter) async throws {
         let result = RegisterResult.refused("its message could not be worked on")
         let text = try StoredJSON.text(result)
         try await self.write { context in
@@ -47,10 +47,10 @@ enum DeadLetterEffect: Int {
 private struct ClosedByDeadLetter {
     var effect = DeadLetterEffect.nothing
     var job: JobID?
-    var batch: OpenBatch?
+    var batch: OpenPage?
 }
 
-extension DeadMessage {
+extension IncomingDeadLetter {
     /// Tells bodies apart under one message id: FNV-1a.
     fileprivate var digest: Int64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
@@ -61,7 +61,7 @@ extension DeadMessage {
 
 extension Database {
     /// Whose a message is: its row's app, else the one that it says, where that is declared.
-    fileprivate func owner(of message: DeadMessage) throws -> AppID? {
+    fileprivate func owner(of message: IncomingDeadLetter) throws -> AppID? {
         if let id = MessageID(message.messageID), let row = try self.outboxMessage(id.number) { return row.app }
         guard let app = message.app else { return nil }
         return try self.exists("SELECT 1 FROM app WHERE name = ? AND spec IS NOT NULL", [app.name]) ? app : nil
@@ -71,7 +71,7 @@ extension Database {
 extension WriteContext {
     /// Closes what a dead message stands for; one of several members is split, so that the others go on.
     fileprivate func close(
-        _ message: DeadMessage,
+        _ message: IncomingDeadLetter,
         letter: Int64,
         result: RegisterResult,
         text: String
@@ -103,31 +103,31 @@ extension WriteContext {
         }
         let found = try self.database.first(
             """
-            SELECT job.sequence, job.id, batch.pns, batch.page, batch.attempt, batch.size, batch.carried
+            SELECT job.sequence, job.id, batch.pns, batch.page, batch.attempt, batch.size, batch.retries
             FROM batch JOIN job ON job.sequence = batch.job WHERE batch.message = ? AND batch.open = 1
             """,
             [message.number]
         ) {
             (
                 job: $0[0] as Int64, id: try JobID(blob: $0[1]),
-                batch: OpenBatch(pns: $0[2], page: $0[3], attempt: $0[4], size: $0[5], message: message.number),
-                carried: $0[6] as Data?
+                batch: OpenPage(pns: $0[2], page: $0[3], attempt: $0[4], size: $0[5], message: message.number),
+                retries: $0[6] as Data?
             )
         }
         guard let found else { return ClosedByDeadLetter() }
         let batch = found.batch
         // A first attempt's devices are known by their number alone: its list was in the message.
-        for device in try found.carried.map(RetryList.decode) ?? [] {
+        for device in try found.retries.map(RetryList.decode) ?? [] {
             try self.database.run(
                 "INSERT INTO delivery(job, pns, row, class, status, reason, at) VALUES (?, ?, ?, ?, 0, '', ?)",
-                [found.job, batch.pns, device.row, CountClass.failed(.dead).number, self.wall.milliseconds]
+                [found.job, batch.pns, device.row, DeliveryCountClass.failed(.dead).number, self.wall.milliseconds]
             )
         }
         try self.close(batch, of: found.job, as: .failed(.dead))
         // Kept for a replay.
         try self.database.run(
-            "UPDATE batch SET carried = ? WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
-            [found.carried, found.job, batch.pns, batch.page, batch.attempt]
+            "UPDATE batch SET retries = ? WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
+            [found.retries, found.job, batch.pns, batch.page, batch.attempt]
         )
         try self.completeIfDone(found.job)
         return ClosedByDeadLetter(effect: .batch, job: found.id, batch: batch)

@@ -12,11 +12,11 @@ extension SQLiteStore: DeadLetterStore {
         return try await self.read { database in
             let rows = try database.all(
                 """
-                SELECT \(DeadRow.columns) FROM dead WHERE coalesce(app, 'default') = ? AND id < ?
+                SELECT \(DeadLetterRow.columns) FROM dead WHERE coalesce(app, 'default') = ? AND id < ?
                 ORDER BY id DESC LIMIT ?
                 """,
                 [app.name, before, limit + 1],
-                read: DeadRow.init
+                read: DeadLetterRow.init
             )
             return try Page(rows, limit: limit, number: \.id) { try $0.letter(in: database, at: now) }
         }
@@ -25,7 +25,7 @@ extension SQLiteStore: DeadLetterStore {
     package func deadLetter(_ id: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])? {
         let now = self.clock.now
         return try await self.read { database in
-            guard let row = try database.deadRow(id, app: app) else { return nil }
+            guard let row = try database.deadLetterRow(id, app: app) else { return nil }
             let body = try database.first("SELECT body FROM dead WHERE id = ?", [id]) { [UInt8]($0[0] as Data) }
             return (try row.letter(in: database, at: now), body ?? [])
         }
@@ -34,7 +34,7 @@ extension SQLiteStore: DeadLetterStore {
     package func replay(deadLetter id: Int64, app: AppID) async throws -> Replay? {
         let now = self.clock.now
         let seen = try await self.read { database in
-            try database.deadRow(id, app: app)?.target(in: database, at: now)
+            try database.deadLetterRow(id, app: app)?.target(in: database, at: now)
         }
         let found: ReplayList
         switch seen {
@@ -45,7 +45,7 @@ extension SQLiteStore: DeadLetterStore {
         case .batch(let batch): found = try await self.list(of: batch)
         }
         return try await self.write { context in
-            guard let row = try context.database.deadRow(id, app: app) else { return nil }
+            guard let row = try context.database.deadLetterRow(id, app: app) else { return nil }
             let replay: Replay
             switch try row.target(in: context.database, at: context.now) {
             case .nothing(let reason): return .refused(reason)
@@ -66,24 +66,24 @@ extension SQLiteStore: DeadLetterStore {
 
     package func discard(deadLetter id: Int64, app: AppID) async throws -> DeadLetter? {
         try await self.write { context in
-            guard let row = try context.database.deadRow(id, app: app) else { return nil }
+            guard let row = try context.database.deadLetterRow(id, app: app) else { return nil }
             let letter = try row.letter(in: context.database, at: context.now)
             try context.database.run("DELETE FROM dead WHERE id = ?", [id])
             return letter
         }
     }
 
-    /// Whom a dead batch is for: who was carried to it, or whom its page is for now.
-    private func list(of batch: DeadBatch) async throws -> ReplayList {
-        guard let carried = batch.carried else {
+    /// Whom a dead batch is for: its retries, or whom its page is for now.
+    private func list(of batch: DeadLetterPage) async throws -> ReplayList {
+        guard let retries = batch.retries else {
             return ReplayList(devices: try await self.page(of: batch))
         }
-        let devices = try RetryList.decode(carried)
+        let devices = try RetryList.decode(retries)
         let rows = Set(devices.map(\.row))
         let records = try await self.read { database in
             try database.all(
                 "SELECT id, row FROM delivery WHERE job = ? AND pns = ? AND class = ?",
-                [batch.sequence, batch.pns.number, CountClass.failed(.dead).number]
+                [batch.sequence, batch.pns.number, DeliveryCountClass.failed(.dead).number]
             ) { (id: $0[0] as Int64, row: $0[1] as Int64) }
         }
         return ReplayList(
@@ -93,10 +93,10 @@ extension SQLiteStore: DeadLetterStore {
     }
 
     /// The devices of a page as they are now.
-    private func page(of batch: DeadBatch) async throws -> [RetryDevice] {
+    private func page(of batch: DeadLetterPage) async throws -> [RetryDevice] {
         let row = try await self.read { try $0.jobRow(sequence: batch.sequence) }
-        guard let row, case .send(let abridged) = row.work else { return [] }
-        let request = try await self.whole(abridged, job: batch.sequence)
+        guard let row, case .send(let preview) = row.work else { return [] }
+        let request = try await self.whole(preview, job: batch.sequence)
         let page = try await self.wholeAudience(
             of: request.audience,
             app: row.app,
@@ -117,7 +117,7 @@ private struct ReplayList {
 }
 
 /// A batch whose devices count as dead.
-private struct DeadBatch {
+private struct DeadLetterPage {
     let sequence: Int64
     let job: JobID
     let pns: PushService
@@ -126,20 +126,20 @@ private struct DeadBatch {
     let from: Int64
     let to: Int64
     let size: Int
-    /// Who was carried to it; nil for a first attempt.
-    let carried: Data?
+    /// Its retries; nil for a first attempt.
+    let retries: Data?
 }
 
 /// What a dead message stands for.
-private enum DeadTarget {
-    case batch(DeadBatch)
+private enum DeadLetterTarget {
+    case batch(DeadLetterPage)
     case job(JobID, sequence: Int64, JobKind)
     /// Nothing that could be replayed, for that reason.
     case nothing(String)
 }
 
 /// A row of the table `dead`, without the body.
-private struct DeadRow {
+private struct DeadLetterRow {
     static let columns = """
         id, queue, type, message, app, reason, length(body), at, closed, work IS NOT NULL, job, pns, page, attempt
         """
@@ -183,8 +183,8 @@ private struct DeadRow {
     }
 
     func letter(in database: Database, at now: Int64) throws -> DeadLetter {
-        var obstacle: String?
-        if case .nothing(let reason) = try self.target(in: database, at: now) { obstacle = reason }
+        var blockedReason: String?
+        if case .nothing(let reason) = try self.target(in: database, at: now) { blockedReason = reason }
         return DeadLetter(
             id: self.id,
             app: self.app,
@@ -195,26 +195,26 @@ private struct DeadRow {
             reason: self.reason,
             size: self.size,
             at: self.at,
-            obstacle: obstacle
+            blockedReason: blockedReason
         )
     }
 
-    func target(in database: Database, at now: Int64) throws -> DeadTarget {
+    func target(in database: Database, at now: Int64) throws -> DeadLetterTarget {
         switch self.closed {
         case .nothing: return .nothing(self.words)
         case .batch:
             guard let key = self.batch, let job = try database.jobOfDead(key.job) else { return .nothing(Self.gone) }
-            if let obstacle = job.obstacle(at: now) { return .nothing(obstacle) }
-            guard let batch = try database.deadBatch(key, of: job.sequence) else {
+            if let blockedReason = job.blockedReason(at: now) { return .nothing(blockedReason) }
+            guard let batch = try database.deadLetterPage(key, of: job.sequence) else {
                 return .nothing("its batch does not count as dead")
             }
-            guard batch.attempt == 0 || batch.carried != nil else {
+            guard batch.attempt == 0 || batch.retries != nil else {
                 return .nothing("its devices are not known any more")
             }
             return .batch(batch)
         case .register, .send:
             guard let id = self.job, let job = try database.jobOfDead(id) else { return .nothing(Self.gone) }
-            if let obstacle = job.obstacle(at: now) { return .nothing(obstacle) }
+            if let blockedReason = job.blockedReason(at: now) { return .nothing(blockedReason) }
             if self.closed == .send { return .job(id, sequence: job.sequence, .send) }
             return self.hasWork ? .job(id, sequence: job.sequence, .register) : .nothing("its handle was removed")
         }
@@ -225,7 +225,7 @@ private struct DeadRow {
     /// Why there is nothing to replay though it is kept.
     private var words: String {
         MessageID(self.message) == nil
-            ? "it names no work: nobody can tell what it was for" : "what it held goes on, or was settled, without it"
+            ? "it names no work: nobody can tell what it was for" : "what it held goes on, or was finished, without it"
     }
 }
 
@@ -239,7 +239,7 @@ private struct JobOfDead {
     let isCleared: Bool
 
     /// Why nothing of it can be replayed.
-    func obstacle(at now: Int64) -> String? {
+    func blockedReason(at now: Int64) -> String? {
         switch self.state {
         case .cancelling, .cancelled: return "its job was cancelled"
         case .expiring, .expired: return "its job expired"
@@ -251,11 +251,11 @@ private struct JobOfDead {
 }
 
 extension Database {
-    fileprivate func deadRow(_ id: Int64, app: AppID) throws -> DeadRow? {
+    fileprivate func deadLetterRow(_ id: Int64, app: AppID) throws -> DeadLetterRow? {
         try self.first(
-            "SELECT \(DeadRow.columns) FROM dead WHERE id = ? AND coalesce(app, 'default') = ?",
+            "SELECT \(DeadLetterRow.columns) FROM dead WHERE id = ? AND coalesce(app, 'default') = ?",
             [id, app.name],
-            read: DeadRow.init
+            read: DeadLetterRow.init
         )
     }
 
@@ -271,16 +271,16 @@ extension Database {
         }
     }
 
-    fileprivate func deadBatch(_ key: BatchKey, of job: Int64) throws -> DeadBatch? {
+    fileprivate func deadLetterPage(_ key: BatchKey, of job: Int64) throws -> DeadLetterPage? {
         try self.first(
             """
-            SELECT batch.from_id, batch.to_id, batch.size, batch.carried FROM batch JOIN outcome USING (job, pns, page, attempt)
+            SELECT batch.from_id, batch.to_id, batch.size, batch.retries FROM batch JOIN outcome USING (job, pns, page, attempt)
             WHERE batch.job = ? AND batch.pns = ? AND batch.page = ? AND batch.attempt = ? AND batch.open = 0
-                AND outcome.failed = batch.size AND outcome.carried = 0
+                AND outcome.failed = batch.size AND outcome.retries = 0
             """,
             [job, key.pns.number, key.page, key.attempt]
         ) { row in
-            DeadBatch(
+            DeadLetterPage(
                 sequence: job,
                 job: key.job,
                 pns: key.pns,
@@ -289,20 +289,20 @@ extension Database {
                 from: row[0],
                 to: row[1],
                 size: row[2],
-                carried: row[3]
+                retries: row[3]
             )
         }
     }
 }
 
 extension WriteContext {
-    /// Carries the devices of a dead batch to its next attempt: n = accepted + failed + expired + cancelled + carried still holds.
-    fileprivate func redrive(_ batch: DeadBatch, list: ReplayList) throws {
+    /// Retries the devices of a dead batch in its next attempt: n = accepted + failed + expired + cancelled + retries still holds.
+    fileprivate func redrive(_ batch: DeadLetterPage, list: ReplayList) throws {
         let (count, pns) = (list.devices.count, batch.pns.number)
         // As with any page that is published again, those who have joined the audience are targets too.
         let (left, joined) = (max(0, batch.size - count), max(0, count - batch.size))
         try self.database.run(
-            "UPDATE outcome SET failed = ?, carried = ? WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
+            "UPDATE outcome SET failed = ?, retries = ? WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
             [left, count, batch.sequence, pns, batch.page, batch.attempt]
         )
         self.count(-batch.size, of: .failed(.dead), job: batch.sequence, pns: pns)
@@ -310,7 +310,7 @@ extension WriteContext {
         self.count(joined, of: .targets, job: batch.sequence, pns: pns)
         for record in list.records { try self.database.run("DELETE FROM delivery WHERE id = ?", [record]) }
         try self.database.run(
-            "UPDATE batch SET carried = NULL WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
+            "UPDATE batch SET retries = NULL WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
             [batch.sequence, pns, batch.page, batch.attempt]
         )
         guard count > 0, let job = try self.jobToRedrive(batch.sequence) else { return }
@@ -340,7 +340,7 @@ extension WriteContext {
 
     /// Queues a send again, which goes on from where it was left.
     fileprivate func redrive(send sequence: Int64) throws {
-        guard let job = try self.jobToRedrive(sequence), job.isPlanned,
+        guard let job = try self.jobToRedrive(sequence), job.isFannedOut,
             JobTransition.reopenSend.steps.contains(where: { $0.from == job.state })
         else { return }
         let hasBegun = try self.database.exists("SELECT 1 FROM batch WHERE job = ? LIMIT 1", [sequence])
@@ -356,8 +356,8 @@ extension WriteContext {
 
     private func jobToRedrive(
         _ sequence: Int64
-    ) throws -> (app: Int64, priority: Int, state: Job.State, isPlanned: Bool)? {
-        try self.database.first("SELECT app, priority, state, planned FROM job WHERE sequence = ?", [sequence]) {
+    ) throws -> (app: Int64, priority: Int, state: Job.State, isFannedOut: Bool)? {
+        try self.database.first("SELECT app, priority, state, fanned_out FROM job WHERE sequence = ?", [sequence]) {
             ($0[0], $0[1], try Job.State(number: $0[2]), $0[3])
         }
     }

@@ -108,7 +108,7 @@ extension JobQuery {
             require(
                 """
                 (job.platforms & ? != 0 OR job.inline_pns = ? AND job.finished IS NOT NULL
-                    OR EXISTS (SELECT 1 FROM tallied WHERE tallied.job = job.sequence AND tallied.pns = ?))
+                    OR EXISTS (SELECT 1 FROM delivery_count WHERE delivery_count.job = job.sequence AND delivery_count.pns = ?))
                 """,
                 [pns.bit, pns.number, pns.number]
             )
@@ -127,9 +127,9 @@ extension JobQuery {
         return (sql, arguments)
     }
 
-    /// All that is open of a planned job waits for a later try.
+    /// All that is open of a job that is fanned out waits for a later try.
     private static let isWaiting = """
-        (job.planned = 1 AND job.kind = \(JobKind.send.number) AND NOT EXISTS (
+        (job.fanned_out = 1 AND job.kind = \(JobKind.send.number) AND NOT EXISTS (
             SELECT 1 FROM message WHERE message.id = job.message AND message.state = \(MessageState.published.rawValue))
             AND NOT EXISTS (
                 SELECT 1 FROM batch JOIN message ON message.id = batch.message
@@ -145,7 +145,7 @@ extension DeliveryRecord {
             row: number,
             registration: try (row[7] as String?).map { try RegistrationID(stored: $0) },
             user: try (row[8] as String?).map { try UserName(stored: $0, shown: row[9]) },
-            outcome: try Outcome(CountClass(number: row[3])),
+            outcome: try Outcome(DeliveryCountClass(number: row[3])),
             status: row[4],
             reason: row[5],
             at: Timestamp(milliseconds: row[6]),
@@ -155,14 +155,14 @@ extension DeliveryRecord {
 }
 
 extension DeliveryRecord.Outcome {
-    fileprivate var count: CountClass {
+    fileprivate var count: DeliveryCountClass {
         switch self {
         case .accepted: .accepted
         case .failed(let failure): .failed(failure)
         }
     }
 
-    fileprivate init(_ kind: CountClass) throws(StoreError) {
+    fileprivate init(_ kind: DeliveryCountClass) throws(StoreError) {
         switch kind {
         case .accepted: self = .accepted
         case .failed(let failure): self = .failed(failure)

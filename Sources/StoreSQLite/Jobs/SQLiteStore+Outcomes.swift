@@ -4,10 +4,10 @@ package import Store
 import StoreKit
 
 extension SQLiteStore: OutcomeSink {
-    package func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedBatch] {
+    package func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedStatus] {
         let now = self.clock.now
-        return try await self.read(isShort: batches.count <= Shortcut.rows) {
-            try BatchStatusReader(database: $0, message: message, now: now).status(of: batches)
+        return try await self.read(isShort: batches.count <= InlineExecution.rows) {
+            try StatusReader(database: $0, message: message, now: now).status(of: batches)
         }
     }
 
@@ -19,7 +19,7 @@ extension SQLiteStore: OutcomeSink {
     }
 
     package func users(ofLive rows: [Int64]) async throws -> [UserName?] {
-        try await self.read(isShort: rows.count <= Shortcut.rows) { database in
+        try await self.read(isShort: rows.count <= InlineExecution.rows) { database in
             let users = try RawStatement("SELECT user FROM registration WHERE row = ? AND state = 1", in: database)
             defer { users.reset() }
             return try rows.reduce(into: []) { found, row in
@@ -34,7 +34,7 @@ extension SQLiteStore: OutcomeSink {
 private struct OutcomeTarget {
     let job: Int64
     let state: Job.State
-    let batch: OpenBatch
+    let batch: OpenPage
     let app: Int64
     let priority: Int
     let from: Int64
@@ -46,23 +46,23 @@ extension WriteContext {
     ///
     /// - Parameter outcome: What became of the batch's devices.
     /// - Returns: Whether it was recorded.
-    /// - Throws: ``StoreError`` when it does not account for exactly the devices that were carried to this attempt.
+    /// - Throws: ``StoreError`` when it does not account for exactly the devices of this attempt.
     fileprivate func record(_ outcome: BatchOutcome) throws -> Bool {
         guard let target = try self.target(of: outcome.key) else { return false }
         var outcome = outcome
         if target.batch.attempt > 0, outcome.total != target.batch.size {
             throw StoreError(
                 .corrupt,
-                "an outcome of \(outcome.total) devices for an attempt that \(target.batch.size) were carried to"
+                "an outcome of \(outcome.total) devices for an attempt of \(target.batch.size)"
             )
         }
         if let cause = target.state.stopCause {
             // A job that is being stopped has no next attempt.
             switch cause {
-            case .cancelled: outcome.cancelled += outcome.carried.count
-            case .expired: outcome.expired += outcome.carried.count
+            case .cancelled: outcome.cancelled += outcome.retries.count
+            case .expired: outcome.expired += outcome.retries.count
             }
-            outcome.carried = []
+            outcome.retries = []
         }
         guard try self.fence(outcome, target: target) else { return false }
         try self.markClosed(target.batch, of: target.job)
@@ -77,7 +77,7 @@ extension WriteContext {
             )
         }
         self.count(outcome, target: target)
-        if outcome.carried.isEmpty {
+        if outcome.retries.isEmpty {
             try self.completeIfDone(target.job)
         } else {
             try self.insertNextAttempt(of: outcome, target: target)
@@ -103,7 +103,7 @@ extension WriteContext {
         return OutcomeTarget(
             job: statement.integer(0),
             state: try Job.State(number: Int(statement.integer(1))),
-            batch: OpenBatch(
+            batch: OpenPage(
                 pns: key.pns.number,
                 page: key.page,
                 attempt: key.attempt,
@@ -120,7 +120,7 @@ extension WriteContext {
     private func fence(_ outcome: BatchOutcome, target: OutcomeTarget) throws -> Bool {
         let statement = try RawStatement(
             """
-            INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, carried, at)
+            INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, retries, at)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """,
             in: self.database
@@ -129,7 +129,7 @@ extension WriteContext {
             target.job,
             [
                 target.batch.pns, target.batch.page, target.batch.attempt, outcome.accepted, outcome.failures.count,
-                outcome.expired, outcome.cancelled, outcome.carried.count, Int(outcome.at.milliseconds),
+                outcome.expired, outcome.cancelled, outcome.retries.count, Int(outcome.at.milliseconds),
             ]
         )
         return self.database.changesCount > 0
@@ -139,13 +139,16 @@ extension WriteContext {
         let sql = "INSERT INTO delivery(job, pns, row, class, status, reason, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
         let pns = outcome.key.pns.number
         for row in outcome.acceptedRows {
-            try self.database.run(sql, [job, pns, row, CountClass.accepted.number, 0, "", outcome.at.milliseconds])
+            try self.database.run(
+                sql,
+                [job, pns, row, DeliveryCountClass.accepted.number, 0, "", outcome.at.milliseconds]
+            )
         }
         for failure in outcome.failures {
             try self.database.run(
                 sql,
                 [
-                    job, pns, failure.row, CountClass.failed(failure.failure).number, failure.status,
+                    job, pns, failure.row, DeliveryCountClass.failed(failure.failure).number, failure.status,
                     String(failure.reason.prefix(200)), outcome.at.milliseconds,
                 ]
             )
@@ -166,8 +169,8 @@ extension WriteContext {
             (target.batch.pns, target.batch.page, target.batch.attempt + 1),
             of: (target.job, target.app, target.priority),
             rows: (target.from, target.to),
-            devices: outcome.carried,
-            reason: outcome.carriedReason
+            devices: outcome.retries,
+            reason: outcome.retryReason
         )
     }
 }

@@ -100,7 +100,7 @@ struct GroupStepWriter {
     /// Writes all batches of a send.
     ///
     /// - Returns: Whether it was still its message's.
-    private mutating func write(_ batches: [SmallBatch], of job: Int64) throws -> Bool {
+    private mutating func write(_ batches: [SinglePage], of job: Int64) throws -> Bool {
         // One that is alone needs no row of its own.
         let only = batches.count == 1 ? batches.first : nil
         let message = try only.map { try self.delivery(for: $0, of: job).id }
@@ -118,7 +118,7 @@ struct GroupStepWriter {
     }
 
     /// The delivery message that a batch travels in, begun if it is its first.
-    private mutating func delivery(for batch: SmallBatch, of job: Int64) throws -> Delivery {
+    private mutating func delivery(for batch: SinglePage, of job: Int64) throws -> Delivery {
         guard self.deliveries.indices.contains(batch.message) else {
             throw StoreError(.corrupt, "a batch in a message that the step does not have")
         }
@@ -137,7 +137,7 @@ struct GroupStepWriter {
         return delivery
     }
 
-    private mutating func put(_ batch: SmallBatch, of job: Int64, isInline: Bool) throws {
+    private mutating func put(_ batch: SinglePage, of job: Int64, isInline: Bool) throws {
         var delivery = try self.delivery(for: batch, of: job)
         delivery.last = job
         delivery.batches += 1
@@ -210,7 +210,7 @@ extension WriteContext {
     }
 
     private func insert(
-        _ batch: PlannedBatch,
+        _ batch: FanOutPage,
         of job: Int64,
         at pns: PushService,
         app: Int64,

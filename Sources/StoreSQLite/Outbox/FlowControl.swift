@@ -69,7 +69,7 @@ struct FlowControl: Sendable {
         // Of what is limited no more is in flight than goes out in two seconds: else it all went out at once after a pause.
         let ahead = kind.share(of: max(1, Int(limit.rate) * 2)) - devices
         let nanoseconds = self.now * 1_000_000
-        // Retries may exceed the rate: planners would otherwise consume all of it.
+        // Retries may exceed the rate: fan-outs would otherwise consume all of it.
         let isUrgent = priority == .high || kind == .retry
         var free = limit.devices(at: nanoseconds, isUrgent: isUrgent)
         // Where campaigns have left nothing, small sends pass them.

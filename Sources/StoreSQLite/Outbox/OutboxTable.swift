@@ -47,7 +47,7 @@ enum MessageState: Int {
     case ready = 0
     /// At the broker, or about to be.
     case published = 1
-    /// Given back by a worker.
+    /// Deferred by a worker.
     case deferred = 2
 }
 

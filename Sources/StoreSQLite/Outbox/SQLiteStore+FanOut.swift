@@ -14,7 +14,7 @@ extension SQLiteStore: FanOutStore {
                 [message.number, WorkQueue.send.number]
             ) { $0[0] as Int }
             guard let claims, let row = try database.outboxMessage(message.number) else { return nil }
-            var claim = FanOutClaim(message: row, claims: claims, isHeld: false)
+            var claim = FanOutClaim(message: row, claims: claims, isClaimed: false)
             claim.work = try database.work(of: claim, flow: flow)
             return claim
         }
@@ -36,7 +36,7 @@ extension SQLiteStore: FanOutStore {
                 ]
             ) { $0[0] as Int }
             guard let claims, let row = try context.database.outboxMessage(message.number) else { return nil }
-            return FanOutClaim(message: row, claims: claims, isHeld: true)
+            return FanOutClaim(message: row, claims: claims, isClaimed: true)
         }
         guard var claim, let work = try await self.work(of: claim) else { return nil }
         claim.work = work
@@ -44,7 +44,7 @@ extension SQLiteStore: FanOutStore {
     }
 
     package func extend(_ claim: FanOutClaim) async throws -> Bool {
-        try await self.write { try $0.hold(claim, hasMoved: false) }
+        try await self.write { try $0.renew(claim, hasMoved: false) }
     }
 
     package func work(of claim: FanOutClaim) async throws -> FanOutWork? {
@@ -59,15 +59,15 @@ extension SQLiteStore: FanOutStore {
             switch step {
             case .group(let group):
                 return try await self.write(.of(rows: group.sends.count)) { context in
-                    guard try context.hold(claim) else { return .lost }
+                    guard try context.renew(claim) else { return .lost }
                     var writer = try GroupStepWriter(context: context, claim: claim, step: group)
                     return .written(try writer.write())
                 }
             case .pages(let pages):
                 return try await self.write { context in
-                    guard try context.hold(claim) else { return .lost }
+                    guard try context.renew(claim) else { return .lost }
                     // While nothing said that somebody is at it, others may have joined (rule 15): now it is a group.
-                    if !claim.isHeld, try context.database.onlyJob(of: claim.message.id) != pages.sequence {
+                    if !claim.isClaimed, try context.database.onlyJob(of: claim.message.id) != pages.sequence {
                         throw Joined()
                     }
                     return try context.write(pages, of: claim).map(FanOutResult.written) ?? .lost
@@ -82,7 +82,7 @@ extension SQLiteStore: FanOutStore {
 
     package func abandon(_ claim: FanOutClaim, reason: String) async throws -> String? {
         try await self.write { context in
-            guard try context.hold(claim), let only = try context.database.onlyJob(of: claim.message.id) else {
+            guard try context.renew(claim), let only = try context.database.onlyJob(of: claim.message.id) else {
                 return nil
             }
             return try context.abandon(only, reason: reason)
@@ -105,7 +105,7 @@ extension SQLiteStore: FanOutStore {
 
     /// The work with all of its send's audience.
     private func whole(_ work: FanOutWork) async throws -> FanOutWork {
-        guard case .campaign(let campaign) = work, campaign.request.omitted > 0 else { return work }
+        guard case .campaign(let campaign) = work, campaign.request.truncatedTags > 0 else { return work }
         let request = try await self.whole(campaign.request, job: campaign.job.sequence)
         return .campaign(
             Campaign(job: campaign.job, request: request, waiter: campaign.waiter, cursors: campaign.cursors)
@@ -121,14 +121,14 @@ private struct Joined: Error {}
 
 extension WriteContext {
     /// Extends the lease of a claim, if it is the latest; one that only peeked takes the message over.
-    fileprivate func hold(_ claim: FanOutClaim, hasMoved: Bool = true) throws -> Bool {
+    fileprivate func renew(_ claim: FanOutClaim, hasMoved: Bool = true) throws -> Bool {
         try self.database.change(
             """
             UPDATE message SET epoch = ?, state = ?, due = ?, claims = CASE ? WHEN 1 THEN 0 ELSE claims END, blocked_on = 0
             WHERE id = ? AND epoch = ?
             """,
             [
-                claim.held.message.epoch, MessageState.published.rawValue,
+                claim.claimed.message.epoch, MessageState.published.rawValue,
                 self.now + WorkQueue.send.lease.milliseconds, hasMoved ? 1 : 0, claim.message.id.number,
                 claim.message.epoch,
             ]
@@ -224,13 +224,13 @@ extension Database {
         guard let range = try self.jobRange(of: message) else { return [] }
         let rows = try self.all(
             """
-            SELECT job, pns, page, attempt, from_id, to_id, due, carried FROM batch WHERE message = ?1 AND open = 1
+            SELECT job, pns, page, attempt, from_id, to_id, due, retries FROM batch WHERE message = ?1 AND open = 1
             UNION ALL SELECT sequence, inline_pns, 0, 0, 0, inline_to, NULL, NULL FROM job
                 WHERE sequence BETWEEN ?2 AND ?3 AND message = ?1 AND \(BatchTable.isInline)
             ORDER BY 1, 2, 3, 4
             """,
             [message, range.lowerBound, range.upperBound],
-            read: BatchRow.init
+            read: DuePageRow.init
         )
         var jobs: [Int64: (job: Job, request: SendRequest)] = [:]
         var batches: [DueBatch] = []
@@ -253,7 +253,7 @@ extension Database {
 }
 
 /// An open batch that is published again.
-private struct BatchRow {
+private struct DuePageRow {
     let job: Int64
     let pns: Int
     let page: Int
@@ -261,7 +261,7 @@ private struct BatchRow {
     let from: Int64
     let to: Int64
     let due: Int64?
-    let carried: Data?
+    let retries: Data?
 
     init(_ row: Row) {
         self.job = row[0]
@@ -269,11 +269,11 @@ private struct BatchRow {
         (self.page, self.attempt) = (row[2], row[3])
         (self.from, self.to) = (row[4], row[5])
         self.due = row[6]
-        self.carried = row[7]
+        self.retries = row[7]
     }
 
     func batch(job: Job, request: SendRequest, now: Int64) throws -> DueBatch {
-        let retries = try self.carried.map(RetryList.decode) ?? []
+        let retries = try self.retries.map(RetryList.decode) ?? []
         let overdue = Duration.milliseconds(now - (self.due ?? now))
         return DueBatch(
             key: BatchKey(job: job.id, pns: try PushService(stored: self.pns), page: self.page, attempt: self.attempt),

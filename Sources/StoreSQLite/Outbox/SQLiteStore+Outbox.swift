@@ -117,7 +117,7 @@ extension WriteContext {
         ) {
             (
                 job: $0[0] as Int64, cause: try Job.State(number: $0[1]).stopCause,
-                batch: OpenBatch(pns: $0[2], page: $0[3], attempt: $0[4], size: $0[5], message: message)
+                batch: OpenPage(pns: $0[2], page: $0[3], attempt: $0[4], size: $0[5], message: message)
             )
         }
         for case (let job, let cause?, let batch) in stopped {

@@ -14,7 +14,7 @@ struct ImportProgress: Sendable {
     /// What is new among them may be written in any order. The others may take each other's handles, so they are written behind
     /// the new ones, and in their own order.
     struct Stretch: Sendable {
-        /// Those that are still to be looked at, in the order of the table of held handles; the same handle's in their own.
+        /// Those that are still to be looked at, in the order of the index of handles; the same handle's in their own.
         var unseen: ArraySlice<Numbered>
         /// Those that are not new; in the rows' order once all were looked at.
         var known: ArraySlice<Numbered> = []

@@ -33,14 +33,14 @@ struct ImportStatements {
 
     private static let known = "r.row, r.id, r.state, r.version, r.pns, r.handle, r.user, r.tags"
     private static let byID = "SELECT \(known) FROM registration AS r WHERE r.app = ?1 AND r.id = ?2"
-    static let holds = "SELECT 1 FROM held WHERE digest = ?1 LIMIT 1"
+    static let hasHandle = "SELECT 1 FROM handle_index WHERE digest = ?1 LIMIT 1"
 
     private let database: Database
     private let byID: RawStatement
     private let byHandle: RawStatement
-    private let holds: RawStatement
-    private let hold: RawStatement
-    private let holdMany: RawStatement
+    private let hasHandle: RawStatement
+    private let insertEntry: RawStatement
+    private let insertManyEntries: RawStatement
     private let insert: RawStatement
     private let insertMany: RawStatement
     private let renew: RawStatement
@@ -55,12 +55,12 @@ struct ImportStatements {
     init(_ database: Database) throws {
         self.database = database
         self.byID = try RawStatement(Self.byID, in: database)
-        self.byHandle = try RawStatement(HeldHandle.find(Self.known), in: database)
-        self.holds = try RawStatement(Self.holds, in: database)
-        let hold = "INSERT INTO held(digest, place, row) VALUES (?, 0, ?)"
-        self.hold = try RawStatement(hold, in: database)
-        self.holdMany = try RawStatement(
-            hold + String(repeating: ", (?, 0, ?)", count: Self.entriesAtOnce - 1),
+        self.byHandle = try RawStatement(HandleIndex.find(Self.known), in: database)
+        self.hasHandle = try RawStatement(Self.hasHandle, in: database)
+        let insertEntry = "INSERT INTO handle_index(digest, position, row) VALUES (?, 0, ?)"
+        self.insertEntry = try RawStatement(insertEntry, in: database)
+        self.insertManyEntries = try RawStatement(
+            insertEntry + String(repeating: ", (?, 0, ?)", count: Self.entriesAtOnce - 1),
             in: database
         )
         let insert = """
@@ -128,7 +128,7 @@ struct ImportStatements {
     }
 
     /// The live registration that has the row's handle, whose number is given.
-    func holder(of row: ImportedRegistration, _ digest: Int64) throws -> Known? {
+    func current(for row: ImportedRegistration, _ digest: Int64) throws -> Known? {
         try self.byHandle.bind(digest, at: 1)
         try self.byHandle.bind(row.handle.text, at: 2)
         try self.byHandle.bind(Int64(row.pns.number), at: 3)
@@ -136,29 +136,29 @@ struct ImportStatements {
     }
 
     /// Whether a live registration has a handle of that number: this one or another.
-    func holds(_ digest: Int64) throws -> Bool {
-        try self.holds.bind(digest, at: 1)
-        defer { self.holds.reset() }
-        return try self.holds.step()
+    func hasHandle(_ digest: Int64) throws -> Bool {
+        try self.hasHandle.bind(digest, at: 1)
+        defer { self.hasHandle.reset() }
+        return try self.hasHandle.step()
     }
 
     /// Adds entries of handles whose numbers nobody has.
-    func hold(_ entries: [HeldHandle.Entry]) throws {
+    func insert(_ entries: [HandleIndex.Entry]) throws {
         var start = 0
         while entries.count - start >= Self.entriesAtOnce {
             for index in 0..<Self.entriesAtOnce {
-                try self.bind(entries[start + index], to: self.holdMany, at: Int32(2 * index + 1))
+                try self.bind(entries[start + index], to: self.insertManyEntries, at: Int32(2 * index + 1))
             }
-            try self.holdMany.run()
+            try self.insertManyEntries.run()
             start += Self.entriesAtOnce
         }
         for entry in entries[start...] {
-            try self.bind(entry, to: self.hold, at: 1)
-            try self.hold.run()
+            try self.bind(entry, to: self.insertEntry, at: 1)
+            try self.insertEntry.run()
         }
     }
 
-    private func bind(_ entry: HeldHandle.Entry, to statement: RawStatement, at index: Int32) throws {
+    private func bind(_ entry: HandleIndex.Entry, to statement: RawStatement, at index: Int32) throws {
         try statement.bind(entry.digest, at: index)
         try statement.bind(entry.row, at: index + 1)
     }

@@ -28,12 +28,12 @@ struct RegistrationChange {
     func issue(_ candidate: RegistrationID, handles: [Handle]) throws -> RegisterResult {
         // The candidate belongs to this change alone: where it stands, the change was done before.
         if try self.row(candidate) != nil { return .issued(candidate) }
-        let holders = try handles.flatMap { handle in
-            try PushService.allCases.compactMap { try self.holder(of: handle, $0) }
+        let registrations = try handles.flatMap { handle in
+            try PushService.allCases.compactMap { try self.registration(with: handle, $0) }
         }.sorted { $0.row < $1.row }
         // Nothing is kept of an id that may never be used: whoever puts it makes it.
-        guard let kept = holders.first else { return .issued(candidate) }
-        for other in holders.dropFirst() where other.version < self.sequence {
+        guard let kept = registrations.first else { return .issued(candidate) }
+        for other in registrations.dropFirst() where other.version < self.sequence {
             try self.replace(other, by: kept.id)
             // This is a change to them: what was asked of them before comes too late.
             try self.database.run("UPDATE registration SET version = ? WHERE row = ?", [self.sequence, other.row])
@@ -45,7 +45,7 @@ struct RegistrationChange {
         let row = try self.row(id)
         let hasSameHandle = row?.handle == upsert.handle && row?.pns == upsert.pns
         if let row {
-            switch self.decision.upsert(at: row.standing, hasSameHandle: hasSameHandle) {
+            switch self.decision.upsert(at: row.status, hasSameHandle: hasSameHandle) {
             case .apply: break
             case .end(let result): return result
             case .passOver(let result):
@@ -63,14 +63,14 @@ struct RegistrationChange {
             if !hasSameHandle { try self.release(row) }
             try self.removeFromAudiences(row)
         }
-        let isHolder = hasSameHandle && row?.state == .live
-        let reason = try self.claim(upsert, for: id, isHolder: isHolder)
+        let hasHandle = hasSameHandle && row?.state == .live
+        let reason = try self.claim(upsert, for: id, hasHandle: hasHandle)
         let number = try self.write(upsert, to: row?.row, id, endedBy: reason)
         if reason == nil {
-            if !isHolder { try self.context.hold(upsert.handle, upsert.pns, app: self.app, by: number) }
+            if !hasHandle { try self.context.addHandle(upsert.handle, upsert.pns, app: self.app, by: number) }
             if row?.state != .live || row?.user != self.user { try self.endOldest() }
-        } else if isHolder {
-            try self.context.letGo(of: upsert.handle, upsert.pns, app: self.app, by: number)
+        } else if hasHandle {
+            try self.context.removeHandle(upsert.handle, upsert.pns, app: self.app, by: number)
         }
         if row == nil { try self.forgetOldest() }
         return .done
@@ -83,30 +83,30 @@ struct RegistrationChange {
     private func claim(
         _ upsert: RegisterRequest.Upsert,
         for id: RegistrationID,
-        isHolder: Bool
+        hasHandle: Bool
     ) throws -> String? {
-        let holder = isHolder ? nil : try self.holder(of: upsert.handle, upsert.pns)
-        if let holder, holder.version > self.sequence { return Self.replaced(by: holder.id) }
+        let current = hasHandle ? nil : try self.registration(with: upsert.handle, upsert.pns)
+        if let current, current.version > self.sequence { return Self.replaced(by: current.id) }
         if try self.context.isClaimed(upsert.handle, upsert.pns, app: self.app, after: self.sequence) {
             return "its handle went to a later registration, which has ended"
         }
-        if let holder { try self.replace(holder, by: id) }
+        if let current { try self.replace(current, by: id) }
         return nil
     }
 
     /// Takes a handle from those that had it before a change that comes too late for its own registration.
     private func passOver(_ upsert: RegisterRequest.Upsert, of id: RegistrationID) throws {
-        if let holder = try self.holder(of: upsert.handle, upsert.pns), holder.id != id,
-            holder.version < self.sequence
+        if let current = try self.registration(with: upsert.handle, upsert.pns), current.id != id,
+            current.version < self.sequence
         {
-            try self.replace(holder, by: id)
+            try self.replace(current, by: id)
         }
         try self.context.release(upsert.handle, upsert.pns, app: self.app, version: self.sequence)
     }
 
     /// The live registration that has a handle.
-    private func holder(of handle: Handle, _ pns: PushService) throws -> RegistrationRow? {
-        guard let row = try self.context.holder(of: handle, pns, app: self.app) else { return nil }
+    private func registration(with handle: Handle, _ pns: PushService) throws -> RegistrationRow? {
+        guard let row = try self.context.registration(with: handle, pns, app: self.app) else { return nil }
         return try self.database.first(
             "SELECT \(RegistrationRow.columns) FROM \(RegistrationRow.source) WHERE registration.row = ?",
             [row],
@@ -123,13 +123,13 @@ struct RegistrationChange {
     /// Notes that a live registration loses its handle.
     private func release(_ row: RegistrationRow) throws {
         guard row.state == .live, let handle = row.handle, let pns = row.pns else { return }
-        try self.context.letGo(of: handle, pns, app: self.app, by: row.row)
+        try self.context.removeHandle(handle, pns, app: self.app, by: row.row)
         try self.context.release(handle, pns, app: self.app, version: row.version)
     }
 
     func delete(_ id: RegistrationID) throws -> RegisterResult {
         let row = try self.row(id)
-        switch self.decision.deletion(of: row?.standing) {
+        switch self.decision.deletion(of: row?.status) {
         case .apply:
             if let row { try self.delete(row, version: self.sequence) }
             return .done
@@ -171,8 +171,8 @@ struct RegistrationChange {
     }
 
     /// Takes a registration's handle from it.
-    private func replace(_ holder: RegistrationRow, by id: RegistrationID) throws {
-        try self.context.end(holder.row, as: .replaced, reason: Self.replaced(by: id), where: "1", [])
+    private func replace(_ current: RegistrationRow, by id: RegistrationID) throws {
+        try self.context.end(current.row, as: .replaced, reason: Self.replaced(by: id), where: "1", [])
     }
 
     private static func replaced(by id: RegistrationID) -> String { "its handle went to registration \(id)" }

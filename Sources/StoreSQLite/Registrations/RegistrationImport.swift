@@ -123,7 +123,7 @@ struct RegistrationImport {
 
     /// Whether no registration has the row's id, and none a handle of the same number.
     private func isNew(_ row: Numbered) throws -> Bool {
-        guard try !self.statements.holds(row.digest) else { return false }
+        guard try !self.statements.hasHandle(row.digest) else { return false }
         return try self.rows[row.index].id.map { try self.statements.find($0) == nil } ?? true
     }
 
@@ -145,10 +145,10 @@ struct RegistrationImport {
             }
             guard turn.goesOn(after: some.count) else { break }
         }
-        try self.statements.hold(
+        try self.statements.insert(
             numbered.compactMap {
                 let row = self.numbers[$0.index]
-                return row == 0 ? nil : HeldHandle.Entry(digest: $0.digest, row: row)
+                return row == 0 ? nil : HandleIndex.Entry(digest: $0.digest, row: row)
             }
         )
         try self.statements.addTags(newTags.sorted { ($0.tag, $0.pns, $0.row) < ($1.tag, $1.pns, $1.row) })
@@ -182,14 +182,14 @@ struct RegistrationImport {
             return try self.update(known, to: row, numbered.digest, tags: tags)
         }
         if try self.isLate(row) { return .superseded }
-        guard let holder = try self.statements.holder(of: row, numbered.digest) else {
+        guard let current = try self.statements.current(for: row, numbered.digest) else {
             let number = try self.statements.insert(row, id: self.id(of: row), tags: tags)
-            try self.context.hold(row.handle, row.pns, app: self.app, by: number)
+            try self.context.addHandle(row.handle, row.pns, app: self.app, by: number)
             try self.statements.addTags(tags.numbers.map { ($0, Int64(row.pns.number), number) })
             return .created
         }
-        guard let id = row.id else { return try self.update(holder, to: row, numbered.digest, tags: tags) }
-        if holder.version > self.sequence { return .superseded }
+        guard let id = row.id else { return try self.update(current, to: row, numbered.digest, tags: tags) }
+        if current.version > self.sequence { return .superseded }
         // The id is new, and its handle is another's: it takes the handle as any other would.
         try self.change(id, to: row)
         return .created
@@ -204,8 +204,8 @@ struct RegistrationImport {
         if known.state == Registration.State.deleted.number { return .gone }
         if known.version > self.sequence { return .superseded }
         guard known.isLive, known.pns == row.pns.number, known.handle == row.handle.text else {
-            let holder = try self.statements.holder(of: row, digest)
-            let isLate = try (holder?.version ?? 0) > self.sequence || self.isLate(row)
+            let current = try self.statements.current(for: row, digest)
+            let isLate = try (current?.version ?? 0) > self.sequence || self.isLate(row)
             try self.change(RegistrationID(stored: known.id), to: row)
             return isLate ? .superseded : .updated
         }

@@ -50,7 +50,7 @@ extension SQLiteStore {
     private func waitForLog() async throws {
         let start = ContinuousClock.now
         while try LogFile(of: self.configuration.path).size > Self.longestLog,
-            ContinuousClock.now - start < self.configuration.patience
+            ContinuousClock.now - start < self.configuration.timeout
         {
             try await Task.sleep(for: .milliseconds(10))
         }

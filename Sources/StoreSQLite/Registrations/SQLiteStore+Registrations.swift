@@ -154,7 +154,7 @@ extension WriteContext {
         }
         guard let ended, let pns = ended.pns else { return }
         if let handle = ended.handle {
-            try self.letGo(of: handle, pns, app: ended.app, by: row)
+            try self.removeHandle(handle, pns, app: ended.app, by: row)
             try self.release(handle, pns, app: ended.app, version: ended.version)
         }
         guard ended.tags != TagList([]) else { return }
@@ -204,8 +204,8 @@ struct RegistrationRow {
     }
 
     /// What a change decides by.
-    var standing: RegistrationDecision.Standing {
-        RegistrationDecision.Standing(state: self.state, version: self.version, user: self.user)
+    var status: RegistrationDecision.Status {
+        RegistrationDecision.Status(state: self.state, version: self.version, user: self.user)
     }
 
     func registration(in database: Database) throws -> Registration {

@@ -21,7 +21,7 @@ struct APNsResponder: Responder {
         if case .refused(let reason) = verdict {
             let status = FaultAnswers.status(of: reason, for: .apns) ?? 400
             self.core.record(.apns, token: token, request: request, status: status, reason: reason)
-            var reaction = Reaction(.answer(Self.refusal(status, reason, id: id)))
+            var reaction = Reaction(.answer(Self.rejection(status, reason, id: id)))
             reaction.maxConcurrentStreams = opened
             return reaction
         }
@@ -29,13 +29,13 @@ struct APNsResponder: Responder {
         accepted.add("apns-id", id)
         if self.core.configuration.sandbox { accepted.add("apns-unique-id", UUID().uuidString.lowercased()) }
         var reaction = self.core.decide(.apns, token: token, request: request, success: accepted) {
-            Self.refusal($1, $0, id: id, timestamp: $2.timestamp)
+            Self.rejection($1, $0, id: id, timestamp: $2.timestamp)
         }
         if reaction.maxConcurrentStreams == nil { reaction.maxConcurrentStreams = opened }
         return reaction
     }
 
-    private static func refusal(_ status: Int, _ reason: String, id: String, timestamp: Int64? = nil) -> Answer {
+    private static func rejection(_ status: Int, _ reason: String, id: String, timestamp: Int64? = nil) -> Answer {
         let time = status == 410 ? timestamp ?? Int64(Date.now.timeIntervalSince1970 * 1000) : nil
         let body = JSONValue.members(["reason": .string(reason), "timestamp": time.map { .integer(Int($0)) }])
         var answer = Answer.json(status, body.text)

@@ -29,16 +29,16 @@ struct FCMResponder: Responder {
         let data = Data(request.body.readableBytesView)
         let checked = self.rules.check(data)
         let token = (try? checked.get())?.target ?? Self.target(in: data)
-        if let refusal = self.refusal(of: request, checked) {
-            let status = Self.httpStatus(refusal.status)
+        if let rejection = self.rejection(of: request, checked) {
+            let status = Self.httpStatus(rejection.status)
             self.core.record(
                 .fcm,
                 token: token,
                 request: request,
                 status: status,
-                reason: refusal.code ?? refusal.status
+                reason: rejection.code ?? rejection.status
             )
-            return Reaction(.answer(Self.error(status, refusal)))
+            return Reaction(.answer(Self.error(status, rejection)))
         }
         let id = String(UInt64.random(in: .min ... .max), radix: 16)
         let name = JSONValue.string("projects/\(self.project)/messages/0:\(id)").text
@@ -52,10 +52,10 @@ struct FCMResponder: Responder {
     }
 
     /// What is wrong before the message itself is looked at, then with the message.
-    private func refusal(
+    private func rejection(
         of request: InboundRequest,
-        _ checked: Result<FCMRules.Message, FCMRules.RefusalError>
-    ) -> FCMRules.Refusal? {
+        _ checked: Result<FCMRules.Message, FCMRules.RejectionError>
+    ) -> FCMRules.Rejection? {
         let parts = request.pathOnly.split(separator: "/", omittingEmptySubsequences: false)
         guard request.method == "POST", parts.count == 5, parts[1] == "v1", parts[2] == "projects",
             parts[4] == "messages:send"
@@ -78,7 +78,7 @@ struct FCMResponder: Responder {
         guard type.lowercased() == "application/json" else {
             return .init(status: "INVALID_ARGUMENT", message: "Invalid content type: application/json is required.")
         }
-        if case .failure(let error) = checked { return error.refusal }
+        if case .failure(let error) = checked { return error.rejection }
         return nil
     }
 
@@ -98,17 +98,17 @@ struct FCMResponder: Responder {
         }
     }
 
-    private static func error(_ status: Int, _ refusal: FCMRules.Refusal) -> Answer {
+    private static func error(_ status: Int, _ rejection: FCMRules.Rejection) -> Answer {
         var details: [JSONValue] = []
-        if let code = refusal.code {
+        if let code = rejection.code {
             details.append(
                 .members([
                     "@type": .string("type.googleapis.com/google.firebase.fcm.v1.FcmError"), "errorCode": .string(code),
                 ])
             )
         }
-        if let field = refusal.field {
-            let violation = JSONValue.members(["field": .string(field), "description": .string(refusal.message)])
+        if let field = rejection.field {
+            let violation = JSONValue.members(["field": .string(field), "description": .string(rejection.message)])
             details.append(
                 .members([
                     "@type": .string("type.googleapis.com/google.rpc.BadRequest"),
@@ -117,7 +117,7 @@ struct FCMResponder: Responder {
             )
         }
         let error = JSONValue.members([
-            "code": .integer(status), "message": .string(refusal.message), "status": .string(refusal.status),
+            "code": .integer(status), "message": .string(rejection.message), "status": .string(rejection.status),
             "details": details.isEmpty ? nil : .array(details),
         ])
         return Answer.json(status, JSONValue.members(["error": error]).text)

@@ -3,7 +3,7 @@ import Foundation
 /// Google's rules for one message (contract, 2.2 to 2.4).
 struct FCMRules: Sendable {
     /// What is wrong with a message.
-    struct Refusal: Equatable {
+    struct Rejection: Equatable {
         /// The `google.rpc` name.
         var status: String
         /// The FcmError code, where there is one.
@@ -36,8 +36,8 @@ struct FCMRules: Sendable {
     ///
     /// - Parameter data: The JSON of the request.
     /// - Returns: The message, or what is wrong with it.
-    func check(_ data: Data) -> Result<Message, RefusalError> {
-        do throws(RefusalError) {
+    func check(_ data: Data) -> Result<Message, RejectionError> {
+        do throws(RejectionError) {
             guard let root = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any] else {
                 throw Self.bad("Invalid JSON payload received. Unexpected token.", field: nil)
             }
@@ -60,26 +60,26 @@ struct FCMRules: Sendable {
         }
     }
 
-    /// A refusal on its way up.
-    struct RefusalError: Error {
-        var refusal: Refusal
+    /// A rejection on its way up.
+    struct RejectionError: Error {
+        var rejection: Rejection
     }
 
-    private static func bad(_ message: String, field: String?) -> RefusalError {
-        RefusalError(refusal: Refusal(status: "INVALID_ARGUMENT", code: nil, message: message, field: field))
+    private static func bad(_ message: String, field: String?) -> RejectionError {
+        RejectionError(rejection: Rejection(status: "INVALID_ARGUMENT", code: nil, message: message, field: field))
     }
 
     private static func refuseUnknown(
         _ object: [String: Any],
         known: Set<String>,
         at place: String
-    ) throws(RefusalError) {
+    ) throws(RejectionError) {
         for name in object.keys where !known.contains(name) {
             throw Self.bad("Invalid JSON payload received. Unknown name \"\(name)\" at '\(place)'.", field: place)
         }
     }
 
-    private static func target(of message: [String: Any]) throws(RefusalError) -> String {
+    private static func target(of message: [String: Any]) throws(RejectionError) -> String {
         let given = Self.targets.filter { message[$0] != nil }
         guard given.count == 1, let kind = given.first else {
             throw Self.bad("Exactly one of token, topic or condition is required", field: "message")
@@ -88,8 +88,8 @@ struct FCMRules: Sendable {
             throw Self.bad("Invalid value at 'message.\(kind)' (TYPE_STRING)", field: "message.\(kind)")
         }
         if kind == "token" || kind == "fid", !Self.isToken(target) {
-            throw RefusalError(
-                refusal: Refusal(
+            throw RejectionError(
+                rejection: Rejection(
                     status: "INVALID_ARGUMENT",
                     code: "INVALID_ARGUMENT",
                     message: "The registration token is not a valid FCM registration token",
@@ -113,7 +113,7 @@ struct FCMRules: Sendable {
             }
     }
 
-    private static func checkData(_ value: Any?, at place: String) throws(RefusalError) {
+    private static func checkData(_ value: Any?, at place: String) throws(RejectionError) {
         guard let value else { return }
         guard let data = value as? [String: Any] else {
             throw Self.bad("Invalid value at '\(place)' (TYPE_MAP)", field: place)
@@ -130,7 +130,7 @@ struct FCMRules: Sendable {
         }
     }
 
-    private static func checkAndroid(_ value: Any) throws(RefusalError) {
+    private static func checkAndroid(_ value: Any) throws(RejectionError) {
         guard let android = value as? [String: Any] else {
             throw Self.bad("Invalid value at 'message.android'", field: "message.android")
         }

@@ -21,7 +21,7 @@ struct WNSResponder: Responder {
             return self.tokenEndpoint.exchangeSecret(request, isStore: false)
         }
         let channel = (self.core.urls?.wns ?? "") + request.path
-        let reason: (Int, String)? = self.refusal(of: request)
+        let reason: (Int, String)? = self.rejection(of: request)
         if let (status, description) = reason {
             self.core.record(.wns, token: channel, request: request, status: status, reason: description)
             return Reaction(.answer(Self.answer(status, description: description, to: request)))
@@ -32,7 +32,7 @@ struct WNSResponder: Responder {
         }
     }
 
-    private func refusal(of request: InboundRequest) -> (Int, String)? {
+    private func rejection(of request: InboundRequest) -> (Int, String)? {
         guard request.path.hasPrefix("/wns/"), request.path.utf8.count > "/wns/".utf8.count else {
             return (404, "The channel URI is not known")
         }

@@ -5,7 +5,7 @@ import NIOCore
 /// Microsoft's rules for one push (contract, 3.2 and 3.5).
 struct WNSRules: Sendable {
     /// What is wrong with a push.
-    struct Refusal: Equatable {
+    struct Rejection: Equatable {
         var status: Int
         var description: String
     }
@@ -13,8 +13,8 @@ struct WNSRules: Sendable {
     static let maximumBody = 5000
 
     /// Checks all but the access token.
-    func check(_ request: InboundRequest) -> Refusal? {
-        guard request.method == "POST" else { return Refusal(status: 405, description: "Only POST is allowed") }
+    func check(_ request: InboundRequest) -> Rejection? {
+        guard request.method == "POST" else { return Rejection(status: 405, description: "Only POST is allowed") }
         if request["transfer-encoding"] != nil { return Self.bad("Chunked bodies are not supported") }
         if request["expect"] != nil { return Self.bad("Expect is not supported") }
         guard let length = request["content-length"].flatMap({ Int($0) }), length == request.bodySize else {
@@ -32,9 +32,9 @@ struct WNSRules: Sendable {
         default:
             return Self.bad("X-WNS-Type is none of toast, tile, badge, raw")
         }
-        if let refusal = Self.optionalHeaders(request) { return refusal }
+        if let rejection = Self.optionalHeaders(request) { return rejection }
         if request.bodySize > Self.maximumBody {
-            return Refusal(status: 413, description: "The payload exceeds 5000 bytes")
+            return Rejection(status: 413, description: "The payload exceeds 5000 bytes")
         }
         guard type != "wns/raw" else { return nil }
         let root = String(type.dropFirst("wns/".count))
@@ -44,7 +44,7 @@ struct WNSRules: Sendable {
         return nil
     }
 
-    private static func optionalHeaders(_ request: InboundRequest) -> Refusal? {
+    private static func optionalHeaders(_ request: InboundRequest) -> Rejection? {
         if let tag = request["x-wns-tag"] {
             guard (1...16).contains(tag.utf8.count), tag.utf8.allSatisfy({ FormCoding.isAlphanumeric($0) }) else {
                 return Self.bad("X-WNS-Tag is at most 16 alphanumerics")
@@ -66,8 +66,8 @@ struct WNSRules: Sendable {
         return nil
     }
 
-    private static func bad(_ description: String) -> Refusal {
-        Refusal(status: 400, description: description)
+    private static func bad(_ description: String) -> Rejection {
+        Rejection(status: 400, description: description)
     }
 }
 

@@ -1,0 +1,206 @@
+"""An installation as an operator would have it, with the receiver in place of the push services."""
+
+import http.server
+import json
+import os
+import pathlib
+import re
+import socket
+import sqlite3
+import ssl
+import subprocess
+import threading
+import time
+import urllib.parse
+
+import registrations
+from api import API
+from processes import Failure, Processes, cpu_seconds, forget_peak, peak_memory
+from receiver import Receiver
+
+OURS = ("api", "send-worker", "delivery-worker")
+
+# The one setting that differs from the default: a single key makes all requests.
+APPS = """\
+apps:
+  default:
+    requests_per_second: 1000000
+    apns:
+      key_file: "{folder}/apns.p8"
+      key_id: ABC1234567
+      team_id: DEF1234567
+      topic: com.example.benchmark
+      endpoint: "https://localhost:{port}"
+      trust_file: "{folder}/server.pem"
+    fcm:
+      service_account_file: "{folder}/fcm.json"
+      endpoint: "https://localhost:{port}"
+      trust_file: "{folder}/server.pem"
+"""
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class TokenEndpoint(http.server.BaseHTTPRequestHandler):
+    """Gives everybody an access token, as Google does for the service accounts that it knows."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        answer = json.dumps({"access_token": "ya29." + "b" * 200, "token_type": "Bearer", "expires_in": 3599}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
+
+
+class Installation:
+    def __init__(self, options, say):
+        self.options = options
+        self.say = say
+        self.folder = pathlib.Path(options.folder)
+        self.bin = pathlib.Path(options.bin)
+        self.store = self.folder / "store.sqlite"
+        self.processes = Processes(self.folder / "logs")
+
+    # ---- Beginning and end ----
+
+    def start(self):
+        self._make_keys()
+        self._start_token_endpoint()
+        self.receiver = Receiver(
+            self.processes, self.folder / "receiver", self.folder / "server.pem", self.folder / "server.key"
+        )
+        self._write_credentials()
+        ports = {"api": free_port(), "send-worker": free_port(), "delivery-worker": free_port()}
+        self.environment = {
+            "PUSHLINE_STORE_PATH": str(self.store),
+            "PUSHLINE_BROKER_URL": os.environ["BROKER_URL"],
+            "PUSHLINE_API_PORT": str(ports["api"]),
+            "PUSHLINE_WORKERS_SEND_PORT": str(ports["send-worker"]),
+            "PUSHLINE_WORKERS_DELIVERY_PORT": str(ports["delivery-worker"]),
+        }
+        self._command("apps", "apply", self.folder / "apps.yaml")
+        key = self._command("keys", "create", "bench", "--role", "operator").strip()
+        for name in OURS:
+            program = self.bin / f"pushline-{name}"
+            self.processes.start(name, [program, "--config", self.options.config], self.environment)
+        for name in OURS:
+            self.processes.wait_until_ready(name, f"http://127.0.0.1:{ports[name]}/readyz")
+        self.api = API(ports["api"], key)
+        self._import()
+
+    def stop(self):
+        self.processes.stop()
+
+    def _import(self):
+        file = self.folder / "devices.ndjson"
+        lines = registrations.write(file, self.options.scale)
+        start = time.monotonic()
+        url = f"http://127.0.0.1:{self.api.port}"
+        self._command("registrations", "import", file, PUSHLINE_URL=url, PUSHLINE_KEY=self.api.key)
+        self.say(f"Imported {lines:,} registrations, {lines / (time.monotonic() - start):,.0f} a second.")
+        file.unlink()
+
+    def _command(self, *arguments, **environment):
+        # What reads the store is told by the configuration where it is, what asks the API by variables.
+        config = [] if environment else ["--config", self.options.config]
+        result = subprocess.run(
+            [self.bin / "pushline", *map(str, arguments), *config],
+            env={**os.environ, **self.environment, **environment},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        if result.returncode != 0:
+            raise Failure(f"pushline {arguments[0]} {arguments[1]} failed: {result.stderr.strip()[-300:]}")
+        return result.stdout
+
+    # ---- Keys ----
+
+    def _make_keys(self):
+        def openssl(*arguments):
+            subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, timeout=60)
+
+        curve = ["-pkeyopt", "ec_paramgen_curve:P-256"]
+        openssl("genpkey", "-algorithm", "EC", *curve, "-out", self.folder / "apns.p8")
+        openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", self.folder / "fcm.key")
+        openssl(
+            *["req", "-x509", "-newkey", "ec", *curve, "-nodes", "-days", "2", "-subj", "/CN=localhost"],
+            *["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"],
+            *["-keyout", self.folder / "server.key", "-out", self.folder / "server.pem"],
+        )
+
+    def _start_token_endpoint(self):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), TokenEndpoint)
+        server.daemon_threads = True
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(self.folder / "server.pem", self.folder / "server.key")
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.token_port = server.server_address[1]
+
+    def _write_credentials(self):
+        account = {
+            "type": "service_account",
+            "project_id": "benchmark",
+            "private_key_id": "1",
+            "private_key": (self.folder / "fcm.key").read_text(),
+            "client_email": "benchmark@localhost",
+            "token_uri": f"https://localhost:{self.token_port}/token",
+        }
+        (self.folder / "fcm.json").write_text(json.dumps(account))
+        (self.folder / "apps.yaml").write_text(APPS.format(folder=self.folder, port=self.receiver.port))
+
+    # ---- What it costs ----
+
+    def cpu(self):
+        """Seconds of CPU so far, by process."""
+        pids = {name: self.processes.pid(name) for name in (*OURS, "receiver")}
+        pids["broker"] = self.options.broker_pid
+        return {name: cpu_seconds(pid) for name, pid in pids.items()}
+
+    def forget_memory(self):
+        for name in OURS:
+            forget_peak(self.processes.pid(name))
+
+    def memory(self):
+        """The largest resident size of each of our processes, in MB."""
+        return {name: peak_memory(self.processes.pid(name)) / 1e6 for name in OURS}
+
+    # ---- What the store says ----
+
+    def unfinished_jobs(self):
+        return self._ask("SELECT unfinished FROM backlog")[0]
+
+    def accepted_devices(self, after):
+        """Devices that a push service took, of the jobs above that sequence."""
+        return self._ask("SELECT coalesce(sum(count), 0) FROM job_counts WHERE class = 1 AND job > ?", after)[0]
+
+    def last_sequence(self):
+        return self._ask("SELECT coalesce(max(sequence), 0) FROM job")[0]
+
+    def _ask(self, sql, *values):
+        database = sqlite3.connect(f"file:{urllib.parse.quote(str(self.store))}?mode=ro", uri=True, timeout=10)
+        try:
+            return database.execute(sql, values).fetchone()
+        finally:
+            database.close()
+
+    def configured(self, section, key):
+        """A number of the configuration file, such as connections in the section delivery."""
+        text = pathlib.Path(self.options.config).read_text()
+        # Keys of a section are indented: another section may have one of the same name.
+        found = re.search(rf"^{section}:.*\n(?:(?:[ #].*)?\n)*?\s+{key}:\s*(\d+)", text, re.MULTILINE)
+        if not found:
+            raise Failure(f"{section}.{key} is not in {self.options.config}")
+        return int(found.group(1))

@@ -1,0 +1,88 @@
+import NIOConcurrencyHelpers
+import PushModel
+
+/// Ends an exchange whose peer transfers too few bytes a second, or which lasts too long.
+///
+/// The time spent waiting for the peer, minus the time that its bytes should take at the rate, is how far it is behind (a leaky bucket).
+/// So a byte now and then keeps nothing alive.
+final class ProgressTimeout: Sendable {
+    /// The other side is too far behind.
+    struct Stalled: Error {}
+
+    private let idle: Duration
+    private let total: Duration
+    private let rate: Int
+    private let state = NIOLockedValueBox(State())
+
+    private struct State {
+        /// How far the other side was behind when the last wait ended.
+        var behind = Duration.zero
+        var waitingSince: ContinuousClock.Instant?
+    }
+
+    /// - Parameters:
+    ///   - idle: How far the other side may fall behind; this is also the longest silence.
+    ///   - total: The longest time for all.
+    ///   - rate: Bytes a second that it must take or bring.
+    init(idle: Duration, total: Duration, rate: Int) {
+        self.idle = idle
+        self.total = total
+        self.rate = rate
+    }
+
+    /// Does something that the other side may hold up; our own work in between is not its fault.
+    ///
+    /// - Parameters:
+    ///   - bytes: How many it took or brought meanwhile.
+    ///   - body: What is done.
+    /// - Returns: What it gave.
+    /// - Throws: What it throws.
+    func waiting<Value>(_ bytes: (Value) -> Int, _ body: () async throws -> Value) async throws -> Value {
+        let start = ContinuousClock.now
+        self.state.withLockedValue { $0.waitingSince = start }
+        let result: Result<Value, any Error>
+        do { result = .success(try await body()) } catch { result = .failure(error) }
+        var made = Duration.zero
+        if case .success(let value) = result { made = .seconds(Double(bytes(value)) / Double(self.rate)) }
+        self.state.withLockedValue { state in
+            state.behind = max(.zero, state.behind + (.now - start) - made)
+            state.waitingSince = nil
+        }
+        return try result.get()
+    }
+
+    /// Does the work, and cancels it when the other side stalls.
+    ///
+    /// - Throws: What the work throws, or ``Stalled``; in any case after the work has ended.
+    func run(_ work: @escaping @Sendable () async throws -> Void) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await work() }
+            group.addTask { try await self.watch() }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    private func watch() async throws {
+        let start = ContinuousClock.now
+        while true {
+            try await Task.sleep(for: min(self.idle, self.total) / 8)
+            let now = ContinuousClock.now
+            let behind = self.state.withLockedValue { $0.behind + (now - ($0.waitingSince ?? now)) }
+            guard behind < self.idle, now - start < self.total else { throw Stalled() }
+        }
+    }
+}
+
+extension ProgressTimeout {
+    /// For lines, in or out.
+    convenience init(_ configuration: APIConfiguration) {
+        self.init(idle: configuration.requestTime, total: configuration.bulkTime, rate: configuration.lineRate)
+    }
+
+    /// What a client that was too slow is told.
+    static func words(_ configuration: APIConfiguration) -> String {
+        "the body fell more than \(configuration.requestTime.inSeconds) s behind \(configuration.lineRate) bytes a second, or took "
+            + "longer than \(configuration.bulkTime.inSeconds) s"
+    }
+}

@@ -1,0 +1,102 @@
+import PushModel
+import Store
+
+/// Divides small sends of a group into batches and delivery messages, one service in each (rule 12).
+struct GroupFanOut {
+    private let message: OutboxMessage
+    private let spec: AppSpec
+    /// How many more devices of each service may be sent to.
+    private var credit: [PushService: Int]
+    /// Services that took nothing from the beginning.
+    private let closed: Set<PushService>
+    /// The delivery message of each service that is not full yet.
+    private var open: [PushService: (index: Int, capacity: DeliveryMessage.Capacity)] = [:]
+
+    private(set) var step = GroupStep()
+    /// What the step's delivery messages hold.
+    private(set) var messages: [[PreparedDelivery]] = []
+    /// The sends that have batches, or no target.
+    private(set) var written: [SmallSend] = []
+    /// Services that sends which were passed over wait for.
+    private(set) var blocked: Set<PushService> = []
+
+    init(_ message: OutboxMessage, credit: [PushService: Credit], spec: AppSpec) {
+        self.message = message
+        self.spec = spec
+        self.credit = credit.mapValues(\.devices)
+        self.closed = Set(credit.filter { $0.value.devices <= 0 }.keys)
+    }
+
+    /// Looks at the next send.
+    ///
+    /// - Returns: false when the step ends before it, for the step has used up the credit that it needs.
+    mutating func divide(_ send: SmallSend) -> Bool {
+        guard case .all(let reaches) = send.audience else { return self.leaveAlone(send) }
+        let lacking = reaches.filter { $0.pns.isInService && $0.devices.count > self.credit[$0.pns] ?? 0 }
+        if !lacking.isEmpty {
+            guard lacking.contains(where: { self.closed.contains($0.pns) }) else {
+                // There may be more in a moment; what is too much for all the credit there was has pages of its own.
+                return self.step.sends.isEmpty ? self.leaveAlone(send) : false
+            }
+            // What also goes to an open service goes on alone, for there each service has a cursor of its own: so one full window
+            // holds up nobody else.
+            guard reaches.allSatisfy({ self.closed.contains($0.pns) }) else { return self.leaveAlone(send) }
+            self.blocked.formUnion(lacking.map(\.pns))
+            return true
+        }
+        guard let batches = self.batches(of: send, for: reaches) else { return self.leaveAlone(send) }
+        self.add(batches, of: send)
+        return true
+    }
+
+    private mutating func leaveAlone(_ send: SmallSend) -> Bool {
+        self.step.sends.append(FanOutSend(sequence: send.sequence, fate: .alone))
+        return true
+    }
+
+    /// A batch for each service; nil where one cannot be delivered: a send that goes alone is told why.
+    private func batches(of send: SmallSend, for reaches: [SmallSend.Reach]) -> [DeliverBatch]? {
+        let template = BatchTemplate(send, of: self.message, spec: self.spec)
+        var batches: [DeliverBatch] = []
+        for reach in reaches {
+            let key = BatchKey(job: send.id, pns: reach.pns, page: 0, attempt: 0)
+            guard case .deliverable(let batch) = template.prepare(key, devices: reach.devices) else { return nil }
+            batches.append(batch)
+        }
+        return batches
+    }
+
+    private mutating func add(_ batches: [DeliverBatch], of send: SmallSend) {
+        var pages: [SinglePage] = []
+        for batch in batches {
+            let (pns, size) = (batch.key.pns, batch.devices.count)
+            let index = self.message(for: batch)
+            self.messages[index].append(.deliverable(batch))
+            self.credit[pns, default: 0] -= size
+            pages.append(SinglePage(pns: pns, size: size, message: index))
+        }
+        self.step.sends.append(FanOutSend(sequence: send.sequence, fate: .batches(pages)))
+        // The same for all: they were read together.
+        self.step.through = send.through
+        self.written.append(send)
+    }
+
+    /// A delivery message with the capacity for a batch.
+    private mutating func message(for batch: DeliverBatch) -> Int {
+        let pns = batch.key.pns
+        if let begun = self.open[pns] {
+            // A copy: to change it where it is costs three allocations.
+            var capacity = begun.capacity
+            if capacity.take(batch) {
+                self.open[pns] = (begun.index, capacity)
+                return begun.index
+            }
+        }
+        var capacity = DeliveryMessage.Capacity()
+        _ = capacity.take(batch)
+        self.messages.append([])
+        self.step.messages = self.messages.count
+        self.open[pns] = (self.messages.count - 1, capacity)
+        return self.messages.count - 1
+    }
+}

@@ -1,0 +1,196 @@
+import PushModel
+import PushServices
+import Store
+
+/// The batches of a message while they are sent: what of each is still to be tried, and what became of the rest.
+struct DeliveryProgress {
+    /// Devices of one batch that are to be tried.
+    struct Portion: Equatable {
+        /// The batch's place among all.
+        let batch: Int
+        /// Their places in the batch.
+        var devices: [Int]
+    }
+
+    /// What goes out as one ``PushRequest``: portions of batches whose requests have the same fields.
+    typealias Group = [Portion]
+
+    /// What came of a group.
+    struct Answers {
+        /// One for each device, in the group's order.
+        let results: [DeviceResult]
+        /// Whether tokens that they call bad are not believed to be.
+        let keepsTokens: Bool
+        /// Whether it was a breaker's probe.
+        let isProbe: Bool
+    }
+
+    let batches: [DeliverBatch]
+    private var builders: [OutcomeBuilder]
+    /// What is still to be tried.
+    private(set) var rest: [Portion] = []
+
+    init(_ batches: [DeliverBatch], recording: AppSpec.Recording, retry: RetryPolicy) {
+        self.batches = batches
+        self.builders = batches.map { OutcomeBuilder($0, recording: recording, retry: retry) }
+    }
+
+    /// Whether each device has its outcome.
+    var isOver: Bool { self.rest.isEmpty }
+
+    var outcomes: [BatchOutcome] { self.builders.map { $0.outcome() } }
+
+    func keys(of group: Group) -> [BatchKey] { group.map { self.batches[$0.batch].key } }
+
+    /// The registrations of a group's devices, in its order.
+    func rows(of group: Group) -> [Int64] {
+        group.flatMap { portion in portion.devices.map { self.batches[portion.batch].devices.rows[$0] } }
+    }
+
+    /// Adds what is not to be tried now to the outcomes; the rest is tried.
+    mutating func begin(stop: (BatchKey) -> StopCause?) {
+        for (index, batch) in self.batches.enumerated() {
+            let devices = self.builders[index].addUntried(stop: stop(batch.key))
+            if !devices.isEmpty { self.rest.append(Portion(batch: index, devices: devices)) }
+        }
+    }
+
+    /// Adds the rest, which cannot be sent at all now, to the outcomes.
+    ///
+    /// - Parameters:
+    ///   - reason: What it waits for.
+    ///   - wait: How long; nil = longer with each attempt.
+    mutating func addStopped(reason: String, wait: Duration? = nil) {
+        for portion in self.rest {
+            self.builders[portion.batch].addStopped(portion.devices, reason: reason, wait: wait)
+        }
+        self.rest = []
+    }
+
+    /// Takes what is sent in the next round.
+    ///
+    /// - Parameter limit: The most devices, over all groups; nil = all.
+    /// - Returns: What goes out together.
+    mutating func take(atMost limit: Int?) -> [Group] {
+        let taken: [Portion]
+        if let limit {
+            taken = self.takeFirst(limit)
+        } else {
+            (taken, self.rest) = (self.rest, [])
+        }
+        guard taken.count > 1 else { return [taken] }
+        return Array(Dictionary(grouping: taken) { SharedFields(self.batches[$0.batch]) }.values)
+    }
+
+    private mutating func takeFirst(_ limit: Int) -> [Portion] {
+        var (taken, left) = ([Portion](), limit)
+        while left > 0, let next = self.rest.first {
+            let devices = Array(next.devices.prefix(left))
+            taken.append(Portion(batch: next.batch, devices: devices))
+            left -= devices.count
+            if devices.count == next.devices.count {
+                self.rest.removeFirst()
+            } else {
+                self.rest[0].devices.removeFirst(devices.count)
+            }
+        }
+        return taken
+    }
+
+    /// Adds what was sent of a group to the outcomes.
+    ///
+    /// - Parameters:
+    ///   - group: The devices.
+    ///   - answers: What came of them.
+    ///   - goesOn: Whether another round may follow.
+    ///   - stop: Why a batch is to stop, if it is. What its stop has withdrawn of the others is for the next round.
+    mutating func add(_ group: Group, _ answers: Answers, goesOn: Bool, stop: (BatchKey) -> StopCause?) {
+        let stops = self.keys(of: group).map(stop)
+        let isWithdrawn = goesOn && stops.contains { $0 != nil }
+        var results = answers.results[...]
+        for (portion, stop) in zip(group, stops) {
+            let own = results.prefix(portion.devices.count)
+            results = results.dropFirst(own.count)
+            var (sent, withdrawn) = (portion, Portion(batch: portion.batch, devices: []))
+            if isWithdrawn, stop == nil {
+                withdrawn.devices = zip(portion.devices, own).filter(\.1.isUnsent).map(\.0)
+                sent.devices = zip(portion.devices, own).filter { !$0.1.isUnsent }.map(\.0)
+            }
+            if !withdrawn.devices.isEmpty { self.rest.append(withdrawn) }
+            self.builders[portion.batch].add(
+                sent.devices,
+                withdrawn.devices.isEmpty ? own : own.filter { !$0.isUnsent }[...],
+                stop: stop,
+                keepsTokens: answers.keepsTokens,
+                isProbe: answers.isProbe
+            )
+        }
+    }
+}
+
+// MARK: What the push services are handed
+
+extension DeliveryProgress {
+    /// What batches must have in common to be sent as one.
+    private struct SharedFields: Hashable {
+        let kind: NativePayload.Kind
+        let keepUntil: Timestamp?
+        let collapse: String?
+
+        init(_ batch: DeliverBatch) {
+            self.kind = batch.payload.kind
+            self.keepUntil = batch.keepUntil
+            self.collapse = batch.collapse
+        }
+    }
+
+    /// A group as a sender takes it.
+    ///
+    /// - Parameters:
+    ///   - group: The devices.
+    ///   - deadline: When it has been sent at the latest.
+    ///   - isStopped: Whether what is not sent yet is to be withdrawn.
+    /// - Returns: What is to be sent.
+    func push(
+        _ group: Group,
+        deadline: ContinuousClock.Instant,
+        isStopped: @escaping @Sendable () -> Bool
+    ) -> PushRequest {
+        let first = self.batches[group[0].batch]
+        var push = PushRequest(
+            payload: first.payload,
+            job: first.key.job,
+            priority: first.priority,
+            keepUntil: first.keepUntil,
+            collapse: first.collapse,
+            // A page of a campaign is handed over as it is.
+            devices: first.devices,
+            indexes: group[0].devices,
+            deadline: deadline,
+            isStopped: isStopped
+        )
+        if group.count > 1 { self.merge(group, into: &push) }
+        return push
+    }
+
+    private func merge(_ group: Group, into push: inout PushRequest) {
+        var devices = DeliverBatch.Devices()
+        for portion in group {
+            let batch = self.batches[portion.batch]
+            for index in portion.devices {
+                devices.rows.append(batch.devices.rows[index])
+                devices.handles.append(batch.devices.handles[index])
+                push.messageOf.append(push.messages.count)
+            }
+            push.messages.append(PushRequest.Message(job: batch.key.job, body: batch.payload.body))
+        }
+        push.devices = devices
+        push.indexes = Array(0..<devices.count)
+    }
+}
+
+extension DeviceResult {
+    fileprivate var isUnsent: Bool {
+        if case .unsent = self { true } else { false }
+    }
+}

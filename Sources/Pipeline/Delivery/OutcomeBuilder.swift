@@ -1,0 +1,174 @@
+import PushModel
+import PushServices
+import Store
+
+/// Sorts the devices of a batch by what became of them; each lands in exactly one place (rule 3).
+struct OutcomeBuilder {
+    private let batch: DeliverBatch
+    private let recording: AppSpec.Recording
+    private let retry: RetryPolicy
+    /// One draw for the whole batch: devices that failed together are tried again together.
+    private lazy var jitter = Double.random(in: 0...1)
+    private let began = Timestamp.now
+    private let received = ContinuousClock.now
+    private var result: BatchOutcome
+
+    /// A device whose turn is this near is tried now: it saves a round through the broker.
+    private static let tolerance = Duration.seconds(1)
+    /// How often a device is tried whose token is called bad among nearly all others.
+    private static let doubtfulTries = 5
+    /// The same for one that a breaker's probe falls to: an operator has some twenty minutes to put things right.
+    private static let doubtfulProbes = 20
+
+    init(_ batch: DeliverBatch, recording: AppSpec.Recording, retry: RetryPolicy) {
+        self.batch = batch
+        self.recording = recording
+        self.retry = retry
+        self.result = BatchOutcome(key: batch.key, at: self.began)
+    }
+
+    func outcome() -> BatchOutcome { self.result }
+
+    private var isOneTry: Bool { self.batch.keepUntil == DeliverBatch.nowOrNever }
+
+    /// Adds the devices that are not to be tried now.
+    ///
+    /// - Returns: The indexes of the others.
+    mutating func addUntried(stop: StopCause?) -> [Int] {
+        var toTry: [Int] = []
+        toTry.reserveCapacity(self.batch.devices.count)
+        for index in self.batch.devices.rows.indices {
+            if let stop {
+                self.stopped(stop)
+            } else if self.batch.devices.handles[index].isEmpty {
+                self.failed(
+                    index,
+                    .deregistered,
+                    status: 0,
+                    reason: "the registration went away before it was tried again"
+                )
+            } else if self.batch.devices.wait(at: index) > Self.tolerance {
+                self.addRetry(
+                    index,
+                    tries: self.batch.devices.tries(at: index),
+                    wait: self.batch.devices.wait(at: index)
+                )
+            } else {
+                toTry.append(index)
+            }
+        }
+        return toTry
+    }
+
+    /// Adds the devices that were handed to a sender.
+    ///
+    /// - Parameters:
+    ///   - indexes: The devices.
+    ///   - results: What became of each.
+    ///   - stop: Why the sender was stopped, if it was.
+    ///   - keepsTokens: So many tokens are called bad that it is not believed: those devices are tried a few times more, and
+    ///     nothing is pruned.
+    ///   - isProbe: It was a breaker's probe: devices whose tokens are called bad have more of those than of other tries.
+    mutating func add(
+        _ indexes: [Int],
+        _ results: some Sequence<DeviceResult>,
+        stop: StopCause?,
+        keepsTokens: Bool = false,
+        isProbe: Bool = false
+    ) {
+        for (index, result) in zip(indexes, results) {
+            let tries = self.batch.devices.tries(at: index)
+            switch result {
+            case .accepted:
+                self.result.accepted += 1
+                if self.recording == .all { self.result.acceptedRows.append(self.batch.devices.rows[index]) }
+            case .dead(_, let reason, let status) where keepsTokens:
+                let most = isProbe ? Self.doubtfulProbes : Self.doubtfulTries
+                self.doubted(index, tries: tries + 1, of: most, status: status, reason: reason)
+            case .dead(let before, let reason, let status):
+                self.failed(index, .unregistered, status: status, reason: reason)
+                self.result.deadHandles.append(
+                    DeadHandle(
+                        row: self.batch.devices.rows[index],
+                        handle: self.batch.devices.handles.handle(at: index),
+                        before: before,
+                        reason: reason
+                    )
+                )
+            case .rejected(let reason, let status):
+                self.failed(index, .rejected, status: status, reason: reason)
+            case .misconfigured(let reason, _):
+                self.retryStopped(index, reason: BreakerCause.credentials.reason(reason))
+            case .unsent:
+                if let stop { self.stopped(stop) } else { self.addRetry(index, tries: tries, wait: .zero) }
+            case .retry(let after, _, let counts, let reason, let status):
+                let words = status.map { "\($0) \(reason)" } ?? reason
+                self.again(index, tries: tries + (counts ? 1 : 0), after: after, reason: words, counts: counts)
+            case .unanswered(let reason):
+                if self.isOneTry {
+                    self.failed(index, .unknown, status: 0, reason: reason)
+                } else {
+                    self.again(index, tries: tries + 1, after: nil, reason: reason, counts: true)
+                }
+            }
+        }
+    }
+
+    /// Adds devices whose app cannot send at all now: they wait, visibly, until it can or their job expires.
+    ///
+    /// - Parameters:
+    ///   - indexes: The devices.
+    ///   - reason: What they wait for.
+    ///   - wait: How long; nil = longer with each attempt.
+    mutating func addStopped(_ indexes: [Int], reason: String, wait: Duration? = nil) {
+        for index in indexes { self.retryStopped(index, reason: reason, wait: wait) }
+    }
+
+    private mutating func again(_ index: Int, tries: Int, after: Duration?, reason: String, counts: Bool) {
+        if self.isOneTry, counts {
+            // A time to live of 0 means one try, and this was it.
+            self.result.expired += 1
+            return
+        }
+        self.result.retryReason = reason
+        // The attempt stands in for the tries of a device that was never let through.
+        let steps = counts ? tries : max(tries, self.batch.key.attempt) + 1
+        self.addRetry(index, tries: tries, wait: self.retry.wait(tries: steps, asked: after, jitter: self.jitter))
+    }
+
+    /// A device whose token is called bad as nearly all are.
+    private mutating func doubted(_ index: Int, tries: Int, of most: Int, status: Int?, reason: String) {
+        guard tries < most, !self.isOneTry else {
+            return self.failed(index, .unregistered, status: status, reason: reason)
+        }
+        self.result.retryReason = "\(reason), like nearly all tokens: no registration is removed"
+        // Longer with each try: few devices, whose answers decide nothing, are probed again as soon as they are due.
+        self.addRetry(
+            index,
+            tries: tries,
+            wait: self.retry.wait(tries: tries, asked: self.retry.base, jitter: self.jitter)
+        )
+    }
+
+    private mutating func retryStopped(_ index: Int, reason: String, wait: Duration? = nil) {
+        self.result.retryReason = reason
+        let wait = wait ?? self.retry.stopWait(attempt: self.batch.key.attempt, jitter: self.jitter)
+        self.addRetry(index, tries: self.batch.devices.tries(at: index), wait: wait)
+    }
+
+    private mutating func addRetry(_ index: Int, tries: Int, wait: Duration) {
+        self.result.retries.append(RetryDevice(row: self.batch.devices.rows[index], tries: tries, wait: wait))
+    }
+
+    private mutating func failed(_ index: Int, _ failure: FailureClass, status: Int?, reason: String) {
+        let row = self.batch.devices.rows[index]
+        self.result.failures.append(DeviceFailure(row: row, failure: failure, status: status ?? 0, reason: reason))
+    }
+
+    private mutating func stopped(_ cause: StopCause) {
+        switch cause {
+        case .cancelled: self.result.cancelled += 1
+        case .expired: self.result.expired += 1
+        }
+    }
+}

@@ -1,0 +1,73 @@
+public import Foundation
+
+/// What became of one of many sends.
+public struct SentLine: Sendable, Equatable, Codable {
+    /// The number of the line, from 1.
+    public let line: Int
+    /// 202 = accepted and durable; else what a send by itself would be answered with.
+    public let status: Int
+    /// The job of an accepted line.
+    public let id: String?
+    /// The line was accepted before, under the same key.
+    public let repeated: Bool?
+    /// The member that is wrong, where one is.
+    public let member: String?
+    /// Why it was refused.
+    public let detail: String?
+
+    /// Whether it is accepted and durable.
+    public var isAccepted: Bool { self.status == 202 }
+
+    /// Whether the same line may be accepted later, under the same key.
+    public var isPassing: Bool { self.status == 503 }
+}
+
+extension PushlineClient {
+    /// The most sends of one call.
+    public static let maximumLines = 10_000
+
+    /// Sends several notifications at once, each accepted or refused on its own.
+    ///
+    /// Where it throws or lines were refused for the moment, repeat it with the same key and the same notifications in the same
+    /// order: nothing is sent twice.
+    ///
+    /// - Parameters:
+    ///   - notifications: At most ``maximumLines``.
+    ///   - idempotencyKey: Names this call: up to 255 visible ASCII characters, kept by the server for a day.
+    /// - Returns: What became of each, in their order.
+    /// - Throws: ``PushlineError`` where the call as a whole was refused.
+    public func send(_ notifications: [PushNotification], idempotencyKey: String) async throws -> [SentLine] {
+        var lines = Data()
+        for notification in notifications {
+            lines += try Coding.body(notification)
+            lines.append(UInt8(ascii: "\n"))
+        }
+        return try await self.send(lines: lines, idempotencyKey: idempotencyKey)
+    }
+
+    /// Sends what is JSON already, a line each.
+    ///
+    /// - Parameters:
+    ///   - lines: At most ``maximumLines`` lines of the form that the API takes, ended by line feeds; empty ones are skipped.
+    ///   - idempotencyKey: As for ``send(_:idempotencyKey:)-([PushNotification],_)``.
+    /// - Returns: What became of each line that was not empty, in their order.
+    /// - Throws: ``PushlineError`` where the call as a whole was refused.
+    public func send(lines: Data, idempotencyKey: String) async throws -> [SentLine] {
+        let answer = try await self.answer(
+            Call(
+                method: "POST",
+                path: ["sends", "batch"],
+                headers: ["Idempotency-Key": idempotencyKey, "Content-Type": "application/x-ndjson"],
+                body: lines
+            )
+        )
+        let decoder = Coding.decoder()
+        do {
+            return try answer.body.split(separator: UInt8(ascii: "\n")).map {
+                try decoder.decode(SentLine.self, from: $0)
+            }
+        } catch {
+            throw PushlineError(.unexpectedAnswer, "the server's answer to the lines is not understood: \(error)")
+        }
+    }
+}

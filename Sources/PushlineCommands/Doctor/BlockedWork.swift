@@ -1,0 +1,71 @@
+import PushModel
+import Store
+
+/// What stands still until somebody does something: as the store knows it.
+struct BlockedWork {
+    let store: any ResultStore
+    let apps: [AppID]
+
+    /// So many jobs of an app are looked at, newest first.
+    private static let jobs = 200
+
+    func findings() async throws -> [Finding] {
+        try await self.pauses() + self.dead() + self.waiting()
+    }
+
+    private func pauses() async throws -> [Finding] {
+        try await self.store.pauses().map { pause in
+            let whose = pause.app.map { "of app \($0)" } ?? "of all apps"
+            let option = pause.app.map { "--app \($0)" } ?? "--all-apps"
+            return .wrong(
+                "queue \(pause.queue)",
+                "work \(whose) is paused by \(pause.by) since \(pause.since.iso8601): "
+                    + "pushline queues resume \(pause.queue) \(option)"
+            )
+        }
+    }
+
+    private func dead() async throws -> [Finding] {
+        let count = try await self.store.backlog().dead
+        guard count > 0 else { return [] }
+        var apps: [AppID] = []
+        for app in Set(self.apps + [.default]).sorted() {
+            let page = try await self.store.deadLetters(app: app, cursor: nil, limit: 1)
+            if !page.items.isEmpty { apps.append(app) }
+        }
+        let commands = apps.map { "pushline dead --app \($0)" }.joined(separator: ", ")
+        let number = count >= Backlog.mostDead ? "\(count) or more" : "\(count)"
+        return [.wrong("dead messages", "\(number) wait to be replayed or discarded: \(commands)")]
+    }
+
+    /// Sends that wait because a push service, or what the app has for it, is at fault.
+    private func waiting() async throws -> [Finding] {
+        var findings: [Finding] = []
+        for app in self.apps {
+            var known: [String: (count: Int, job: JobID)] = [:]
+            for state in [Job.State.retrying, .running] {
+                let query = JobQuery(app: app, state: state, kind: .send, limit: Self.jobs)
+                for job in try await self.store.jobs(query).items {
+                    guard let reason = job.reason, BreakerCause(reason: reason) != nil else { continue }
+                    known[reason, default: (0, job.id)].count += 1
+                }
+            }
+            for (reason, seen) in known.sorted(by: { $0.key < $1.key }) {
+                guard let cause = BreakerCause(reason: reason) else { continue }
+                let sends = seen.count == 1 ? "a send waits" : "\(seen.count) sends wait"
+                findings.append(
+                    .wrong("\(app) sends", "\(sends), such as \(seen.job): \(reason); \(Self.advice(cause))")
+                )
+            }
+        }
+        return findings
+    }
+
+    private static func advice(_ cause: BreakerCause) -> String {
+        switch cause {
+        case .service: "it is probed, and goes on by itself: look at the service's status page"
+        case .credentials: "put the right file in place, or correct the app's file: it is used from the next try on"
+        case .tokens: "check the app's endpoint and topic: the tokens are another environment's, most likely"
+        }
+    }
+}

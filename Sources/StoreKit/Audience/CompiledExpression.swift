@@ -1,0 +1,124 @@
+import PushModel
+
+/// A tag expression as it is evaluated: a tree in an array, `!` at its leaves alone, the operands of a node in the order that costs
+/// least.
+struct CompiledExpression {
+    enum Node {
+        /// The rows that have the tag of that index.
+        case has(Int)
+        /// The rows that do not have it.
+        case lacks(Int)
+        /// The rows that all of these operands have in common.
+        case all([Int])
+        /// The rows that one of these operands has.
+        case any([Int])
+    }
+
+    /// Operands before what they belong to; the last is the whole.
+    private(set) var nodes: [Node] = []
+    /// Whether a registration without a single tag is meant.
+    private(set) var includesUntagged = false
+
+    /// Deeper than this an operand may not be evaluated within another, unless it is the smaller one.
+    private static let maximumDepth = 32
+
+    /// What decides on the order of operands.
+    private struct Measure {
+        /// A registration without any tag is among its rows.
+        var includesUntagged: Bool
+        var isLeaf: Bool
+        var leaves: Int
+        var depth: Int
+
+        /// Leaves before subtrees, and what is bounded by its tags' rows before what must be taken from all rows.
+        var rank: Int { (self.includesUntagged ? 2 : 0) + (self.isLeaf ? 0 : 1) }
+    }
+
+    init(_ expression: TagExpression) {
+        self.nodes.reserveCapacity(expression.steps.count)
+        // Operands not yet joined: the node, and whether its opposite is meant.
+        var open: [(node: Int, isNegated: Bool)] = []
+        // For each node, whether it is negated within what it belongs to.
+        var negated: [Bool] = []
+        for step in expression.steps {
+            switch step {
+            case .tag(let index):
+                open.append((self.nodes.count, false))
+                self.nodes.append(.has(index))
+                negated.append(false)
+            case .not:
+                open[open.count - 1].isNegated.toggle()
+            case .all(let count), .any(let count):
+                let operands = open.suffix(count)
+                for operand in operands { negated[operand.node] = operand.isNegated }
+                open.removeLast(count)
+                let members = operands.map(\.node)
+                if case .all = step { self.nodes.append(.all(members)) } else { self.nodes.append(.any(members)) }
+                negated.append(false)
+                open.append((self.nodes.count - 1, false))
+            }
+        }
+        if let whole = open.last { negated[whole.node] = whole.isNegated }
+        self.pushDown(negated)
+        self.order()
+    }
+
+    /// Brings negation down to the leaves, by De Morgan's laws; what belongs to a node stands before it.
+    private mutating func pushDown(_ isNegated: [Bool]) {
+        var isNegated = isNegated
+        for index in self.nodes.indices.reversed() where isNegated[index] {
+            switch self.nodes[index] {
+            case .has(let tag): self.nodes[index] = .lacks(tag)
+            case .lacks(let tag): self.nodes[index] = .has(tag)
+            case .all(let members):
+                for member in members { isNegated[member].toggle() }
+                self.nodes[index] = .any(members)
+            case .any(let members):
+                for member in members { isNegated[member].toggle() }
+                self.nodes[index] = .all(members)
+            }
+        }
+    }
+
+    private mutating func order() {
+        var measures: [Measure] = []
+        measures.reserveCapacity(self.nodes.count)
+        for index in self.nodes.indices {
+            switch self.nodes[index] {
+            case .has: measures.append(Measure(includesUntagged: false, isLeaf: true, leaves: 1, depth: 0))
+            case .lacks: measures.append(Measure(includesUntagged: true, isLeaf: true, leaves: 1, depth: 0))
+            case .all(let members):
+                let isOpen = members.allSatisfy { measures[$0].includesUntagged }
+                measures.append(Self.measure(members, includesUntagged: isOpen, measures))
+                self.nodes[index] = .all(Self.ordered(members, measures))
+            case .any(let members):
+                let isOpen = members.contains { measures[$0].includesUntagged }
+                measures.append(Self.measure(members, includesUntagged: isOpen, measures))
+                self.nodes[index] = .any(Self.ordered(members, measures))
+            }
+        }
+        self.includesUntagged = measures.last?.includesUntagged ?? false
+    }
+
+    private static func measure(_ members: [Int], includesUntagged: Bool, _ measures: [Measure]) -> Measure {
+        Measure(
+            includesUntagged: includesUntagged,
+            isLeaf: false,
+            leaves: members.reduce(0) { $0 + measures[$1].leaves },
+            depth: members.reduce(0) { max($0, measures[$1].depth) } + 1
+        )
+    }
+
+    /// The cheap ones first.
+    ///
+    /// The last operand is evaluated in place of its node, so a deep one goes there: within others are only those of at most half
+    /// the leaves, or of little depth, and a million levels nest no deeper than fifty.
+    private static func ordered(_ members: [Int], _ measures: [Measure]) -> [Int] {
+        var ordered = members.sorted { (measures[$0].rank, $0) < (measures[$1].rank, $1) }
+        let isDeep = members.contains { measures[$0].depth > Self.maximumDepth }
+        guard isDeep else { return ordered }
+        let largest = ordered.indices.max { measures[ordered[$0]].leaves < measures[ordered[$1]].leaves }
+        if let largest { ordered.append(ordered.remove(at: largest)) }
+        return ordered
+    }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import GRDB
+import PushModel
+import Store
+import StoreKit
+
+/// Which live registration has a handle (decision 20): an entry for each, found by a number made of the handle.
+///
+/// No two live registrations of an app and service have the same handle. Handles that share a number have its positions 0, 1, 2 …
+/// without a gap, so that who finds the first position free knows that nobody has the handle.
+enum HandleIndex {
+    /// A registration and the number of its handle.
+    struct Entry {
+        let digest: Int64
+        let row: Int64
+    }
+
+    static let insert = "INSERT INTO handle_index(digest, position, row) VALUES (?, ?, ?)"
+    /// What finds the live registration of a handle: by its number, and by itself, since others may share the number.
+    static func find(_ columns: String) -> String {
+        """
+        SELECT \(columns) FROM handle_index AS h CROSS JOIN registration AS r ON r.row = h.row
+        WHERE h.digest = ?1 AND r.handle = ?2 AND r.pns = ?3 AND r.app = ?4 AND r.state = 1
+        """
+    }
+    /// The next position of a number.
+    static let add =
+        "INSERT INTO handle_index(digest, position, row) SELECT ?1, count(*), ?2 FROM handle_index WHERE digest = ?1"
+}
+
+// MARK: The check
+
+extension HandleIndex {
+    /// What does not hold of the entries: each live registration has one, and no two of them one handle.
+    static func faults(in database: Database, _ digest: HandleDigest) throws -> [String] {
+        var faults: [String] = []
+        // All of it sees one state of the store.
+        try database.inTransaction(.deferred) {
+            let (missing, found) = try self.missing(in: database, digest)
+            faults += missing
+            let others = try database.first("SELECT count(*) FROM handle_index") { $0[0] as Int - found } ?? 0
+            if others != 0 { faults.append("\(others) entries of handles are no live registration's") }
+            let gaps = """
+                SELECT count(*) FROM
+                    (SELECT 1 FROM handle_index GROUP BY digest HAVING min(position) < 0 OR max(position) >= count(*))
+                """
+            let broken = try database.first(gaps) { $0[0] as Int } ?? 0
+            if broken != 0 { faults.append("\(broken) numbers of handles have positions without an entry") }
+            faults += try self.twins(in: database)
+            return .commit
+        }
+        return faults
+    }
+
+    /// Live registrations without an entry, and how many have one.
+    private static func missing(in database: Database, _ digest: HandleDigest) throws -> ([String], found: Int) {
+        let live = try RawStatement("SELECT row, id, app, pns, handle FROM registration WHERE state = 1", in: database)
+        let entry = try RawStatement("SELECT 1 FROM handle_index WHERE digest = ? AND row = ?", in: database)
+        defer {
+            live.reset()
+            entry.reset()
+        }
+        var (faults, found) = ([String](), 0)
+        while try live.step() {
+            let handle = Handle(stored: live.text(4) ?? "")
+            try entry.restart(digest.number(of: handle, Int(live.integer(3)), app: live.integer(2)), live.integer(0))
+            if try entry.step() {
+                found += 1
+            } else if faults.count < SQLiteStore.mostFaults {
+                faults.append("registration \(live.text(1) ?? ""): it is live, and not found by its handle")
+            }
+        }
+        return (faults, found)
+    }
+
+    private static func twins(in database: Database) throws -> [String] {
+        try database.all(
+            """
+            SELECT one.id, other.id FROM handle_index AS a
+            CROSS JOIN handle_index AS b ON b.digest = a.digest AND (b.position = 0 OR b.position < a.position)
+            CROSS JOIN registration AS one ON one.row = a.row
+            CROSS JOIN registration AS other ON other.row = b.row
+            WHERE a.position <> 0 AND one.handle = other.handle AND one.pns = other.pns AND one.app = other.app LIMIT ?
+            """,
+            [SQLiteStore.mostFaults]
+        ) { "registration \($0[0] as String): it has the same handle as \($0[1] as String)" }
+    }
+}
+
+extension Database {
+    /// How the store makes numbers of handles.
+    func handleDigest(mask: UInt64 = .max) throws -> HandleDigest {
+        let key = try self.first("SELECT key FROM handle_key WHERE id = 1") { $0[0] as Data }
+        return try HandleDigest(key: key ?? Data(), mask: mask)
+    }
+}
+
+extension WriteContext {
+    /// The live registration that has a handle.
+    func registration(with handle: Handle, _ pns: PushService, app: Int64) throws -> Int64? {
+        let number = self.digest.number(of: handle, pns.number, app: app)
+        return try self.database.first(HandleIndex.find("r.row"), [number, handle.text, pns.number, app]) {
+            $0[0] as Int64
+        }
+    }
+
+    /// Makes a live registration, whose handle nobody has, the one that has it.
+    func addHandle(_ handle: Handle, _ pns: PushService, app: Int64, by row: Int64) throws {
+        try self.database.run(HandleIndex.add, [self.digest.number(of: handle, pns.number, app: app), row])
+    }
+
+    /// Takes its handle from a registration that is not live any more, or has another now.
+    func removeHandle(_ handle: Handle, _ pns: PushService, app: Int64, by row: Int64) throws {
+        let number = self.digest.number(of: handle, pns.number, app: app)
+        let position = try self.database.first(
+            "DELETE FROM handle_index WHERE digest = ? AND row = ? RETURNING position",
+            [number, row]
+        ) { $0[0] as Int64 }
+        guard let position else { return }
+        // The last of those that share the number moves to where it was.
+        try self.database.run(
+            """
+            UPDATE handle_index SET position = ?2 WHERE digest = ?1 AND position > ?2
+                AND position = (SELECT max(position) FROM handle_index WHERE digest = ?1)
+            """,
+            [number, position]
+        )
+    }
+}

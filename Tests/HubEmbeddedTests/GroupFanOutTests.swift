@@ -1,0 +1,119 @@
+import PushModel
+import Store
+import Testing
+
+@testable import HubEmbedded
+
+/// How the sends of a group are divided, and which wait (rule 12).
+@Suite struct GroupFanOutTests {
+    private static let message = OutboxMessage(
+        id: MessageID(number: 1),
+        app: .default,
+        queue: .send,
+        priority: .normal
+    )
+
+    private static var spec: AppSpec {
+        var spec = AppSpec()
+        spec.fcm = .init(serviceAccountFile: "fcm.json")
+        spec.apns = .init(keyFile: "apns.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "com.example.app")
+        return spec
+    }
+
+    private func fanOut(apns: Int, fcm: Int) -> GroupFanOut {
+        GroupFanOut(
+            Self.message,
+            credit: [.apns: Credit(devices: apns), .fcm: Credit(devices: fcm)],
+            spec: Self.spec
+        )
+    }
+
+    /// A send with so many devices of each service; nil = too many to be read.
+    private func send(_ sequence: Int64, _ devices: KeyValuePairs<PushService, Int>?) throws -> SmallSend {
+        let reaches = devices.map { devices in
+            devices.map { pns, count in
+                var reach = SmallSend.Reach(pns: pns)
+                for number in 0..<count {
+                    reach.devices.rows.append(sequence * 1000 + Int64(number))
+                    reach.devices.handles.append(Array(String(repeating: "a", count: 64).utf8))
+                }
+                return reach
+            }
+        }
+        return SmallSend(
+            sequence: sequence,
+            id: .make(),
+            request: SendRequest(audience: .tag(try Tag("news", .folded)), content: .message(.init(body: "b"))),
+            accepted: .now,
+            expires: .now.advanced(by: .seconds(600)),
+            startsAt: nil,
+            waiter: nil,
+            audience: reaches.map { .all($0) } ?? .large,
+            through: 7
+        )
+    }
+
+    /// Divides sends, numbered from 1, of which so many are looked at.
+    private func divide(
+        _ sends: [KeyValuePairs<PushService, Int>?],
+        looksAt count: Int? = nil,
+        with fanOut: inout GroupFanOut
+    ) throws {
+        var looked = 0
+        for (index, devices) in sends.enumerated() {
+            guard fanOut.divide(try self.send(Int64(index + 1), devices)) else { break }
+            looked += 1
+        }
+        #expect(looked == count ?? sends.count)
+    }
+
+    /// `1 apns:0` for a send with a batch in the delivery message 0, `alone`, `none` for one without a target.
+    private func fates(_ fanOut: GroupFanOut) -> [String] {
+        fanOut.step.sends.map { send in
+            switch send.fate {
+            case .alone: "\(send.sequence) alone"
+            case .batches(let batches):
+                "\(send.sequence) " + batches.map { "\($0.pns.rawValue):\($0.message)" }.joined(separator: " ")
+            }
+        }
+    }
+
+    @Test func eachServiceHasMessagesOfItsOwn() throws {
+        var fanOut = self.fanOut(apns: 10_000, fcm: 10_000)
+        try self.divide([[.apns: 1], [.apns: 1, .fcm: 2], [:], nil, [.mpns: 1], [.fcm: 1]], with: &fanOut)
+        #expect(self.fates(fanOut) == ["1 apns:0", "2 apns:0 fcm:1", "3 ", "4 alone", "5 alone", "6 fcm:1"])
+        #expect(fanOut.step.messages == 2)
+        #expect(fanOut.step.through == 7)
+        #expect(fanOut.step.devices == [.apns: 2, .fcm: 3])
+        #expect(fanOut.written.map(\.sequence) == [1, 2, 3, 6])
+        #expect(fanOut.messages.map(\.count) == [2, 2])
+        #expect(fanOut.blocked.isEmpty)
+    }
+
+    @Test func aMessageThatIsFullIsFollowedByAnother() throws {
+        var fanOut = self.fanOut(apns: 10_000, fcm: 0)
+        try self.divide(Array(repeating: [.apns: 90], count: 25), with: &fanOut)
+        #expect(fanOut.messages.map(\.count) == [11, 11, 3])
+        #expect(fanOut.step.messages == 3)
+    }
+
+    @Test func whatGoesToClosedServicesAloneIsPassedOver() throws {
+        var fanOut = self.fanOut(apns: 0, fcm: 10)
+        try self.divide([[.apns: 1], [.fcm: 1], [.apns: 1, .fcm: 1], [.apns: 3]], with: &fanOut)
+        #expect(self.fates(fanOut) == ["2 fcm:0", "3 alone"])
+        #expect(fanOut.blocked == [.apns])
+    }
+
+    @Test func aStepEndsWhereItsCreditDoes() throws {
+        var fanOut = self.fanOut(apns: 10, fcm: 0)
+        try self.divide([[.apns: 8], [.fcm: 1], [.apns: 3]], looksAt: 2, with: &fanOut)
+        #expect(self.fates(fanOut) == ["1 apns:0"])
+        #expect(fanOut.blocked == [.fcm])
+    }
+
+    @Test func whatIsTooMuchForAllCreditGoesAlone() throws {
+        var fanOut = self.fanOut(apns: 10, fcm: 0)
+        try self.divide([[.apns: 11], [.apns: 10]], with: &fanOut)
+        #expect(self.fates(fanOut) == ["1 alone", "2 apns:0"])
+    }
+}
