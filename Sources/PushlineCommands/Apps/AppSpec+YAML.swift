@@ -5,8 +5,8 @@ extension AppSpec {
     /// The keys of an app in the file.
     static let keys =
         [
-            "hub", "authentication", "users", "reserved_tags", "recording", "requests_per_second", "registration_lifetime_days",
-            "registrations_per_user",
+            "hub", "authentication", "users", "reserved_tags", "recording", "requests_per_second",
+            "registration_lifetime_days", "registrations_per_user",
         ] + PushService.inService.map(\.rawValue) + ["rich", "contents"]
 
     /// - Parameters:
