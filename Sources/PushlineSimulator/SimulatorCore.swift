@@ -65,7 +65,7 @@ final class SimulatorCore: Sendable {
                 case .swallow: reaction.kind = .reset
                 case .garbage: (reaction.kind, status, reason) = (.garbage, 0, "garbage")
                 case .goAway(let debug, let isGraceful):
-                    let data = JSONValue.members(["reason": .string(debug)]).text
+                    let data = JSONValue.members(["reason": .string(debug)]).compactText
                     if isGraceful {
                         reaction.goAwayAfter = data
                     } else {

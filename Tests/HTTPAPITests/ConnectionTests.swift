@@ -2,6 +2,7 @@ import HTTPTypes
 import HummingbirdTesting
 import NIOCore
 import NIOPosix
+import PushModel
 import Testing
 
 @testable import HTTPAPI

@@ -2,6 +2,7 @@ import HTTPTypes
 package import NIOCore
 import NIOHTTP1
 package import NIOHTTPTypes
+import PushModel
 
 /// Gives the server's answer to what is no HTTP the body that every refusal has.
 ///

@@ -59,7 +59,7 @@ package enum JSONValue: Sendable, Equatable {
     package var bytes: [UInt8] { JSONWriter.bytes(of: self) }
 
     /// The JSON text, without spaces.
-    package var text: String { String(decoding: self.bytes, as: UTF8.self) }
+    package var compactText: String { String(decoding: self.bytes, as: UTF8.self) }
 
     /// The JSON text with a line for each value, two spaces a level, and no line break at its end: for people.
     package var indentedText: String {

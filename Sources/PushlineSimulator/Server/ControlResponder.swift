@@ -131,7 +131,7 @@ struct ControlResponder: Responder {
                 "time": .string(Self.timeStyle.format(push.time)), "status": .integer(push.status),
                 "reason": push.reason.map(JSONValue.string) ?? .null, "headers": .texts(push.headers),
                 "body": .string(push.body),
-            ]).text
+            ]).compactText
         }
         return .json(200, "[" + parts.joined(separator: ",\n") + "]\n")
     }
@@ -176,7 +176,7 @@ struct ControlResponder: Responder {
     }
 
     private static func error(_ status: Int, _ text: String) -> Answer {
-        .json(status, JSONValue.members(["error": .string(text)]).text)
+        .json(status, JSONValue.members(["error": .string(text)]).compactText)
     }
 
     private static func encoded(_ status: Int, _ value: some Encodable) -> Answer {

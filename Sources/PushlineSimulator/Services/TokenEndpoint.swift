@@ -107,7 +107,7 @@ struct TokenEndpoint: Sendable {
     }
 
     private static func error(_ error: String, _ description: String) -> String {
-        JSONValue.members(["error": .string(error), "error_description": .string(description)]).text
+        JSONValue.members(["error": .string(error), "error_description": .string(description)]).compactText
     }
 
     private static func json(_ status: Int, _ body: String) -> Reaction {

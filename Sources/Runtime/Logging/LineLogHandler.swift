@@ -63,7 +63,7 @@ struct LineLogHandler: LogHandler {
             members.append(JSONValue.Member(own.contains(key) ? "metadata.\(key)" : key, .string(value.description)))
         }
         // JSON lets more stand than a terminal or a reader of lines can bear; outside of strings there is none of it.
-        return Self.oneLine(JSONValue.object(members).text) { number in
+        return Self.oneLine(JSONValue.object(members).compactText) { number in
             "\\u" + String(repeating: "0", count: 4 - String(number, radix: 16).count) + String(number, radix: 16)
         }
     }

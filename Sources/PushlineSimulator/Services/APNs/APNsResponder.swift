@@ -38,7 +38,7 @@ struct APNsResponder: Responder {
     private static func rejection(_ status: Int, _ reason: String, id: String, timestamp: Int64? = nil) -> Answer {
         let time = status == 410 ? timestamp ?? Int64(Date.now.timeIntervalSince1970 * 1000) : nil
         let body = JSONValue.members(["reason": .string(reason), "timestamp": time.map { .integer(Int($0)) }])
-        var answer = Answer.json(status, body.text)
+        var answer = Answer.json(status, body.compactText)
         answer.add("apns-id", id)
         return answer
     }

@@ -41,7 +41,7 @@ struct FCMResponder: Responder {
             return Reaction(.answer(Self.error(status, rejection)))
         }
         let id = String(UInt64.random(in: .min ... .max), radix: 16)
-        let name = JSONValue.string("projects/\(self.project)/messages/0:\(id)").text
+        let name = JSONValue.string("projects/\(self.project)/messages/0:\(id)").compactText
         let success = Answer.json(200, "{\n  \"name\": \(name)\n}\n")
         return self.core.decide(.fcm, token: token, request: request, success: success) { reason, status, _ in
             let name = Self.rpcStatus[status] ?? "UNKNOWN"
@@ -120,6 +120,6 @@ struct FCMResponder: Responder {
             "code": .integer(status), "message": .string(rejection.message), "status": .string(rejection.status),
             "details": details.isEmpty ? nil : .array(details),
         ])
-        return Answer.json(status, JSONValue.members(["error": error]).text)
+        return Answer.json(status, JSONValue.members(["error": error]).compactText)
     }
 }
