@@ -240,7 +240,7 @@ package struct SendWorker: Service {
             retry.logger.debug("The first slice failed; the message is claimed and tried again")
         }
         let claimed = try await self.claim(claim.message.id, mayPeek: false, retry: retry)
-        return held.map(FirstSlice.held) ?? .ended(.nothing)
+        return claimed.map(FirstSlice.held) ?? .ended(.nothing)
     }
 }
 
