@@ -179,7 +179,7 @@ extension MetricDescription {
         .gauge,
         by: [.queue],
         "jobs (in `deliver` queues: batches of jobs) that wait, are in work, or are to be tried later, counted in at most 10,000 "
-            + "messages a queue; in the API's metrics alone, each API says the same, looked at every 5 seconds"
+            + "messages a queue; in the API's metrics alone, each API says the same, looked at every 10 seconds"
     )
     package static let queueOldest = MetricDescription(
         "pushline_queue_oldest_seconds",

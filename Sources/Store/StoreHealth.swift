@@ -5,7 +5,7 @@ package protocol StoreHealth: Sendable {
     /// How much waits; costs next to nothing, however much there is, and shows that the store answers.
     func backlog() async throws -> Backlog
 
-    /// How the work in each queue stands; costs some milliseconds at most, however much there is.
+    /// How the work in each queue stands; what it costs is bounded, however much there is.
     func queues() async throws -> [QueueStanding]
 
     /// How much room the store takes, and how much is left.

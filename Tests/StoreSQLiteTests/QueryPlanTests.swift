@@ -110,7 +110,7 @@ struct QueryPlanTests {
         Pinned(
             sql: DueMessages.nextGroup,
             plan: [
-                "SEARCH message USING COVERING INDEX message_due (priority=? AND (app,queue,state,blocked_on)>(?,?,?,?))"
+                "SEARCH message USING COVERING INDEX message_due (priority=? AND (app,queue,state,blocked_on,due)>(?,?,?,?,?))"
             ]
         ),
         Pinned(

@@ -14,8 +14,8 @@ package struct ProcessHealth: Sendable {
     private let broker: any MessageBroker
     private let isReachable: SharedCopy<Bool>
     private let measured: SharedCopy<ByteBuffer>
-    /// What takes the store some milliseconds is looked at less often.
-    private static let queuesEvery = Duration.seconds(5)
+    /// What may take the store 50 ms is looked at less often.
+    private static let queuesEvery = Duration.seconds(10)
 
     /// - Parameters:
     ///   - version: Of the program.

@@ -154,9 +154,11 @@ struct DueMessages: Sendable {
 
 extension DueMessages {
     /// The group behind another one.
+    ///
+    /// SQLite goes to the first row that is not before those values: without a due time it would walk through the whole group.
     static let nextGroup = """
         SELECT app, queue, state, blocked_on FROM message
-        WHERE priority = ? AND (app, queue, state, blocked_on) > (?, ?, ?, ?)
+        WHERE priority = ? AND (app, queue, state, blocked_on, due) > (?, ?, ?, ?, \(Int64.max))
         ORDER BY app, queue, state, blocked_on LIMIT 1
         """
 
