@@ -66,9 +66,9 @@ package struct SimulatorCredentials: Sendable {
 
     private static func yaml(_ setting: Setting) -> String {
         switch setting {
-        case .text(let text): JSONValue.string(text).text
+        case .text(let text): JSONValue.string(text).compactText
         case .number(let number): "\(number)"
-        case .list(let texts): JSONValue.array(texts.map(JSONValue.string)).text
+        case .list(let texts): JSONValue.array(texts.map(JSONValue.string)).compactText
         }
     }
 }

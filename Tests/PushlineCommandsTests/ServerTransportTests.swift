@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import NIOSSL
+import PushModel
 import PushlineSimulator
 import Testing
 

@@ -62,7 +62,7 @@ struct JobText {
         case .send(let send):
             if let tags = send.audience.alternatives {
                 let preview = tags.prefix(SendRequest.previewTags)
-                members.addArray("to") { for tag in told { $0.append(tag.name) } }
+                members.addArray("to") { for tag in preview { $0.append(tag.name) } }
                 let count = tags.count + send.truncatedTags
                 members.add("toCount", count > preview.count ? count : nil)
             } else {
