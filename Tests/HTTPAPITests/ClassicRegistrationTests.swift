@@ -159,7 +159,7 @@ import Testing
                 (HTTPRequest.Method.post, "/Register", 200), (.post, "/register/", 200),
                 (.post, "/REGISTER/?handle=x", 200), (.put, "/Register/one", 200), (.put, "/register/one/", 200),
                 (.get, "/Register/one", 405), (.delete, "/rEGISTER/one/", 200), (.put, "/register/One", 200),
-                (.delete, "/REGISTER/One/", 200), (.post, "/Notifications/?PushService=apns&To_Tag=bob", 200),
+                (.delete, "/REGISTER/One/", 200), (.post, "/Notifications/?PNS=apns&To_Tag=bob", 200),
                 (.post, "/register//", 404), (.post, "/registers/", 404),
             ] {
                 let answer = try await api.call(method, prefix + path, body: method == .put ? body : nil)

@@ -64,7 +64,7 @@ import Testing
         let text = """
             {"apns":{"endpoint":"https://e","keyFile":"/k","keyID":"i","teamID":"t","topic":"b"},\
             "authentication":"accounts","hub":"embedded","recording":"failures","reservedTags":[],\
-            "richDefault":{"isSecure":false,"message":"m","perAccount":1,"perApp":2,"richType":"img"}}
+            "richDefault":{"isSecure":false,"message":"m","perAccount":1,"perApp":2,"richType":"img"},"users":"folded"}
             """
         let spec = try JSONDecoder().decode(AppSpec.self, from: Data(text.utf8))
         #expect(spec.apns == AppSpec.APNs(keyFile: "/k", keyID: "i", teamID: "t", topic: "b", endpoint: "https://e"))

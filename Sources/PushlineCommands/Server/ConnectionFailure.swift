@@ -50,7 +50,8 @@ enum ConnectionFailure {
                 "the certificate of \(place) is not accepted: its authority is not trusted here, or it has expired"
             )
         }
-        if cause.contains("WRONG_VERSION_NUMBER") || cause.contains("HTTP_REQUEST") {
+        // A server without TLS answers a handshake in plain text, or hangs up.
+        if ["WRONG_VERSION_NUMBER", "HTTP_REQUEST", "EOF during handshake"].contains(where: cause.contains) {
             return Self.unreachable("it does not speak TLS (is its address http://\(host)?)", place)
         }
         return Self.unreachable("TLS: \(cause)", place)
