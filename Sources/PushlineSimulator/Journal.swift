@@ -41,7 +41,7 @@ package struct SimulatorCounts: Sendable, Equatable, Codable {
         package var accessTokens = 0
     }
 
-    private var services: [PushService: Service] = [:]
+    private var services = Dictionary(uniqueKeysWithValues: Simulator.services.map { ($0, Service()) })
     /// The index that the next push will have; for `since`.
     package var next = 0
     /// Whether distinct tokens and duplicates are still exact: they stop growing at ten million entries.

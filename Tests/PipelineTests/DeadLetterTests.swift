@@ -13,7 +13,7 @@ extension PipelineLoadTests {
     @Suite(.serialized, .timeLimit(.minutes(2))) struct DeadLetterTests {
         private static let queue = QueueName.work(.deliver(.apns), .normal)
 
-        /// Has the job's only delivery message be one that no worker understands, and waits until it is kept.
+        /// Has the job's only delivery message be one that no worker understands whenever it comes, and waits until it is kept.
         private static func killDelivery(in harness: PipelineHarness) async throws -> DeadLetter {
             // The message is lost, as with a broker's folder; another of its name is garbage.
             let delivery = try await harness.broker.consume(queue: Self.queue, prefetch: 1) { subscription in
@@ -21,6 +21,8 @@ extension PipelineLoadTests {
                 await subscription.acknowledge([delivery])
                 return delivery
             }
+            let id = try #require(MessageID(delivery.properties.messageID))
+            for _ in 0..<PoisonLimit.starts { _ = try await harness.store.redelivered(id) }
             let garbage = OutgoingMessage(routingKey: Self.queue, properties: delivery.properties, body: [1, 2, 3])
             #expect(await harness.broker.publish([garbage], deadline: .seconds(1)) == [.published])
             let (worker, senders) = harness.deliveryWorker()
