@@ -120,18 +120,20 @@ struct JobContract {
 
     /// A list of one's own many jobs that has none of them gives readers back after a part, and goes on from there.
     @Test func aFilteredListOfManyJobsComesInParts() async throws {
+        let scenario = Scenario(try StoreFixtures.make(StoreOptions(maximumBacklog: 100_000)))
+        let store = scenario.store
         let user = try UserName("busy", .folded)
-        let send = Job.Work.send(try self.scenario.campaign(to: "t"))
-        let kept = try await self.scenario.accept(self.scenario.campaign(to: "t", platforms: [.wns]), user: user).id
+        let send = Job.Work.send(try scenario.campaign(to: "t"))
+        let kept = try await scenario.accept(scenario.campaign(to: "t", platforms: [.wns]), user: user).id
         for _ in 0..<41 {
             let jobs = (0..<500).map { _ in NewJob(app: .default, user: user, work: send, lifetime: .seconds(600)) }
-            _ = try await self.store.accept(jobs)
+            _ = try await store.accept(jobs)
         }
         let query = JobQuery(app: .default, pns: .wns, user: user)
-        let first = try await self.store.jobs(query)
+        let first = try await store.jobs(query)
         #expect(first.items.isEmpty)
         let cursor = try #require(first.cursor)
-        let second = try await self.store.jobs(JobQuery(app: .default, pns: .wns, user: user, cursor: cursor))
+        let second = try await store.jobs(JobQuery(app: .default, pns: .wns, user: user, cursor: cursor))
         #expect(second.items.map(\.id) == [kept])
         #expect(second.cursor == nil)
     }
