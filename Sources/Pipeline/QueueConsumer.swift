@@ -122,10 +122,13 @@ struct QueueConsumer: Sendable {
         ]
         guard !self.keepsFailures else {
             // Not acknowledged: it comes again with the next connection.
-            return self.logger.error("A message failed and stays in its queue", metadata: metadata)
+            return self.logger.error("Work on a message failed; it stays in its queue", metadata: metadata)
         }
         // The store sweeps up what its message did not finish (rule 1), so this one need not come again.
-        self.logger.error("A message failed and was dropped here; the sweeper publishes it again", metadata: metadata)
+        self.logger.error(
+            "Work on a message failed; it is acknowledged, and the sweeper publishes it again",
+            metadata: metadata
+        )
         await subscription.acknowledge([delivery])
     }
 }

@@ -39,7 +39,7 @@ package final class CredentialWatch: Sendable {
         guard mustWarn else { return }
         var metadata: Logger.Metadata = ["setting": "\(end.setting)", "end": "\(end.end.iso8601)"]
         if let app { metadata["app"] = "\(app)" }
-        self.logger.warning("A credential \(end.words(from: now)): put another in its place", metadata: metadata)
+        self.logger.warning("A credential \(end.words(from: now)): replace it", metadata: metadata)
     }
 
     private static func gauge(_ setting: String, _ app: AppID?) -> Gauge {

@@ -228,7 +228,7 @@ extension MetricDescription {
         "pushline_deliveries_total",
         .counter,
         by: [.service, .app, .outcome],
-        "devices by `outcome`: `accepted`, `failed`, `expired` and `cancelled` are for good; `carried` will be tried again"
+        "devices by `outcome`: `accepted`, `failed`, `expired` and `cancelled` are for good; `retried` will be tried again"
     )
     package static let deliveryDelay = MetricDescription(
         "pushline_delivery_delay_seconds",

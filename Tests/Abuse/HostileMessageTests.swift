@@ -78,7 +78,7 @@ enum HostileMessage: String, CaseIterable {
         try await eventually("it is parked, and the API shows it") { try await Self.parked(installation) == 1 }
         try await installation.start("send-worker")
         try await eventually("the send worker tells") {
-            try await installation.log(of: "send-worker").contains("are parked")
+            try await installation.log(of: "send-worker").contains("are in the parking queue")
         }
         #expect(try await Self.deadLetters(installation) == before)
         #expect(try await Self.parked(installation) == 1)

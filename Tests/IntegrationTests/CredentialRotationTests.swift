@@ -78,7 +78,7 @@ import Testing
         try await self.expectAccepted(try await steady)
         try await Task.sleep(for: .milliseconds(2500))
         try await self.expectAccepted(try await self.send(mine, 5))
-        #expect(try await installation.log(of: "delivery-worker").contains("goes on with what it had"))
+        #expect(try await installation.log(of: "delivery-worker").contains("the old credentials stay in use"))
 
         // Of the right form, and refused.
         let wrong =

@@ -125,7 +125,7 @@ struct JobContract {
         let user = try UserName("busy", .folded)
         let send = Job.Work.send(try scenario.campaign(to: "t"))
         let kept = try await scenario.accept(scenario.campaign(to: "t", platforms: [.wns]), user: user).id
-        for _ in 0..<41 {
+        for _ in 0..<11 {
             let jobs = (0..<500).map { _ in NewJob(app: .default, user: user, work: send, lifetime: .seconds(600)) }
             _ = try await store.accept(jobs)
         }

@@ -135,12 +135,12 @@ package struct SendWorker: Service {
         defer { if isLarge { self.largeClaims.leave() } }
         // Until its first commit the message is what brings the work back if this process dies, from then on the claim's lease
         // (rule 1).
-        let first: FirstSlice = claim.isClaimed ? .held(claim) : try await self.claimBySlice(claim, retry: retry)
+        let first: FirstSlice = claim.isClaimed ? .claimed(claim) : try await self.claimBySlice(claim, retry: retry)
         CrashPoint.sendClaimed.reach()
         await subscription.acknowledge([delivery])
         CrashPoint.sendAcknowledged.reach()
         switch first {
-        case .held(let claimed): return try await self.fanOut(claimed, alone: isAlone, retry: retry)
+        case .claimed(let claimed): return try await self.fanOut(claimed, alone: isAlone, retry: retry)
         case .ended(let rest): return rest
         }
     }
@@ -218,7 +218,7 @@ package struct SendWorker: Service {
     /// What came of the first slice of a message.
     private enum FirstSlice {
         /// A claim that the store knows of.
-        case held(FanOutClaim)
+        case claimed(FanOutClaim)
         case ended(Rest)
     }
 
@@ -230,8 +230,8 @@ package struct SendWorker: Service {
             switch try await self.slice(of: claim, alone: false).progress {
             case .done: return .ended(.nothing)
             case .lost: return .ended(.lost)
-            case .more(let next, _) where next.isClaimed: return .held(next)
-            case .blocked(let next, _, _) where next.isClaimed: return .held(next)
+            case .more(let next, _) where next.isClaimed: return .claimed(next)
+            case .blocked(let next, _, _) where next.isClaimed: return .claimed(next)
             case .more, .blocked: break
             }
         } catch is HubError {
@@ -240,7 +240,7 @@ package struct SendWorker: Service {
             retry.logger.debug("The first slice failed; the message is claimed and tried again")
         }
         let claimed = try await self.claim(claim.message.id, mayPeek: false, retry: retry)
-        return claimed.map(FirstSlice.held) ?? .ended(.nothing)
+        return claimed.map(FirstSlice.claimed) ?? .ended(.nothing)
     }
 }
 

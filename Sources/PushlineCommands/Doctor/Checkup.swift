@@ -120,7 +120,7 @@ struct Checkup {
     private static func finding(_ subject: String, _ words: String, _ ends: [CredentialExpiry]) -> Finding {
         let near = ends.filter { $0.isNear() }.map { "\($0.setting) \($0.words())" }
         guard !near.isEmpty else { return .right(subject, words) }
-        let told = "\(words), but \(near.joined(separator: "; ")): put another in its place"
+        let told = "\(words), but \(near.joined(separator: "; ")): replace it"
         return ends.contains { $0.days() < 0 } ? .wrong(subject, told) : .right(subject, told)
     }
 

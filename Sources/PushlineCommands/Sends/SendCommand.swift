@@ -22,7 +22,7 @@ struct SendCommand: AsyncParsableCommand {
 
     @OptionGroup var server: ServerOptions
 
-    @Argument(help: "The text. Without text and title, a background notification hands the app its data.")
+    @Argument(help: "The text. Without text and title, a background notification with the data is sent.")
     var body: String?
 
     @Option(
@@ -69,7 +69,7 @@ struct SendCommand: AsyncParsableCommand {
 
     @Option(
         help:
-            "Time to live in seconds: then the job expires and the push service drops the notification; 0 = one try. Default: 24 h."
+            "Time to live in seconds. After it the job expires and push services drop the notification. 0 = try once. Default: 86400 (24 h)."
     )
     var ttl: Int?
 

@@ -65,7 +65,7 @@ struct APIServer {
         if scheme == "http", !self.isLoopback {
             logger.warning(
                 """
-                Plain HTTP is served off the loopback, and passwords travel readably: configure api.certificate_file and \
+                Plain HTTP is served to other machines, and passwords travel unencrypted: configure api.certificate_file and \
                 api.key_file, or put a proxy with TLS before it
                 """,
                 metadata: ["api.host": "\(settings.host)"]

@@ -23,7 +23,7 @@ enum JobTransition: CaseIterable {
     case acceptAllAtHint
     /// All of its audience is in batches, and none is open.
     case complete
-    /// The hub rejected a send of a send.
+    /// The hub rejected a send.
     case abandon
     /// A user stops it.
     case cancel

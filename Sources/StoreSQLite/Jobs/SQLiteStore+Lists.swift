@@ -72,7 +72,7 @@ extension SQLiteStore {
 
 extension JobQuery {
     /// The most of a caller's own jobs that a page looks at, where no index finds those that are asked for.
-    private static let most = 20_000
+    private static let most = 5_000
 
     /// Where a page ends, whatever it has found by then; nil for the end of the list.
     ///
