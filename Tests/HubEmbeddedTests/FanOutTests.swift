@@ -50,7 +50,7 @@ import Testing
         let accepted = try await store.accept(sends)
         let message = try #require(accepted.messages.first)
         let claim = try #require(try await store.peek(message.id))
-        try await check(store, hub.advance(claim, spec: Self.spec, budget: .seconds(5)), sends.map(\.id))
+        try await check(store, hub.advance(claim, spec: Self.spec, budget: .seconds(60)), sends.map(\.id))
     }
 
     private static var spec: AppSpec {
