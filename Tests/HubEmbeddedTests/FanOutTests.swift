@@ -183,7 +183,7 @@ import Testing
             let message = try #require(id.flatMap { $0 }.flatMap { MessageID($0) })
             let claim = try #require(try await store.peek(message))
             let hub = EmbeddedHub(store: store, broker: broker, logger: Logger(label: "test"))
-            let alone = try await hub.advance(claim, spec: Self.spec, budget: .seconds(5))
+            let alone = try await hub.advance(claim, spec: Self.spec, budget: .seconds(60))
             guard case .blocked(let next, on: let services, after: _) = alone.progress else {
                 throw Unexpected()
             }
@@ -195,7 +195,7 @@ import Testing
             // Who waits is told once.
             let resumed = try await store.resume(.deliver(.apns), app: .default)
             #expect(resumed)
-            let last = try await hub.advance(next, spec: Self.spec, budget: .seconds(5))
+            let last = try await hub.advance(next, spec: Self.spec, budget: .seconds(60))
             guard case .done = last.progress else { throw Unexpected() }
             #expect(last.answered.isEmpty)
         }

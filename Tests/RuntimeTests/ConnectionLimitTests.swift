@@ -29,7 +29,7 @@ import Testing
             for _ in 0..<60 { silent.append(try await Stranger.connect(port: port)) }
             #expect(try await Self.isAnswered(port: port))
             #expect(try await regular.exchange(Self.request).hasPrefix("HTTP/1.1 200 "))
-            _ = try await silent[0].end(within: .seconds(10))
+            try await silent[0].end(within: .seconds(10))
             let end = ContinuousClock.now + .seconds(10)
             while silent.filter(\.channel.isActive).count > 16, ContinuousClock.now < end {
                 try await Task.sleep(for: .milliseconds(10))
@@ -56,7 +56,7 @@ import Testing
                 busy.append(stranger)
             }
             let other = try await Stranger.connect(port: port)
-            _ = try await other.end(within: .seconds(30))
+            try await other.end(within: .seconds(30))
             let atWork = busy.filter(\.channel.isActive).count
             #expect(atWork == 4)
             isReleased.withLockedValue { $0 = true }
@@ -79,7 +79,7 @@ import Testing
             for _ in 0..<3 { mine.append(try await Stranger.connect(port: port, from: "127.0.0.2")) }
             // Taken in one after the other: the fourth finds three.
             let fourth = try await Stranger.connect(port: port, from: "127.0.0.2")
-            _ = try await fourth.end(within: .seconds(10))
+            try await fourth.end(within: .seconds(10))
             let mineLeft = mine.filter(\.channel.isActive).count
             #expect(mineLeft == 3)
             #expect(try await Self.isAnswered(port: port))

@@ -19,7 +19,7 @@ import Testing
         try await ServedListener.run(ServedListener.limits(request: 60_000)) { port in
             let stranger = try await Stranger.connect(port: port)
             try await stranger.send("\(line) HTTP/1.1\r\nHost: a\r\n\(headers)\r\n\(body)")
-            _ = try await stranger.end(within: .seconds(10))
+            try await stranger.end(within: .seconds(10))
             #expect(stranger.text.hasPrefix("HTTP/1.1 \(status) "), "\(stranger.text)")
             #expect(stranger.text.lowercased().contains("connection: close"), "\(stranger.text)")
         }
@@ -34,7 +34,7 @@ import Testing
             let flood = stranger.channel.eventLoop.makePromise(of: Void.self)
             stranger.channel.writeAndFlush(piece, promise: flood)
             // It is closed, and the flood with it, long before all was taken.
-            _ = try await stranger.end(within: .seconds(10))
+            try await stranger.end(within: .seconds(10))
             await #expect(throws: (any Error).self) { try await flood.futureResult.get() }
         }
     }
@@ -44,7 +44,7 @@ import Testing
         try await ServedListener.run(ServedListener.limits(request: 60_000)) { port in
             let stranger = try await Stranger.connect(port: port)
             try await stranger.send("GET /name HTTP/1.1\r\nHost: a\r\nConnection: \(value)\r\n\r\n")
-            _ = try await stranger.end(within: .seconds(10))
+            try await stranger.end(within: .seconds(10))
             #expect(stranger.text.lowercased().contains("connection: close"), "\(stranger.text)")
             #expect(stranger.text.hasSuffix("\r\n\r\na"), "\(stranger.text)")
         }
@@ -63,7 +63,7 @@ import Testing
             #expect(stranger.channel.isActive)
             #expect(stranger.text.hasPrefix("HTTP/1.1 404 "), "\(stranger.text)")
             #expect(stranger.text.lowercased().contains("connection: close"), "\(stranger.text)")
-            _ = try await stranger.end(within: .seconds(10))
+            try await stranger.end(within: .seconds(10))
         }
     }
 
@@ -73,7 +73,7 @@ import Testing
             let stranger = try await Stranger.connect(port: port)
             try await stranger.send("HEAD /chunks HTTP/1.1\r\nHost: a\r\n\r\nGET /name HTTP/1.1\r\nHost: a\r\n\r\n")
             try await stranger.send("GET /name HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-            _ = try await stranger.end(within: .seconds(10))
+            try await stranger.end(within: .seconds(10))
             let answers = stranger.text.split(separator: "HTTP/1.1 ")
             #expect(answers.map { $0.prefix(3) } == ["200", "200", "200"], "\(stranger.text)")
             #expect(answers.first?.hasSuffix("\r\n\r\n") == true, "\(stranger.text)")
