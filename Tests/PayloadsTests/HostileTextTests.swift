@@ -26,7 +26,9 @@ import Testing
                 case 2: 0x80...0xFFFF
                 default: 0x10000...0x10FFFF
                 }
-            if let scalar = Unicode.Scalar(UInt32.random(in: range, using: &generator)) { scalars.append(scalar) }
+            let scalar = Unicode.Scalar(UInt32.random(in: range, using: &generator))
+            // Foundation's JSON parser drops a byte order mark wherever it begins a piece, such as after an escape.
+            if let scalar, scalar != "\u{FEFF}" { scalars.append(scalar) }
         }
         return String(scalars)
     }

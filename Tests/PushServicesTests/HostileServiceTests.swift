@@ -4,7 +4,7 @@ import PushlineSimulator
 import Testing
 
 /// What no push service says, and how senders live through it.
-@Suite("Hostile services", .serialized, .timeLimit(.minutes(5)))
+@Suite("Hostile services", .timeLimit(.minutes(5)))
 struct HostileServiceTests {
     /// Few seconds for a connection, so that a test need not wait for it.
     private func with(_ body: (Senders) async throws -> Void) async throws {
