@@ -54,19 +54,67 @@ extension PushlineClient {
         try await self.answer(Call(method: "PUT", path: ["register", id], body: body))
     }
 
-    /// Deletes a registration: of oneself, or for an operator any of the app's.
+    /// Registers a device of a user, as a backend does with its key; an account registers its own.
+    ///
+    /// Where a live registration has the device's address, it is replaced and keeps its id.
+    ///
+    /// - Parameters:
+    ///   - device: The device.
+    ///   - user: Whose it is; nil = the account's that asks, or for a key nobody's.
+    /// - Returns: The registration.
+    /// - Throws: ``PushlineError``.
+    public func createRegistration(_ device: Device, user: String? = nil) async throws -> Registration {
+        let body = try Coding.body(RegistrationBody(device, user: user))
+        return try await self.value(Call(method: "POST", path: ["registrations"], body: body))
+    }
+
+    /// Creates or replaces a registration of a user under an id that the backend chooses.
+    ///
+    /// - Parameters:
+    ///   - id: 1 to 128 letters, digits, `-`, `_`, `.` and `~`.
+    ///   - device: The device.
+    ///   - user: Whose it is; nil = the account's that asks, or for a key nobody's.
+    /// - Returns: The registration.
+    /// - Throws: ``PushlineError``; ``PushlineError/Code/gone`` when the id was deleted on purpose.
+    public func putRegistration(_ id: String, _ device: Device, user: String? = nil) async throws -> Registration {
+        let body = try Coding.body(RegistrationBody(device, user: user))
+        return try await self.value(Call(method: "PUT", path: ["registrations", id], body: body))
+    }
+
+    /// Adds tags to a live registration, and removes others.
+    ///
+    /// - Returns: The registration.
+    /// - Throws: ``PushlineError``.
+    public func patchRegistration(
+        _ id: String,
+        adding added: [String] = [],
+        removing removed: [String] = []
+    ) async throws -> Registration {
+        let body = try Coding.body(["tags": ["add": added, "remove": removed]])
+        return try await self.value(Call(method: "PATCH", path: ["registrations", id], body: body))
+    }
+
+    /// A registration: one's own, or for a backend's key or an operator any of the app's.
+    ///
+    /// - Throws: ``PushlineError``; ``PushlineError/Code/notFound`` when there is none.
+    public func registration(_ id: String) async throws -> Registration {
+        try await self.value(Call(method: "GET", path: ["registrations", id]))
+    }
+
+    /// Deletes a registration: of oneself, or for a backend's key or an operator any of the app's.
     ///
     /// - Throws: ``PushlineError``.
     public func deleteRegistration(_ id: String) async throws {
         try await self.answer(Call(method: "DELETE", path: ["registrations", id]))
     }
 
-    /// Registrations: one's own, or for an operator the app's.
+    /// Registrations: one's own, or for a backend's key or an operator the app's.
     ///
     /// - Parameters:
     ///   - user: Those of that user.
     ///   - tag: Those with that tag.
     ///   - platform: Those of that push service.
+    ///   - handle: The live ones with that address.
     ///   - state: Those in that state; nil = all but the deleted.
     ///   - limit: The most to return, 1 to 1000.
     ///   - cursor: From the piece before.
@@ -76,15 +124,31 @@ extension PushlineClient {
         user: String? = nil,
         tag: String? = nil,
         platform: Platform? = nil,
+        handle: String? = nil,
         state: String? = nil,
         limit: Int? = nil,
         cursor: String? = nil
     ) async throws -> Page<Registration> {
         let query = [
-            ("user", user), ("tag", tag), ("pns", platform?.rawValue), ("state", state),
-            ("limit", limit.map(String.init)),
+            ("user", user), ("tag", tag), ("pns", platform?.rawValue), ("handle", handle),
+            ("state", state), ("limit", limit.map(String.init)),
             ("cursor", cursor),
         ]
         return try await self.value(Call(method: "GET", path: ["registrations"], query: query))
+    }
+}
+
+/// The body of a registration that is created or replaced.
+private struct RegistrationBody: Encodable {
+    let pns: Platform
+    let handle: String
+    let user: String?
+    let tags: [String]
+
+    init(_ device: Device, user: String?) {
+        self.pns = device.platform
+        self.handle = device.handle
+        self.user = user
+        self.tags = device.tags
     }
 }

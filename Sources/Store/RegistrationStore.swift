@@ -8,15 +8,17 @@ package protocol RegistrationStore: Sendable {
     /// same result (rule 11). `issue`: gives the id that has one of the handles, else the candidate, of which nothing is kept.
     /// `upsert`: an id that nobody has becomes the user's, one deleted on purpose is ``RegisterResult/gone``; another user's
     /// is taken over with the same handle, else ``RegisterResult/notFound``; its owner revives one that was pruned, replaced
-    /// or has expired. The handle leaves any other registration of the app (state ``Registration/State/replaced``). `delete`:
-    /// by its owner, or by anyone where `user` is nil (an operator); a deleted id stays so until it is forgotten. Deleting an
+    /// or has expired. The handle leaves any other registration of the app (state ``Registration/State/replaced``). Made on
+    /// behalf of a user, it asks for nobody's ownership. `create`: an upsert of the live registration that has the handle, else
+    /// of the candidate. `patch`: changes the tags of a live registration once, whatever the order of the changes beside it.
+    /// `delete` and `patch`: by its owner, or of anyone's where `user` is nil (the app); a deleted id stays so until it is forgotten. Deleting an
     /// id that nobody has is ``RegisterResult/notFound``, and for two days no earlier change of the same user makes it.
     ///
     /// - Parameters:
     ///   - request: The change.
     ///   - app: The app.
-    ///   - user: Who asks; their own tag is added to what they register, another user's is left out. nil = an operator, for
-    ///     deleting.
+    ///   - user: Who asks; their own tag is added to what they register, another user's is left out. nil = the app's backend or
+    ///     an operator.
     ///   - sequence: The register job's ``Job/sequence``.
     ///   - expires: When the registration expires, reckoned from ``steadyTime``; nil = never.
     ///   - most: How many live registrations the user may have: one more ends the one that was changed longest ago. As many that
@@ -68,6 +70,8 @@ package struct RegistrationQuery: Sendable {
     package var user: UserName?
     package var tag: Tag?
     package var pns: PushService?
+    /// Those that are live and have one of these handles; nil = any.
+    package var handles: [Handle]?
     /// nil = all but the deleted.
     package var state: Registration.State?
     package var cursor: String?
@@ -79,6 +83,7 @@ package struct RegistrationQuery: Sendable {
         user: UserName? = nil,
         tag: Tag? = nil,
         pns: PushService? = nil,
+        handles: [Handle]? = nil,
         state: Registration.State? = nil,
         cursor: String? = nil,
         limit: Int = 100
@@ -87,6 +92,7 @@ package struct RegistrationQuery: Sendable {
         self.user = user
         self.tag = tag
         self.pns = pns
+        self.handles = handles
         self.state = state
         self.cursor = cursor
         self.limit = limit

@@ -50,16 +50,16 @@ import Testing
         Row(method: .post, path: "/api/notifications", user: 200, sender: 200, senderKey: 403, operatorKey: 403),
         Row(method: .get, path: "/api/jobs", user: 200, sender: 200, senderKey: 200, operatorKey: 200),
         Row(method: .get, path: "/api/jobs?user=bob", user: 403, sender: 403, senderKey: 403, operatorKey: 200),
-        Row(method: .get, path: "/api/registrations", user: 200, sender: 200, senderKey: 403, operatorKey: 200),
+        Row(method: .get, path: "/api/registrations", user: 200, sender: 200, senderKey: 200, operatorKey: 200),
         Row(
             method: .get,
             path: "/api/registrations?user=bob",
             user: 403,
             sender: 403,
-            senderKey: 403,
+            senderKey: 200,
             operatorKey: 200
         ),
-        Row(method: .delete, path: "/api/registrations/none", user: 404, sender: 404, senderKey: 403, operatorKey: 404),
+        Row(method: .delete, path: "/api/registrations/none", user: 404, sender: 404, senderKey: 404, operatorKey: 404),
         Row(method: .get, path: "/api/accounts", user: 403, sender: 403, senderKey: 403, operatorKey: 200),
         Row(
             method: .patch,

@@ -15,8 +15,10 @@ import Testing
         RegistrationDecision.Status(state: state, version: version, user: try name.map(self.user))
     }
 
-    private func decision(_ name: String? = "ann", ignoresOwner: Bool = false) throws -> RegistrationDecision {
-        RegistrationDecision(sequence: 5, user: try name.map(self.user), ignoresOwner: ignoresOwner)
+    private func decision(_ name: String? = "ann", authority: RegistrationDecision.Authority = .owner) throws
+        -> RegistrationDecision
+    {
+        RegistrationDecision(sequence: 5, user: try name.map(self.user), authority: authority)
     }
 
     @Test func anUpsertTouchesOnlyWhatHasALowerVersion() throws {
@@ -36,7 +38,7 @@ import Testing
             #expect(own.upsert(at: try self.status(state, 4), hasSameHandle: true) == .apply)
         }
         #expect(own.upsert(at: try self.status(.deleted, 4), hasSameHandle: true) == .end(.gone))
-        let operators = try self.decision(ignoresOwner: true)
+        let operators = try self.decision(authority: .bulk)
         #expect(operators.upsert(at: try self.status(.replaced, 5), hasSameHandle: false) == .apply)
     }
 
@@ -44,7 +46,7 @@ import Testing
         let other = try self.status(.live, 4, "bob")
         #expect(try self.decision().upsert(at: other, hasSameHandle: false) == .end(.notFound))
         #expect(try self.decision().upsert(at: other, hasSameHandle: true) == .apply)
-        #expect(try self.decision(ignoresOwner: true).upsert(at: other, hasSameHandle: false) == .apply)
+        #expect(try self.decision(authority: .bulk).upsert(at: other, hasSameHandle: false) == .apply)
     }
 
     @Test func aDeletionThatMayComeTooEarlyIsRemembered() throws {

@@ -22,6 +22,9 @@ struct Caller: Sendable, Hashable {
         if case .key(let name) = self.identity { name } else { nil }
     }
 
+    /// Whether it speaks for the app, whose devices and users are its own affair: an operator, or a backend's key.
+    var actsForApp: Bool { self.role == .operator || self.role == .sender && self.key != nil }
+
     /// Account or key with its kind, so that two callers never share what is kept under it.
     var description: String {
         switch self.identity {

@@ -7,13 +7,15 @@ struct ImportLine {
 
     let spec: AppSpec
     let now: Timestamp
+    /// Whose a registration is that names nobody; nil = nobody's.
+    var owner: UserName?
 
     /// Reads a line.
     ///
     /// - Throws: ``InvalidValue`` that names the member; never holds a handle.
     func registration(_ bytes: [UInt8]) throws(InvalidValue) -> ImportedRegistration {
         do {
-            return try self.read(StrictMembers(JSONReader.read(bytes), known: Self.members))
+            return try self.registration(StrictMembers(JSONReader.read(bytes), known: Self.members))
         } catch let error as JSONSyntaxError {
             throw InvalidValue("not JSON: column \(error.column): \(error.reason)")
         } catch let problem as Problem {
@@ -25,7 +27,10 @@ struct ImportLine {
         }
     }
 
-    private func read(_ members: StrictMembers) throws -> ImportedRegistration {
+    /// Reads members that are known.
+    ///
+    /// - Throws: ``InvalidValue`` or ``Problem`` that names the member.
+    func registration(_ members: StrictMembers) throws -> ImportedRegistration {
         let platform = try members.requiredString("pns")
         guard let pns = PushService(platformName: platform) else {
             throw PushService.unknown().named("pns")
@@ -54,7 +59,7 @@ struct ImportLine {
 
     /// Takes the user's own tag from the tags; where the line has no user, that tag names them, as on other hubs.
     private func split(_ all: [Tag], user: UserName?) throws -> (UserName?, [Tag]) {
-        let user = try user ?? self.user(named: all)
+        let user = try user ?? self.user(named: all) ?? self.owner
         var tags: [Tag] = []
         for (index, tag) in all.enumerated() {
             let owned = tag.owned

@@ -9,7 +9,7 @@ struct RegisterJobs: Sendable {
 
     /// - Parameters:
     ///   - work: The change.
-    ///   - user: Whose registration it is; nil = an operator deletes.
+    ///   - user: Who changes a registration of theirs; nil = the app's backend or an operator changes anybody's.
     ///   - request: Who asks, and how long they wait.
     /// - Returns: What came of it in time.
     /// - Throws: `StoreError` when it could not be accepted.
@@ -39,12 +39,12 @@ struct RegisterJobs: Sendable {
     func response(
         to answer: JobIntake.Answer,
         request: APIRequest,
-        success: (RegisterResult) -> Response?
-    ) throws -> Response {
+        success: (RegisterResult) async throws -> Response?
+    ) async throws -> Response {
         let preference = request.preference
         let id = answer.job.id.description
         if let result = answer.job.result {
-            if var response = success(result) {
+            if var response = try await success(result) {
                 response.headers[.job] = id
                 response.headers[.preferenceApplied] = preference.applied(
                     answered: true,

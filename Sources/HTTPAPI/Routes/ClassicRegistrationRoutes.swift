@@ -21,7 +21,7 @@ struct ClassicRegistrationRoutes: Sendable {
         let user = try request.caller.requireUser()
         let handles = try Self.lookupForms(request.query.tolerant("handle"))
         let answer = try await self.take(.issue(candidate: .random(), handles: handles), user: user, request: request)
-        return try self.response(to: answer, request: request) { result in
+        return try await self.response(to: answer, request: request) { result in
             guard case .issued(let id) = result else { return nil }
             // Existing apps strip the first and the last character: nothing may follow the quote.
             return Response(
@@ -55,7 +55,7 @@ struct ClassicRegistrationRoutes: Sendable {
         }
         let upsert = RegisterRequest.Upsert(pns: pns, handle: handle, tags: tags)
         let answer = try await self.take(.upsert(id, upsert), user: user, request: request)
-        return try self.response(to: answer, request: request) { result in
+        return try await self.response(to: answer, request: request) { result in
             switch result {
             case .done, .superseded, .issued: Response(status: .ok)
             default: nil
@@ -69,7 +69,7 @@ struct ClassicRegistrationRoutes: Sendable {
             throw Problem.notFound("no such registration")
         }
         let answer = try await self.take(.delete(id), user: user, request: request)
-        return try self.response(to: answer, request: request) { result in
+        return try await self.response(to: answer, request: request) { result in
             switch result {
             // An id that is gone already is what was asked for.
             case .done, .superseded, .gone, .issued: Response(status: .ok)
@@ -90,8 +90,8 @@ struct ClassicRegistrationRoutes: Sendable {
         to answer: JobIntake.Answer,
         request: APIRequest,
         success: (RegisterResult) -> Response?
-    ) throws -> Response {
-        try RegisterJobs(context: self.context).response(to: answer, request: request, success: success)
+    ) async throws -> Response {
+        try await RegisterJobs(context: self.context).response(to: answer, request: request, success: success)
     }
 
     /// The forms under which a handle may be stored: apps paste it into the query without escaping.
@@ -115,60 +115,5 @@ struct ClassicRegistrationRoutes: Sendable {
         // A channel address holds escapes of its own, which an app that does not escape sends as they are.
         for form in Handle.lookupForms(of: parameter.raw) where !forms.contains(form) { forms.append(form) }
         return forms.filter { $0.text.utf8.count <= Handle.maximumLength }
-    }
-}
-
-/// The tags that a registration is to have, as JSON has them.
-enum RegistrationTags {
-    /// At most this many a registration.
-    static let maximum = 60
-
-    /// - Parameters:
-    ///   - value: The array; nil = no tags.
-    ///   - member: What the array is called.
-    ///   - users: How the app compares the names of its users.
-    /// - Returns: The tags in their order, each once.
-    /// - Throws: ``Problem`` that names the element.
-    static func read(_ value: JSONValue?, member: String, _ users: AppSpec.Users) throws -> [Tag] {
-        guard let value else { return [] }
-        guard case .array(let values) = value else {
-            throw Problem.invalid(member, "must be an array, not \(value.kind)")
-        }
-        var tags: [Tag] = []
-        for (index, value) in values.enumerated() {
-            guard case .string(let text) = value else {
-                throw Problem.invalid("\(member)[\(index)]", "must be a string, not \(value.kind)")
-            }
-            do {
-                let tag = try Tag(text, users)
-                if !tags.contains(tag) { tags.append(tag) }
-            } catch {
-                throw Problem.invalid([error.named("\(member)[\(index)]")])
-            }
-            guard tags.count <= Self.maximum else {
-                throw Problem.invalid(member, "a registration has at most \(Self.maximum) tags")
-            }
-        }
-        return tags
-    }
-}
-
-/// Which tags a user may claim for a device.
-struct TagPolicy {
-    /// Beginnings of tags that the app keeps to itself.
-    let reserved: [String]
-
-    /// - Throws: ``Problem`` 403 that names the tag.
-    func check(_ tags: [Tag], claimedBy user: UserName) throws {
-        for tag in tags where tag != Tag(user: user) {
-            if let owned = tag.owned, tag != Tag(owned, of: user) {
-                throw Problem.forbidden("the tag \"\(tag)\" belongs to another user")
-            }
-            // Whatever the letter case, as tags compare; also in an exact name.
-            let text = tag.key.withoutCapitals
-            if self.reserved.contains(where: { !$0.isEmpty && text.hasPrefix($0.withoutCapitals) }) {
-                throw Problem.forbidden("the tag \"\(tag)\" begins with a prefix that the app reserves")
-            }
-        }
     }
 }

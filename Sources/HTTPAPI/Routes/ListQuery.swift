@@ -51,6 +51,15 @@ struct ListQuery {
         try self.value(name) { text throws(InvalidValue) in try Tag(text, self.users) }
     }
 
+    /// The forms under which a handle may be stored.
+    func handles(_ name: String) throws -> [Handle]? {
+        guard let text = self.values[name] else { return nil }
+        guard (1...Handle.maximumLength).contains(text.utf8.count) else {
+            throw Problem.invalid(name, "has 1 to \(Handle.maximumLength) bytes")
+        }
+        return Handle.lookupForms(of: text)
+    }
+
     private func value<Value>(_ name: String, _ make: (String) throws(InvalidValue) -> Value) throws -> Value? {
         guard let text = self.values[name] else { return nil }
         do { return try make(text) } catch { throw Problem.invalid([error.named(name)]) }

@@ -3,25 +3,32 @@ import Hummingbird
 import PushModel
 import Store
 
-/// The registrations of the app, for its operators; of oneself, for users.
+/// The registrations of the app, for its backend and its operators; of oneself, for users.
 struct RegistrationRoutes: Sendable {
     let context: RouteContext
 
     var routes: [Route] {
         [
             Route(.get, "/api/registrations", handler: self.list),
+            Route(.post, "/api/registrations", body: .limited, handler: self.create),
+            Route(.get, "/api/registrations/{id}", handler: self.show),
+            Route(.put, "/api/registrations/{id}", body: .limited, handler: self.put),
+            Route(.patch, "/api/registrations/{id}", body: .limited, handler: self.patch),
             Route(.delete, "/api/registrations/{id}", handler: self.delete),
         ]
     }
 
+    // MARK: Reading
+
     private func list(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
-        let list = try ListQuery(request, filters: ["user", "tag", "pns", "state"])
+        let list = try ListQuery(request, filters: ["user", "tag", "pns", "handle", "state"])
         var query = RegistrationQuery(
             app: request.app,
             user: try list.user("user"),
             tag: try list.tag("tag"),
             pns: try list.pns,
+            handles: try list.handles("handle"),
             state: try list.choice(
                 "state",
                 Registration.State.allCases.map(\.rawValue),
@@ -30,10 +37,10 @@ struct RegistrationRoutes: Sendable {
             cursor: try list.cursor,
             limit: try list.limit
         )
-        if caller.role != .operator {
+        if !caller.actsForApp {
             let user = try caller.requireUser()
             if let wanted = query.user, wanted != user {
-                throw Problem.forbidden("only an operator may list the registrations of others")
+                throw Problem.forbidden("only a backend's key or an operator may list the registrations of others")
             }
             query.user = user
         }
@@ -41,22 +48,153 @@ struct RegistrationRoutes: Sendable {
         return .page(page.items.map(Self.text), cursor: page.cursor)
     }
 
+    private func show(_ request: APIRequest) async throws -> Response {
+        _ = try request.query.strict(known: [])
+        return .json(Self.text(try await self.registration(Self.id(of: request), request)))
+    }
+
+    // MARK: Changing
+
+    private func create(_ request: APIRequest) async throws -> Response {
+        let upsert = try self.upsert(request)
+        let candidate = RegistrationID.random()
+        return try await self.take(.create(candidate: candidate, upsert), request, user: request.caller.user) {
+            result in
+            guard case .issued(let id) = result else { return nil }
+            var response = Response.json(
+                Self.text(try await self.registration(id, request)),
+                status: id == candidate ? .created : .ok
+            )
+            response.headers[.location] = "\(request.prefix)registrations/\(id)"
+            return response
+        }
+    }
+
+    private func put(_ request: APIRequest) async throws -> Response {
+        let upsert = try self.upsert(request)
+        let id = try Self.id(of: request)
+        return try await self.take(.upsert(id, upsert), request, user: request.caller.user) { result in
+            switch result {
+            case .done, .superseded: .json(Self.text(try await self.registration(id, request)))
+            default: nil
+            }
+        }
+    }
+
+    private func patch(_ request: APIRequest) async throws -> Response {
+        let caller = try request.caller
+        _ = try request.query.strict(known: [])
+        let patch = try Self.tags(request, claimedBy: caller.actsForApp ? nil : caller.requireUser())
+        let id = try Self.id(of: request)
+        let user = caller.actsForApp ? nil : try caller.requireUser()
+        return try await self.take(.patch(id, patch), request, user: user) { result in
+            guard case .done = result else { return nil }
+            return .json(Self.text(try await self.registration(id, request)))
+        }
+    }
+
     private func delete(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
-        let user = caller.role == .operator ? nil : try caller.requireUser()
-        guard let id = request.parameters["id"].flatMap(RegistrationID.init) else {
-            throw Problem.notFound("no such registration")
-        }
-        let jobs = RegisterJobs(context: self.context)
-        let answer = try await jobs.take(.delete(id), user: user, request: request)
-        return try jobs.response(to: answer, request: request) { result in
+        let user = caller.actsForApp ? nil : try caller.requireUser()
+        return try await self.take(.delete(Self.id(of: request)), request, user: user) { result in
             switch result {
             case .done, .superseded, .gone, .issued: Response(status: .noContent)
             default: nil
             }
         }
     }
+
+    private func take(
+        _ work: RegisterRequest,
+        _ request: APIRequest,
+        user: UserName?,
+        success: (RegisterResult) async throws -> Response?
+    ) async throws -> Response {
+        let jobs = RegisterJobs(context: self.context)
+        let answer = try await jobs.take(work, user: user, request: request)
+        return try await jobs.response(to: answer, request: request, success: success)
+    }
+
+    // MARK: Bodies
+
+    /// What the body wants a registration to be.
+    ///
+    /// - Throws: ``Problem``: 400 that names the member; 403 for what the caller may not claim.
+    private func upsert(_ request: APIRequest) throws -> RegisterRequest.Upsert {
+        let caller = try request.caller
+        _ = try request.query.strict(known: [])
+        let members = try StrictMembers(request.json(), known: ["pns", "handle", "user", "tags"])
+        let wanted: ImportedRegistration
+        do {
+            wanted = try ImportLine(spec: request.spec, now: .now, owner: caller.user).registration(members)
+        } catch let error as InvalidValue {
+            throw Problem.invalid([error])
+        }
+        if caller.actsForApp {
+            let onBehalf = RegisterRequest.OnBehalf(of: wanted.user)
+            return .init(pns: wanted.pns, handle: wanted.handle, tags: wanted.tags, onBehalf: onBehalf)
+        }
+        let user = try caller.requireUser()
+        guard wanted.user == user else {
+            throw Problem.forbidden("only a backend's key or an operator may register the devices of others")
+        }
+        try TagPolicy(reserved: request.spec.reservedTags).check(wanted.tags, claimedBy: user)
+        return .init(pns: wanted.pns, handle: wanted.handle, tags: wanted.tags)
+    }
+
+    /// The tags of a patch.
+    ///
+    /// - Parameters:
+    ///   - request: `{"tags": {"add": […], "remove": […]}}`.
+    ///   - user: Who claims them; nil = the app.
+    /// - Returns: The tags.
+    /// - Throws: ``Problem``: 400 that names the member; 403 for what the user may not claim.
+    private static func tags(_ request: APIRequest, claimedBy user: UserName?) throws -> RegisterRequest.TagPatch {
+        let members = try StrictMembers(request.json(), known: ["tags"])
+        guard let value = members["tags"] else {
+            throw members.fault("tags", "is needed: {\"add\": […], \"remove\": […]}")
+        }
+        let changes = try StrictMembers(value, path: "tags", known: ["add", "remove"])
+        let users = request.spec.users
+        let patch = RegisterRequest.TagPatch(
+            add: try RegistrationTags.read(changes["add"], member: "tags.add", users),
+            remove: try RegistrationTags.read(changes["remove"], member: "tags.remove", users)
+        )
+        guard !patch.add.isEmpty || !patch.remove.isEmpty else {
+            throw members.fault("tags", "add or remove must name a tag")
+        }
+        for (member, tags) in [("tags.add", patch.add), ("tags.remove", patch.remove)] {
+            if let tag = tags.first(where: { $0.owned == .user }) {
+                throw Problem.invalid(member, "\"\(tag)\" is the tag of the registration's user, whom a PUT changes")
+            }
+        }
+        if let user {
+            try TagPolicy(reserved: request.spec.reservedTags).check(patch.add, claimedBy: user)
+        } else if let tag = patch.add.first(where: { $0.owned != nil }) {
+            throw Problem.invalid(
+                "tags.add",
+                "\"\(tag)\" is for the devices of that user alone: a PUT that names the user sets it"
+            )
+        }
+        return patch
+    }
+
+    private static func id(of request: APIRequest) throws -> RegistrationID {
+        guard let id = request.parameters["id"].flatMap(RegistrationID.init) else { throw Self.unknown }
+        return id
+    }
+
+    /// A registration that the caller may see.
+    private func registration(_ id: RegistrationID, _ request: APIRequest) async throws -> Registration {
+        let caller = try request.caller
+        guard let found = try await self.context.store.registration(id, app: request.app),
+            caller.actsForApp || found.user != nil && found.user == caller.user
+        else { throw Self.unknown }
+        return found
+    }
+
+    private static var unknown: Problem { .notFound("no such registration") }
 
     private static func text(_ registration: Registration) -> JSONValue {
         .members([

@@ -81,6 +81,25 @@ package struct UserName: Hashable, Sendable, CustomStringConvertible {
     package func hash(into hasher: inout Hasher) { hasher.combine(self.key) }
 }
 
+extension UserName: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case key
+        case shown
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        let key = try members.decode(String.self, forKey: .key)
+        try self.init(key: key, shownAs: members.decodeIfPresent(String.self, forKey: .shown))
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try members.encode(self.key, forKey: .key)
+        try members.encodeIfPresent(self.shown, forKey: .shown)
+    }
+}
+
 extension String {
     /// The text with small letters for ASCII capitals: what is ASCII compares by it without regard to letter case.
     ///

@@ -1,5 +1,8 @@
 /// A device's registration: where it is reached, whose it is, and its tags.
 package struct Registration: Sendable, Equatable {
+    /// The most tags of a registration, its user's own not counted.
+    package static let maximumTags = 60
+
     /// The store's number for it: ascends, is never reused, survives re-registration (rule 2).
     package let row: Int64
     package let id: RegistrationID
@@ -77,6 +80,10 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
     case issue(candidate: RegistrationID, handles: [Handle])
     /// Create or replace the registration under that id.
     case upsert(RegistrationID, Upsert)
+    /// Replace the live registration that has the handle; with none, create one under `candidate`.
+    case create(candidate: RegistrationID, Upsert)
+    /// Add tags to the live registration with that id, and take others away.
+    case patch(RegistrationID, TagPatch)
     /// Delete the registration with that id.
     case delete(RegistrationID)
 
@@ -86,11 +93,43 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
         package let handle: Handle
         /// The tags that the caller asked for; the user's own is added by the server.
         package let tags: [Tag]
+        /// For whom the app's backend registers the device; nil = a user registers a device of their own.
+        package let onBehalf: OnBehalf?
 
-        package init(pns: PushService, handle: Handle, tags: [Tag]) {
+        package init(pns: PushService, handle: Handle, tags: [Tag], onBehalf: OnBehalf? = nil) {
             self.pns = pns
             self.handle = handle
             self.tags = tags
+            self.onBehalf = onBehalf
+        }
+    }
+
+    /// Whose registration a backend makes.
+    package struct OnBehalf: Codable, Sendable, Equatable {
+        /// nil = nobody's: it is reached by its tags.
+        package let user: UserName?
+
+        package init(of user: UserName?) { self.user = user }
+    }
+
+    /// A change of a registration's tags alone.
+    package struct TagPatch: Codable, Sendable, Equatable {
+        package let add: [Tag]
+        package let remove: [Tag]
+
+        package init(add: [Tag], remove: [Tag]) {
+            self.add = add
+            self.remove = remove
+        }
+    }
+}
+
+extension RegisterRequest {
+    /// For whom a backend registers the device; nil = it does not, or the change is another.
+    package var onBehalf: OnBehalf? {
+        switch self {
+        case .upsert(_, let upsert), .create(_, let upsert): upsert.onBehalf
+        case .issue, .patch, .delete: nil
         }
     }
 }

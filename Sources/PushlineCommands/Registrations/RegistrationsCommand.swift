@@ -7,8 +7,8 @@ import PushlineClient
 struct RegistrationsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "registrations",
-        abstract: "List, delete, import or export registrations of devices.",
-        subcommands: [List.self, Delete.self, Import.self, Export.self]
+        abstract: "Register devices for users; list, tag, delete, import or export registrations.",
+        subcommands: [List.self, Put.self, Tag.self, Delete.self, Import.self, Export.self]
     )
 
     struct List: AsyncParsableCommand {
@@ -24,6 +24,9 @@ struct RegistrationsCommand: AsyncParsableCommand {
 
         @Option(help: "Those of this push service: \(PushService.list()).", completion: KnownValues.platforms)
         var platform: String?
+
+        @Option(help: "The live registrations with this handle, given whole.")
+        var handle: String?
 
         @Option(
             help: "live, pruned, expired, replaced or deleted; all but the deleted unless given.",
@@ -45,21 +48,93 @@ struct RegistrationsCommand: AsyncParsableCommand {
                     user: self.user,
                     tag: self.tag,
                     platform: self.platform.map(Platform.init(rawValue:)),
+                    handle: self.handle,
                     state: self.state,
                     limit: limit,
                     cursor: cursor
                 )
             }
             try self.server.show(found) {
-                var table = Table(["registration", "user", "service", "handle", "state", "updated", "tags", "ended"])
-                for one in found {
-                    table.add([
-                        one.id, one.user, one.pns?.rawValue, one.handle, one.state, JobText.moment(one.updated),
-                        one.tags.joined(separator: " "), one.ended.map { "\(JobText.moment($0.at)) \($0.reason)" },
-                    ])
-                }
-                return table.lines
+                RegistrationsCommand.lines(found)
             }
+        }
+    }
+
+    struct Put: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Register a device for a user.",
+            discussion: """
+                Everything about the registration is replaced. Without --id, the live registration with the handle is replaced, or a \
+                new one is created.
+                """
+        )
+
+        @OptionGroup var server: ServerOptions
+
+        @Argument(help: "The device's push service: \(PushService.list()).", completion: KnownValues.platforms)
+        var platform: String
+
+        @Argument(help: "The address that the push service gave the device; - = read it from standard input.")
+        var handle: String
+
+        @Option(help: "The registration's id: 1 to 128 letters, digits, -, _, . and ~.")
+        var id: String?
+
+        @Option(help: "Whose device it is. Without it: the account's that asks, or for a key nobody's.")
+        var user: String?
+
+        @Option(help: "A tag; may be repeated.")
+        var tag: [String] = []
+
+        func validate() throws {
+            guard PushService(platformName: self.platform) != nil else {
+                throw ValidationError("The push service is \(PushService.list()).")
+            }
+        }
+
+        func run() async throws {
+            let client = try self.server.client()
+            let handle = self.handle == "-" ? readLine() ?? "" : self.handle
+            let device = Device(platform: Platform(rawValue: self.platform), handle: handle, tags: self.tag)
+            let registration =
+                if let id = self.id {
+                    try await client.putRegistration(id, device, user: self.user)
+                } else {
+                    try await client.createRegistration(device, user: self.user)
+                }
+            try self.server.show(registration) { RegistrationsCommand.lines([registration]) }
+        }
+    }
+
+    struct Tag: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Add tags to a live registration, and remove others."
+        )
+
+        @OptionGroup var server: ServerOptions
+
+        @Argument(help: "The registration's id.")
+        var id: String
+
+        @Option(help: "A tag to add; may be repeated.")
+        var add: [String] = []
+
+        @Option(help: "A tag to remove; may be repeated.")
+        var remove: [String] = []
+
+        func validate() throws {
+            guard !self.add.isEmpty || !self.remove.isEmpty else {
+                throw ValidationError("Name a tag: --add TAG or --remove TAG.")
+            }
+        }
+
+        func run() async throws {
+            let registration = try await self.server.client().patchRegistration(
+                self.id,
+                adding: self.add,
+                removing: self.remove
+            )
+            try self.server.show(registration) { RegistrationsCommand.lines([registration]) }
         }
     }
 

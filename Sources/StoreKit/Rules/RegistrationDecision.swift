@@ -37,18 +37,28 @@ package struct RegistrationDecision {
         case remember
     }
 
+    /// On whose word a registration is changed.
+    package enum Authority: Equatable {
+        /// A user changes their own.
+        case owner
+        /// The app's backend or an operator changes anybody's.
+        case app
+        /// An import writes anybody's: many, under one sequence.
+        case bulk
+    }
+
     private let sequence: Int64
     private let user: UserName?
-    private let ignoresOwner: Bool
+    private let authority: Authority
 
     /// - Parameters:
     ///   - sequence: The change's.
-    ///   - user: Whose change it is; nil = an operator's.
-    ///   - ignoresOwner: It may change anyone's registration.
-    package init(sequence: Int64, user: UserName?, ignoresOwner: Bool) {
+    ///   - user: Whose registration it is to be; of a deletion, who asks, and nil = the app.
+    ///   - authority: On whose word.
+    package init(sequence: Int64, user: UserName?, authority: Authority) {
         self.sequence = sequence
         self.user = user
-        self.ignoresOwner = ignoresOwner
+        self.authority = authority
     }
 
     /// What an upsert does to a registration that is there.
@@ -60,16 +70,16 @@ package struct RegistrationDecision {
     package func upsert(at row: Status, hasSameHandle: Bool) -> Upsert {
         if row.version > self.sequence {
             let result: RegisterResult = row.state == .deleted ? .gone : .superseded
-            let takesHandle = row.user == nil || row.user == self.user || self.ignoresOwner
+            let takesHandle = row.user == nil || row.user == self.user || self.authority != .owner
             return takesHandle ? .passOver(result) : .end(result)
         }
         if row.state == .deleted { return .end(.gone) }
         if row.version == self.sequence {
             // Done before, and ended since: a message that comes again revives nothing. An import may name one twice.
             if row.state == .pruned || row.state == .expired { return .end(.done) }
-            if row.state == .replaced, !self.ignoresOwner { return .end(.done) }
+            if row.state == .replaced, self.authority != .bulk { return .end(.done) }
         }
-        return row.user == self.user || self.ignoresOwner || hasSameHandle ? .apply : .end(.notFound)
+        return row.user == self.user || self.authority != .owner || hasSameHandle ? .apply : .end(.notFound)
     }
 
     /// What a deletion does to a registration; nil = there is none.

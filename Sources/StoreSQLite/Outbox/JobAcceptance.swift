@@ -292,8 +292,8 @@ extension Job.Work {
     fileprivate var platformBits: Int {
         switch self {
         case .send(let request): request.platforms.reduce(0) { $0 | $1.bit }
-        case .register(.upsert(_, let upsert)): upsert.pns.bit
-        case .register(.issue), .register(.delete): 0
+        case .register(.upsert(_, let upsert)), .register(.create(_, let upsert)): upsert.pns.bit
+        case .register(.issue), .register(.patch), .register(.delete): 0
         }
     }
 }

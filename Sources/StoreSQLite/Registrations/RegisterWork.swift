@@ -1,4 +1,6 @@
 import GRDB
+import PushModel
+import StoreKit
 
 /// The work of register jobs that are final: nobody reads the handles in it any more, and whom they belong to may want them
 /// forgotten.
@@ -7,11 +9,26 @@ import GRDB
 enum RegisterWork {
     /// The column `work` of a register job, without the handles in it.
     static let withoutHandles = """
-        json_replace(work, '$.register._0.upsert._1.handle', '', '$.register._0.issue.handles', json('[]'))
+        json_replace(work, '$.register._0.upsert._1.handle', '', '$.register._0.create._1.handle', '',
+            '$.register._0.issue.handles', json('[]'))
         """
 }
 
 extension WriteContext {
+    /// What a register job came to that is not final yet: its worker died, or lost the store, after it was applied.
+    func result(ofRegister sequence: Int64) throws -> RegisterResult? {
+        let text = try self.database.first("SELECT result FROM job WHERE sequence = ?", [sequence]) { $0[0] as String? }
+        return try (text ?? nil).map { try StoredJSON.value(RegisterResult.self, from: $0) }
+    }
+
+    /// Keeps what a register job came to in the transaction that applies it, where it must not be applied twice.
+    func note(_ result: RegisterResult, ofRegister sequence: Int64) throws {
+        try self.database.run(
+            "UPDATE job SET result = ? WHERE sequence = ?",
+            [try StoredJSON.text(result), sequence]
+        )
+    }
+
     /// Keeps the work of a register job with its dead message, before the job forgets it.
     func keepWork(of job: Int64, letter: Int64) throws {
         try self.database.run(

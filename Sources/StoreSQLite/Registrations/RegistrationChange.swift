@@ -16,13 +16,13 @@ struct RegistrationChange {
     let expires: Timestamp?
     /// How many live registrations the user may have; nil = any number.
     let most: Int?
-    /// An operator may change anyone's.
-    var ignoresOwner = false
+    /// On whose word it is made.
+    var authority = RegistrationDecision.Authority.owner
 
     private var database: Database { self.context.database }
     private var wall: Int64 { self.context.wall.milliseconds }
     private var decision: RegistrationDecision {
-        RegistrationDecision(sequence: self.sequence, user: self.user, ignoresOwner: self.ignoresOwner)
+        RegistrationDecision(sequence: self.sequence, user: self.user, authority: self.authority)
     }
 
     func issue(_ candidate: RegistrationID, handles: [Handle]) throws -> RegisterResult {
@@ -39,6 +39,15 @@ struct RegistrationChange {
             try self.database.run("UPDATE registration SET version = ? WHERE row = ?", [self.sequence, other.row])
         }
         return .issued(kept.id)
+    }
+
+    func create(_ candidate: RegistrationID, _ upsert: RegisterRequest.Upsert) throws -> RegisterResult {
+        // Where the candidate stands, the change was done before.
+        let current = try self.row(candidate) ?? self.registration(with: upsert.handle, upsert.pns)
+        let id = current?.id ?? candidate
+        // Of a registration that is there, nothing comes but that it is changed, or was by a later change.
+        _ = try self.upsert(id, upsert)
+        return .issued(id)
     }
 
     func upsert(_ id: RegistrationID, _ upsert: RegisterRequest.Upsert) throws -> RegisterResult {
@@ -127,6 +136,29 @@ struct RegistrationChange {
         try self.context.release(handle, pns, app: self.app, version: row.version)
     }
 
+    /// Changes the tags of a live registration, and nothing else: neither its version nor when it was updated.
+    ///
+    /// So a patch and another change that overlap both take effect, whichever order they come in. A patch is done once
+    /// (``WriteContext/result(ofRegister:)``): repeated after a later one it would undo that.
+    func patch(_ id: RegistrationID, _ patch: RegisterRequest.TagPatch) throws -> RegisterResult {
+        guard let row = try self.row(id), self.user == nil || row.user == self.user else { return .notFound }
+        guard row.state != .deleted else { return .gone }
+        guard row.state == .live, let pns = row.pns else {
+            return .refused("it is \(row.state.rawValue), not live: register the device again")
+        }
+        let tagFinder = try TagFinder(self.database, app: self.app)
+        let removed = try patch.remove.compactMap { try tagFinder.find($0) }
+        let kept = row.tags.numbers.filter { !removed.contains(.number($0)) }
+        let tags = TagList(Set(kept).union(try self.numbers(of: patch.add)).sorted())
+        guard tags.numbers.count <= Registration.maximumTags else {
+            return .refused("a registration has at most \(Registration.maximumTags) tags")
+        }
+        try self.database.removeFromAudiences(row.row, pns, row.tags)
+        try self.database.run("UPDATE registration SET tags = ? WHERE row = ?", [tags.text, row.row])
+        try self.database.addToAudiences(row.row, pns, tags)
+        return .done
+    }
+
     func delete(_ id: RegistrationID) throws -> RegisterResult {
         let row = try self.row(id)
         switch self.decision.deletion(of: row?.status) {
@@ -155,7 +187,7 @@ struct RegistrationChange {
             """,
             [
                 Registration.State.deleted.number, version, self.wall, self.wall,
-                self.user == nil ? "deleted by an operator" : "deleted by its user", row.row,
+                self.user == nil ? "deleted by the app" : "deleted by its user", row.row,
             ]
         )
         try self.removeFromAudiences(row)

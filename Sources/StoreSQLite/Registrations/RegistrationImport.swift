@@ -235,7 +235,7 @@ struct RegistrationImport {
             sequence: self.sequence,
             expires: row.expires,
             most: nil,
-            ignoresOwner: true
+            authority: .bulk
         )
         let result = try change.upsert(id, .init(pns: row.pns, handle: row.handle, tags: row.tags))
         guard result == .done else { throw StoreError(.corrupt, "an imported registration was not taken") }

@@ -13,7 +13,14 @@ struct RegistrationRanges {
     private var ranges: [String] = []
     private var arguments: StatementArguments = []
 
-    init(_ query: RegistrationQuery, app: Int64, after: Int64, limit: Int, in database: Database) throws {
+    init(
+        _ query: RegistrationQuery,
+        app: Int64,
+        after: Int64,
+        limit: Int,
+        mask: UInt64,
+        in database: Database
+    ) throws {
         self.query = query
         self.app = app
         self.after = after
@@ -21,8 +28,13 @@ struct RegistrationRanges {
         self.tag = try query.tag.flatMap { try TagFinder(database, app: app).find($0) }
         // A tag that no registration has had.
         if query.tag != nil, self.tag == nil { return }
-        if query.state == nil || query.state == .live { self.addLive() }
-        // Only live ones have tags.
+        let isLive = query.state == nil || query.state == .live
+        // Only live ones are found by their handle, and only live ones have tags.
+        guard query.handles == nil else {
+            if isLive { try self.addHolders(database.handleDigest(mask: mask), in: database) }
+            return
+        }
+        if isLive { self.addLive() }
         if query.tag == nil, query.state != .live { self.addEnded() }
     }
 
@@ -37,26 +49,54 @@ struct RegistrationRanges {
         self.arguments += [self.after, self.limit]
     }
 
+    /// A range for each registration that has one of the handles: of each service there is one at most.
+    private mutating func addHolders(_ digest: HandleDigest, in database: Database) throws {
+        guard let handles = self.query.handles, let (user, number) = self.userAndTag else { return }
+        for pns in self.query.pns.map({ [$0] }) ?? PushService.allCases {
+            for handle in handles {
+                let key = digest.number(of: handle, pns.number, app: self.app)
+                let values: StatementArguments = [key, handle.text, pns.number, self.app]
+                guard let row = try database.first(HandleIndex.find("r.row"), values, read: { $0[0] as Int64 }) else {
+                    continue
+                }
+                var source = "registration WHERE row = ?"
+                var arguments: StatementArguments = [row]
+                if let user {
+                    source += " AND user = ?"
+                    arguments += [user]
+                }
+                if let number {
+                    source += " AND \(Self.hasTag(pns))"
+                    arguments += [number]
+                }
+                self.add(source, arguments)
+            }
+        }
+    }
+
+    /// Whose they are, and the number of the tag that they have; nil where nobody can be meant, for nobody has two users' tags.
+    private var userAndTag: (user: String?, number: Int64?)? {
+        let user = self.query.user?.key
+        switch self.tag {
+        case .user(let owner, _): return user == nil || user == owner ? (owner, nil) : nil
+        case .number(let tag): return (user, tag)
+        case nil: return (user, nil)
+        }
+    }
+
+    /// A condition on rows of `registration` of that service; `?` is the tag's number.
+    private static func hasTag(_ pns: PushService) -> String {
+        "EXISTS (SELECT 1 FROM tagged AS t WHERE t.tag = ? AND t.pns = \(pns.number) AND t.row = registration.row)"
+    }
+
     /// A range for each service, for the indexes have the service before the row.
     private mutating func addLive() {
-        var user = self.query.user?.key
-        var number: Int64?
-        switch self.tag {
-        case .user(let owner, _):
-            // Nobody has two users' tags.
-            guard user == nil || user == owner else { return }
-            user = owner
-        case .number(let tag): number = tag
-        case nil: break
-        }
+        guard let (user, number) = self.userAndTag else { return }
         for pns in self.query.pns.map({ [$0] }) ?? PushService.allCases {
             let source = "registration WHERE app = ? AND state = 1 AND pns = \(pns.number)"
             switch (user, number) {
             case (let user?, let number?):
-                let hasTag = """
-                    EXISTS (SELECT 1 FROM tagged AS t WHERE t.tag = ? AND t.pns = \(pns.number) AND t.row = registration.row)
-                    """
-                self.add("\(source) AND user = ? AND \(hasTag)", [self.app, user, number])
+                self.add("\(source) AND user = ? AND \(Self.hasTag(pns))", [self.app, user, number])
             case (let user?, nil): self.add("\(source) AND user = ?", [self.app, user])
             case (nil, let number?): self.add("tagged WHERE tag = ? AND pns = \(pns.number)", [number])
             case (nil, nil): self.add(source, [self.app])

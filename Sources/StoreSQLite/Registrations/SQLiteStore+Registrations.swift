@@ -17,18 +17,26 @@ extension SQLiteStore: RegistrationStore {
             guard try !context.database.isOver(sequence, at: context.now) else {
                 return .refused("its time is over")
             }
+            let onBehalf = request.onBehalf
             let change = RegistrationChange(
                 context: context,
                 app: try context.database.ensureNumber(of: app),
-                user: user,
+                user: onBehalf.map(\.user) ?? user,
                 sequence: sequence,
                 expires: expires,
-                most: most
+                most: most,
+                authority: onBehalf == nil ? .owner : .app
             )
             switch request {
             case .issue(let candidate, let handles): return try change.issue(candidate, handles: handles)
             case .upsert(let id, let upsert): return try change.upsert(id, upsert)
+            case .create(let candidate, let upsert): return try change.create(candidate, upsert)
             case .delete(let id): return try change.delete(id)
+            case .patch(let id, let patch):
+                if let done = try context.result(ofRegister: sequence) { return done }
+                let result = try change.patch(id, patch)
+                try context.note(result, ofRegister: sequence)
+                return result
             }
         }
     }
@@ -46,10 +54,18 @@ extension SQLiteStore: RegistrationStore {
 
     package func registrations(_ query: RegistrationQuery) async throws -> Page<Registration> {
         let after = try ListCursor.decode(query.cursor) ?? 0
+        let mask = self.configuration.digestMask
         return try await self.read { database in
             guard let app = try database.number(of: query.app) else { return Page(items: [], cursor: nil) }
             let limit = min(max(1, query.limit), 1000)
-            let ranges = try RegistrationRanges(query, app: app, after: after, limit: limit + 1, in: database)
+            let ranges = try RegistrationRanges(
+                query,
+                app: app,
+                after: after,
+                limit: limit + 1,
+                mask: mask,
+                in: database
+            )
             guard let (sql, arguments) = ranges.union else { return Page(items: [], cursor: nil) }
             let rows = try database.all(
                 """

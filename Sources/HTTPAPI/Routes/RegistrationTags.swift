@@ -1,0 +1,53 @@
+import PushModel
+
+/// The tags that a registration is to have, as JSON has them.
+enum RegistrationTags {
+    /// - Parameters:
+    ///   - value: The array; nil = no tags.
+    ///   - member: What the array is called.
+    ///   - users: How the app compares the names of its users.
+    /// - Returns: The tags in their order, each once.
+    /// - Throws: ``Problem`` that names the element.
+    static func read(_ value: JSONValue?, member: String, _ users: AppSpec.Users) throws -> [Tag] {
+        guard let value else { return [] }
+        guard case .array(let values) = value else {
+            throw Problem.invalid(member, "must be an array, not \(value.kind)")
+        }
+        var tags: [Tag] = []
+        for (index, value) in values.enumerated() {
+            guard case .string(let text) = value else {
+                throw Problem.invalid("\(member)[\(index)]", "must be a string, not \(value.kind)")
+            }
+            do {
+                let tag = try Tag(text, users)
+                if !tags.contains(tag) { tags.append(tag) }
+            } catch {
+                throw Problem.invalid([error.named("\(member)[\(index)]")])
+            }
+            guard tags.count <= Registration.maximumTags else {
+                throw Problem.invalid(member, "a registration has at most \(Registration.maximumTags) tags")
+            }
+        }
+        return tags
+    }
+}
+
+/// Which tags a user may claim for a device.
+struct TagPolicy {
+    /// Beginnings of tags that the app keeps to itself.
+    let reserved: [String]
+
+    /// - Throws: ``Problem`` 403 that names the tag.
+    func check(_ tags: [Tag], claimedBy user: UserName) throws {
+        for tag in tags where tag != Tag(user: user) {
+            if let owned = tag.owned, tag != Tag(owned, of: user) {
+                throw Problem.forbidden("the tag \"\(tag)\" belongs to another user")
+            }
+            // Whatever the letter case, as tags compare; also in an exact name.
+            let text = tag.key.withoutCapitals
+            if self.reserved.contains(where: { !$0.isEmpty && text.hasPrefix($0.withoutCapitals) }) {
+                throw Problem.forbidden("the tag \"\(tag)\" begins with a prefix that the app reserves")
+            }
+        }
+    }
+}
