@@ -1,0 +1,32 @@
+package import PushModel
+
+/// Which registrations to list.
+package struct RegistrationQuery: Sendable {
+    package var app: AppID
+    package var user: UserName?
+    package var tag: Tag?
+    package var pns: PushService?
+    /// nil = all but the deleted.
+    package var state: Registration.State?
+    package var cursor: String?
+    /// 1 to 1000.
+    package var limit: Int
+
+    package init(
+        app: AppID,
+        user: UserName? = nil,
+        tag: Tag? = nil,
+        pns: PushService? = nil,
+        state: Registration.State? = nil,
+        cursor: String? = nil,
+        limit: Int = 100
+    ) {
+        self.app = app
+        self.user = user
+        self.tag = tag
+        self.pns = pns
+        self.state = state
+        self.cursor = cursor
+        self.limit = limit
+    }
+}
