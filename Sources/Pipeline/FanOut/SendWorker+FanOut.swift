@@ -83,7 +83,7 @@ extension SendWorker {
             return .end(.nothing)
         } catch let error as HubError {
             retry.logger.warning("The hub failed; fan-out waits and tries again", metadata: ["error": "\(error)"])
-            return .goOn(claim, waiting: Deferral(pause: error.retryAfter ?? .seconds(2)), hasCommitted: false)
+            return .goOn(claim, waiting: Deferral(pause: .seconds(2)), hasCommitted: false)
         } catch let error as StoreError where error.code == .unavailable {
             retry.logger.warning("Store writes fail; fan-out waits", metadata: ["error": "\(error)"])
             // How far this slice came is not known here; whoever claims the message next is told by the store.

@@ -171,12 +171,10 @@ package struct Job: Sendable, Equatable {
     /// A hub's outcome state, in the words of Azure Notification Hubs.
     package enum HubState: String, Codable, Sendable {
         case enqueued = "Enqueued"
-        case processing = "Processing"
         case completed = "Completed"
         case abandoned = "Abandoned"
         case unknown = "Unknown"
         case noTargetFound = "NoTargetFound"
-        case detailedStateAvailable = "DetailedStateAvailable"
     }
 }
 
