@@ -131,7 +131,7 @@ extension SendWorker {
         retry.logger.warning("A message cannot be fanned out", metadata: ["reason": "\(reason)"])
         let waiter = try await retry.run { try await self.store.abandon(claim, reason: reason) }
         if let only = claim.only { return await EventSender(broker: self.broker).notify(waiter, of: only) }
-        try await self.split(claim.message.id, retry: retry)
+        try await Redeliveries(store: self.store, retry: retry).split(claim.message.id)
     }
 
     /// Gives the sends of a message of which one makes no sense each a message of its own.
@@ -146,12 +146,7 @@ extension SendWorker {
             "A message cannot be read; its sends are split and go one by one",
             metadata: ["error": "\(error)"]
         )
-        try await self.split(message, retry: retry)
-    }
-
-    func split(_ message: MessageID, retry: StoreRetry) async throws {
-        try await retry.run { try await self.store.split(message) }
-        CrashPoint.outboxSplit.reach()
+        try await Redeliveries(store: self.store, retry: retry).split(message)
     }
 }
 

@@ -17,7 +17,7 @@ package struct Backlog: Sendable, Equatable {
 }
 
 /// How the work in a queue stands, of all apps.
-package struct QueueStanding: Sendable, Equatable {
+package struct QueueBacklog: Sendable, Equatable {
     package let queue: WorkQueue
     /// Jobs, or batches in the queues of deliveries, that wait for a worker or for their next try, or are in work; counted in the
     /// first ``mostMessages`` messages.

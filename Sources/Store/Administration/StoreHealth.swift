@@ -4,7 +4,7 @@ package protocol StoreHealth: Sendable {
     func backlog() async throws -> Backlog
 
     /// How the work in each queue stands; what it costs is bounded, however much there is.
-    func queues() async throws -> [QueueStanding]
+    func queues() async throws -> [QueueBacklog]
 
     /// How much room the store takes, and how much is left.
     func space() async throws -> StoreSpace
