@@ -78,7 +78,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
         let fence = epoch.map { "@\($0)" } ?? ""
         let services = deferral.blockedOn.map(\.rawValue).sorted().joined(separator: " ")
         let pause = deferral.pause > .zero ? "\(deferral.pause)" : nil
-        let state = self.note("defer \(message)\(fence) " + (deferral.reason ?? pause ?? services))
+        let state = self.note("defer \(message)\(fence) " + (deferral.reason?.text ?? pause ?? services))
         return epoch == nil || !state.isTakenOver
     }
 

@@ -155,7 +155,7 @@ package struct DeliveryWorker: Service {
         guard let id = MessageID(delivery.properties.messageID) else { return false }
         let slowness = Deferral(
             pause: self.configuration.slowPause,
-            reason: "the push service answers slowly or not at all"
+            reason: WaitReason("the push service answers slowly or not at all")
         )
         do {
             // One that is not deferred by this is gone, or deferred already.

@@ -98,7 +98,7 @@ package struct RegisterWorker: Service {
                 try await self.apply(job, retry)
             } catch let error as HubError where error.code == .unavailable {
                 logger.warning("The hub failed; the message waits and is tried again", metadata: ["error": "\(error)"])
-                let deferral = Deferral(pause: .seconds(2), reason: error.message)
+                let deferral = Deferral(pause: .seconds(2), reason: WaitReason(error.message))
                 return try await self.deferMessage(id, deferral, retry)
             }
         }

@@ -22,5 +22,5 @@ package struct Pause: Sendable, Equatable {
     }
 
     /// What jobs say that wait for its end.
-    package static func reason(_ queue: WorkQueue) -> String { "paused: \(queue)" }
+    package static func reason(_ queue: WorkQueue) -> WaitReason { WaitReason("paused: \(queue)") }
 }

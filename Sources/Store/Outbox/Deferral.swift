@@ -8,14 +8,14 @@ package struct Deferral: Sendable, Equatable {
     package var blockedOn: Set<PushService>
     /// Whether it waits as a campaign that has begun there, behind first pages.
     package var isContinued: Bool
-    /// What it waits for, for whoever asks; at most 200 characters are kept.
-    package var reason: String?
+    /// What it waits for, for whoever asks; of its text at most 200 characters are kept.
+    package var reason: WaitReason?
 
     package init(
         pause: Duration = .zero,
         blockedOn: Set<PushService> = [],
         isContinued: Bool = false,
-        reason: String? = nil
+        reason: WaitReason? = nil
     ) {
         self.pause = pause
         self.blockedOn = blockedOn

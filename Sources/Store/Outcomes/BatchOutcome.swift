@@ -19,7 +19,7 @@ package struct BatchOutcome: Sendable {
     /// Devices to try again, in the next attempt.
     package var retries: [RetryDevice]
     /// Why they are tried again, for whoever asks what the job waits for.
-    package var retryReason: String?
+    package var retryReason: WaitReason?
     /// Handles that the push service says are dead.
     package var deadHandles: [DeadHandle]
     /// When it was sent.
@@ -34,7 +34,7 @@ package struct BatchOutcome: Sendable {
         expired: Int = 0,
         cancelled: Int = 0,
         retries: [RetryDevice] = [],
-        retryReason: String? = nil,
+        retryReason: WaitReason? = nil,
         deadHandles: [DeadHandle] = [],
         at: Timestamp
     ) {
