@@ -55,9 +55,20 @@ package enum QueueName {
     package static func work(_ queue: WorkQueue, _ priority: Priority) -> String {
         "pushline.\(queue).\(priority.rawValue).v2"
     }
+
+    /// A name that no queue has, for the events of one process of the API.
+    package static func newEventQueue() -> String { "pushline.api.\(JobID.make())" }
 }
 
 extension Topology {
+    /// What a process needs that waits for events, under the name of its queue as routing key (rule 16).
+    package static func events(to queue: String) -> Topology {
+        Topology(
+            exchanges: [Exchange(name: QueueName.events)],
+            queues: [Queue(name: queue, kind: .exclusive, exchange: QueueName.events)]
+        )
+    }
+
     /// Everything that the pipeline needs, the target of dead letters first.
     package static let pushline: Topology = {
         var queues = [

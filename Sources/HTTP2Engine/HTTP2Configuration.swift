@@ -14,8 +14,6 @@ package struct HTTP2Configuration: Sendable {
     package var host: String
     package var port: Int
     package var trust: Trust = .system
-    /// The name asked for in TLS (SNI) and checked in the certificate; nil = ``host``.
-    package var serverName: String?
 
     /// The most connections that are open at once and take requests.
     package var maximumConnections: Int = 4
@@ -64,8 +62,7 @@ package struct HTTP2Configuration: Sendable {
 
     /// The name for SNI, or nil where the host is an address.
     var sniName: String? {
-        let name = self.serverName ?? self.host
-        return (try? SocketAddress(ipAddress: name, port: 0)) == nil ? name : nil
+        (try? SocketAddress(ipAddress: self.host, port: 0)) == nil ? self.host : nil
     }
 }
 

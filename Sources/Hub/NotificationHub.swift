@@ -83,13 +83,10 @@ package struct HubError: Error, Sendable, CustomStringConvertible {
 
     package let code: Code
     package let message: String
-    /// What the hub asked to wait, if it did.
-    package let retryAfter: Duration?
 
-    package init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {
+    package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
-        self.retryAfter = retryAfter
     }
 
     package var description: String { "\(self.message) (\(self.code))" }

@@ -5,11 +5,6 @@ import PushModel
 import ServiceLifecycle
 package import Store
 
-/// How often a message may be redelivered before it counts as poison (rule 5).
-enum PoisonLimit {
-    static let redeliveries = 5
-}
-
 /// Sends messages that nobody can work on to the dead queue.
 struct DeadLetterPublisher: Sendable {
     let broker: any MessageBroker
@@ -27,6 +22,11 @@ struct DeadLetterPublisher: Sendable {
             try await Task.sleep(for: .seconds(1))
         }
         CrashPoint.deadPublished.reach()
+    }
+
+    /// Sends a message there that names no row of the outbox.
+    func publishUnnamed(_ delivery: Delivery, from queue: String) async throws {
+        try await self.publish(delivery, from: queue, reason: "its message-id is no number of an outbox message")
     }
 }
 

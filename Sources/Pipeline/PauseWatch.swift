@@ -21,7 +21,7 @@ final class PauseWatch: Sendable {
     }
 
     /// Why an app's work in a queue is paused, if it is.
-    func reason(_ queue: WorkQueue, app: AppID) -> String? {
+    func reason(_ queue: WorkQueue, app: AppID) -> WaitReason? {
         self.known.withLockedValue { pauses in
             pauses.contains { $0.covers(queue, app: app) } ? Pause.reason(queue) : nil
         }

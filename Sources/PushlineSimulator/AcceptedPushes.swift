@@ -102,9 +102,8 @@ struct AcceptedPushes {
     }
 
     private static func digest(of body: ByteBuffer) -> [UInt8] {
-        let digits = Array("0123456789abcdef".utf8)
-        return SHA256.hash(data: Data(body.readableBytesView)).prefix(8).flatMap {
-            [digits[Int($0 >> 4)], digits[Int($0 & 15)]]
+        SHA256.hash(data: Data(body.readableBytesView)).prefix(8).flatMap {
+            [UInt8(digit: $0 >> 4), UInt8(digit: $0 & 15)]
         }
     }
 

@@ -55,7 +55,7 @@ struct BreakerTests {
         #expect(breaker.record(self.failed(40), as: .free, now: self.start) == nil)
         #expect(breaker.enter(now: self.start) == .free)
         let transition = breaker.record(self.failed(1), as: .free, now: self.start)
-        #expect(transition == .opened(.service, reason: "the push service fails: 503 ServiceUnavailable"))
+        #expect(transition == .opened(.service, WaitReason("503 ServiceUnavailable", cause: .service)))
         guard case .rejected(let pause, _) = breaker.enter(now: self.start) else { return #expect(Bool(false)) }
         #expect(pause == .seconds(5))
         var healthy = self.breaker()

@@ -143,7 +143,7 @@ extension PipelineLoadTests {
                     ids.append(id)
                 }
                 let poison = try #require(MessageID(fannedOut.published[1].properties.messageID))
-                for _ in 0..<PoisonLimit.redeliveries { _ = try await harness.store.redelivered(poison) }
+                for _ in 0..<Redeliveries.limit { _ = try await harness.store.redelivered(poison) }
                 // All three were in the window of the worker that it ended last.
                 try await harness.broker.consume(queue: Self.queue, prefetch: 3) { subscription in
                     for _ in 0..<3 { _ = try await subscription.next() }

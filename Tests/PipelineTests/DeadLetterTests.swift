@@ -22,7 +22,7 @@ extension PipelineLoadTests {
                 return delivery
             }
             let id = try #require(MessageID(delivery.properties.messageID))
-            for _ in 0..<PoisonLimit.redeliveries { _ = try await harness.store.redelivered(id) }
+            for _ in 0..<Redeliveries.limit { _ = try await harness.store.redelivered(id) }
             let garbage = OutgoingMessage(routingKey: Self.queue, properties: delivery.properties, body: [1, 2, 3])
             #expect(await harness.broker.publish([garbage], deadline: .seconds(1)) == [.published])
             let (worker, senders) = harness.deliveryWorker()

@@ -127,12 +127,12 @@ import Testing
 
     @Test func anAppThatCannotSendWaits() {
         var sending = Self.begun([Self.batch(devices: 2), Self.batch(devices: 1)])
-        sending.addStopped(reason: "why", wait: .seconds(9))
+        sending.addStopped(reason: WaitReason("why"), wait: .seconds(9))
         #expect(sending.isOver)
         #expect(sending.outcomes.map(\.retries.count) == [2, 1])
         #expect(
             sending.outcomes.allSatisfy {
-                $0.retryReason == "why" && $0.retries.allSatisfy { $0.wait == .seconds(9) }
+                $0.retryReason == WaitReason("why") && $0.retries.allSatisfy { $0.wait == .seconds(9) }
             }
         )
     }

@@ -78,7 +78,7 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
         let fence = epoch.map { "@\($0)" } ?? ""
         let services = deferral.blockedOn.map(\.rawValue).sorted().joined(separator: " ")
         let pause = deferral.pause > .zero ? "\(deferral.pause)" : nil
-        let state = self.note("defer \(message)\(fence) " + (deferral.reason ?? pause ?? services))
+        let state = self.note("defer \(message)\(fence) " + (deferral.reason?.text ?? pause ?? services))
         return epoch == nil || !state.isTakenOver
     }
 
@@ -155,7 +155,7 @@ struct ScriptedHub: NotificationHub {
         /// Nothing was committed, for APNs takes nothing.
         case blocked
         case refused
-        case unavailable(Duration)
+        case unavailable
         /// Somebody else has claimed the message, which is found out after a while.
         case lost
     }
@@ -179,7 +179,7 @@ struct ScriptedHub: NotificationHub {
             return Advance(.done, answered: [answered], hasCommitted: true)
         case .blocked: return Advance(.blocked(claim, on: [.apns], after: .milliseconds(20)))
         case .refused: throw HubError(.refused, "test")
-        case .unavailable(let pause): throw HubError(.unavailable, "test", retryAfter: pause)
+        case .unavailable: throw HubError(.unavailable, "test")
         case .lost:
             try await Task.sleep(for: .milliseconds(100))
             return Advance(.lost)

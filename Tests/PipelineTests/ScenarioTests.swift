@@ -150,7 +150,7 @@ import Testing
             let id = try await harness.send(to: "username:ann")
             for _ in 0..<300 where harness.simulator.counts.next == 0 { try await Task.sleep(for: .milliseconds(10)) }
             // Far more than the starts that condemn: each worker counts one at most, and then is at it.
-            for _ in 0..<4 * PoisonLimit.redeliveries {
+            for _ in 0..<4 * Redeliveries.limit {
                 harness.broker.redeliver()
                 try await Task.sleep(for: .milliseconds(50))
             }

@@ -63,7 +63,7 @@ import Testing
     @Test func theStoredFormStays() throws {
         let text = """
             {"apns":{"endpoint":"https://e","keyFile":"/k","keyID":"i","teamID":"t","topic":"b"},\
-            "authentication":"accounts","hub":"embedded","recording":"failures","reservedTags":[],\
+            "authentication":"accounts","recording":"failures","reservedTags":[],\
             "richDefault":{"isSecure":false,"message":"m","perAccount":1,"perApp":2,"richType":"img"},"users":"folded"}
             """
         let spec = try JSONDecoder().decode(AppSpec.self, from: Data(text.utf8))

@@ -83,10 +83,9 @@ struct SenderTests {
     @Test("hostile handles stay within their string, and their own result")
     func hostileHandles() async throws {
         try await Senders.with { senders in
-            let handles = [#"a"},"topic":"all"#, #"b\"#, "c\u{1}", "d\r\nx: y", "fine", ""]
+            let handles = [#"a"},"topic":"all"#, #"b\"#, "c\u{1}", "d\r\nx: y", "fine"]
             let results = try await senders.sender(.fcm).send(senders.batch(.fcm, handles: handles))
             #expect(results[4] == .accepted)
-            #expect(results[5] == .rejected(reason: "NoHandle", status: nil))
             for push in senders.simulator.received() {
                 let json = try JSONSerialization.jsonObject(with: Data(push.body.utf8)) as? [String: Any]
                 let message = try #require(json?["message"] as? [String: Any])

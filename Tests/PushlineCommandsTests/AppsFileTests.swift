@@ -13,7 +13,6 @@ import Testing
         let text = """
             apps:
               default:
-                hub: embedded
                 authentication: demonstration
                 users: exact
                 reserved_tags: ["role:", vip]
@@ -134,7 +133,7 @@ import Testing
             "apps.yaml:3: apps.default.fcm.service_account_file: must be text"
         ),
         ("apps:\n  default:\n    fcm: x", "apps.yaml:3: apps.default.fcm: must be a section with keys of its own"),
-        ("apps:\n  default:\n    hub: azure", "apps.yaml:3: apps.default.hub: must be one of embedded"),
+        ("apps:\n  default:\n    users: azure", "apps.yaml:3: apps.default.users: must be one of folded, exact"),
         ("apps:\n  default:\n    recording: 1", "apps.yaml:3: apps.default.recording: must be one of failures, all"),
         (
             "apps:\n  default:\n    reserved_tags: vip",

@@ -108,10 +108,12 @@ import Testing
         let host = try HostCommandsTests.Host()
         let store = try await self.store(host)
         for cause in [BreakerCause.credentials, .service] {
-            for _ in 1...2 { try await self.deferDelivery(in: store, reason: cause.reason("403 Forbidden")) }
+            for _ in 1...2 {
+                try await self.deferDelivery(in: store, reason: WaitReason("403 Forbidden", cause: cause))
+            }
         }
         // It is tried again, and nobody need do anything.
-        try await self.deferDelivery(in: store, reason: "503 ServiceUnavailable")
+        try await self.deferDelivery(in: store, reason: WaitReason("503 ServiceUnavailable"))
         let found = try await BlockedWork(store: store, apps: [.default]).findings()
         #expect(found.map(\.subject) == ["default sends", "default sends"])
         #expect(found.allSatisfy { $0.words.hasPrefix("2 sends wait, such as ") })
@@ -120,7 +122,7 @@ import Testing
     }
 
     /// A send whose only delivery message a worker has deferred.
-    private func deferDelivery(in store: any ResultStore, reason: String) async throws {
+    private func deferDelivery(in store: any ResultStore, reason: WaitReason) async throws {
         let request = SendRequest(
             audience: .tag(try PushModel.Tag("t", .folded)),
             content: .message(.init(title: nil, body: "x"))

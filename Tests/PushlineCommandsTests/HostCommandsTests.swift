@@ -162,7 +162,7 @@ import Testing
 
     @Test func aFaultInTheFileChangesNothing() async throws {
         let host = try Host()
-        try host.write("apps:\n  default: {}\n  shop: {huub: embedded}\n", to: "apps.yaml")
+        try host.write("apps:\n  default: {}\n  shop: {userss: exact}\n", to: "apps.yaml")
         await #expect(throws: AppsFileError.self) { try await host.run("apps", "apply", host.path("apps.yaml")) }
         #expect(try await host.run("apps", "show", "--json") == ["{}"])
     }

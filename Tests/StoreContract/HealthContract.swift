@@ -14,27 +14,27 @@ struct HealthContract {
         self.scenario = Scenario(self.fixture)
     }
 
-    private func standing(_ queue: WorkQueue) async throws -> [Int64] {
-        let standing = try #require(try await self.store.queues().first { $0.queue == queue })
-        return [Int64(standing.jobs), standing.oldest.milliseconds / 1000]
+    private func backlog(_ queue: WorkQueue) async throws -> [Int64] {
+        let backlog = try #require(try await self.store.queues().first { $0.queue == queue })
+        return [Int64(backlog.jobs), backlog.oldest.milliseconds / 1000]
     }
 
     @Test func anIdleStoreHasAllQueuesEmpty() async throws {
-        #expect(try await self.store.queues() == WorkQueue.allCases.map { QueueStanding(queue: $0) })
+        #expect(try await self.store.queues() == WorkQueue.allCases.map { QueueBacklog(queue: $0) })
     }
 
     @Test func jobsOfAMessageCountEachAndAgeFromTheirAcceptance() async throws {
         let (message, _) = try await self.scenario.acceptGroup(["ann", "bob"])
-        #expect(try await self.standing(.send) == [2, 0])
+        #expect(try await self.backlog(.send) == [2, 0])
         self.time.advance(.seconds(30))
         try await self.store.markPublished([message])
         _ = try await self.scenario.acceptGroup(["carol"])
-        #expect(try await self.standing(.send) == [3, 30])
+        #expect(try await self.backlog(.send) == [3, 30])
         // Publishing it again makes it no younger.
         self.time.advance(.seconds(90))
         _ = try await self.scenario.takeDue()
-        #expect(try await self.standing(.send) == [3, 120])
-        #expect(try await self.standing(.register) == [0, 0])
+        #expect(try await self.backlog(.send) == [3, 120])
+        #expect(try await self.backlog(.register) == [0, 0])
     }
 
     @Test func batchesAgeWithTheirJobAndNotWhileTheyAreToWait() async throws {
@@ -42,14 +42,14 @@ struct HealthContract {
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t", platforms: [.apns]))
         self.time.advance(.seconds(5))
         let key = try #require(try await self.scenario.fanOut(job).first)
-        #expect(try await self.standing(.send) == [0, 0])
-        #expect(try await self.standing(.deliver(.apns)) == [1, 5])
+        #expect(try await self.backlog(.send) == [0, 0])
+        #expect(try await self.backlog(.deliver(.apns)) == [1, 5])
         let device = RetryDevice(row: 1, tries: 1, wait: .seconds(60))
         #expect(try await self.scenario.record(BatchOutcome(key: key, retries: [device], at: self.time.wall)))
         self.time.advance(.seconds(10))
-        #expect(try await self.standing(.deliver(.apns)) == [1, 0])
+        #expect(try await self.backlog(.deliver(.apns)) == [1, 0])
         self.time.advance(.seconds(60))
-        #expect(try await self.standing(.deliver(.apns)) == [1, 75])
+        #expect(try await self.backlog(.deliver(.apns)) == [1, 75])
     }
 
     @Test func aScheduledJobAgesFromItsStart() async throws {
@@ -58,11 +58,11 @@ struct HealthContract {
         _ = try await self.scenario.accept(
             NewJob(app: .default, work: work, lifetime: .seconds(600), startsAt: start)
         )
-        #expect(try await self.standing(.send) == [0, 0])
+        #expect(try await self.backlog(.send) == [0, 0])
         self.time.advance(.seconds(3600))
         #expect(try await self.scenario.startScheduled() == 1)
         self.time.advance(.seconds(7))
-        #expect(try await self.standing(.send) == [1, 7])
+        #expect(try await self.backlog(.send) == [1, 7])
     }
 
     @Test func batchesTellWhenTheirJobBegan() async throws {

@@ -104,13 +104,14 @@ struct OutcomeContract {
             key: key,
             accepted: 1,
             retries: retries,
-            retryReason: "503 ServiceUnavailable",
+            retryReason: WaitReason("503 ServiceUnavailable", cause: .service),
             at: self.time.wall
         )
         #expect(try await self.scenario.record(outcome))
         let waiting = try await self.scenario.job(job.id)
         #expect(waiting.state == .retrying)
-        #expect(waiting.reason == "503 ServiceUnavailable")
+        #expect(waiting.reason == "the push service fails: 503 ServiceUnavailable")
+        #expect(waiting.cause == .service)
         #expect(waiting.due == self.time.wall.advanced(by: .seconds(3)))
         #expect(try await self.scenario.takeDueBatches().isEmpty)
         #expect(try await self.store.jobs(JobQuery(app: .default, state: .retrying)).items.map(\.id) == [job.id])

@@ -294,7 +294,7 @@ package struct Scenario: Sendable {
         try await self.store.defer(
             self.message(of: batch).id,
             epoch: nil,
-            Deferral(pause: pause, reason: reason)
+            Deferral(pause: pause, reason: WaitReason(reason))
         )
     }
 

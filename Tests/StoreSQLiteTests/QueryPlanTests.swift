@@ -129,14 +129,14 @@ struct QueryPlanTests {
             ]
         ),
         Pinned(
-            sql: QueueStandings.head,
+            sql: QueueBacklogs.head,
             plan: [
                 "SEARCH message USING INDEX message_due"
                     + " (priority=? AND app=? AND queue=? AND state=? AND blocked_on=?)"
             ]
         ),
         Pinned(
-            sql: QueueStandings.ofRetry,
+            sql: QueueBacklogs.ofRetry,
             plan: [
                 "SEARCH batch USING COVERING INDEX batch_message (message=? AND open=?)",
                 "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)",

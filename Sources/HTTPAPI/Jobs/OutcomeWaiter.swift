@@ -35,7 +35,7 @@ final class OutcomeWaiter: Service {
     private let wakeUp: AsyncStream<Void>.Continuation
 
     init(broker: any MessageBroker, tick: Duration = .milliseconds(500), logger: Logger, look: @escaping Look) {
-        self.routingKey = "pushline.api.\(JobID.make())"
+        self.routingKey = QueueName.newEventQueue()
         self.broker = broker
         self.look = look
         self.tick = tick
@@ -51,12 +51,7 @@ final class OutcomeWaiter: Service {
         let answers: AsyncStream<Job>
     }
 
-    private var topology: Topology {
-        Topology(
-            exchanges: [Topology.Exchange(name: QueueName.events)],
-            queues: [Topology.Queue(name: self.routingKey, kind: .exclusive, exchange: QueueName.events)]
-        )
-    }
+    private var topology: Topology { .events(to: self.routingKey) }
 
     /// Declares and binds the queue.
     func prepare() async throws { try await self.broker.declare(self.topology) }

@@ -105,7 +105,7 @@ package struct ProcessHealth: Sendable {
             + MetricDescription.storeFreeBytes.text(Double(space.free))
     }
 
-    private static func text(of queues: [QueueStanding]) -> String {
+    private static func text(of queues: [QueueBacklog]) -> String {
         MetricDescription.queueJobs.text(queues.map { ([.queue: $0.queue.description], Double($0.jobs)) })
             + MetricDescription.queueOldest.text(queues.map { ([.queue: $0.queue.description], $0.oldest.inSeconds) })
     }

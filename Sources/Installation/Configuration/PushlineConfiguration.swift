@@ -5,7 +5,7 @@ package import Store
 
 /// What a process is told at its start: ports, broker, store and limits, and no app.
 ///
-/// ``ConfigurationKey/all`` says what each means.
+/// `Config/pushline.yaml` says what each means.
 package struct PushlineConfiguration: Sendable, Equatable {
     /// Where the store is.
     package struct Store: Sendable, Equatable {

@@ -32,12 +32,12 @@ package struct Breaker {
         /// Its result decides, and ``record(_:as:now:)`` or ``leave(_:now:)`` must follow.
         case probe
         /// Nothing is to be sent for so long.
-        case rejected(for: Duration, reason: String)
+        case rejected(for: Duration, reason: WaitReason)
     }
 
     /// A change that people should hear of.
     enum Transition: Equatable {
-        case opened(Cause, reason: String)
+        case opened(Cause, WaitReason)
         case closed
     }
 
@@ -50,7 +50,7 @@ package struct Breaker {
     private let configuration: Configuration
     private var state = State.closed
     private var pause: Duration
-    private var reason = ""
+    private var reason = WaitReason("")
     /// Devices that failed in a row, less those answered for between them.
     private var run = 0
     /// The last answers.
@@ -169,14 +169,15 @@ package struct Breaker {
         now: ContinuousClock.Instant
     ) -> Transition {
         self.cause = cause
-        self.reason =
+        let said =
             switch cause {
-            case .service: cause.reason(statistics.fault)
-            case .credentials: cause.reason(statistics.rejection ?? "")
-            case .tokens: cause.reason(statistics.deadReason)
+            case .service: statistics.fault
+            case .credentials: statistics.rejection ?? ""
+            case .tokens: statistics.deadReason
             }
+        self.reason = WaitReason(said, cause: cause)
         self.state = .open(until: now.advanced(by: max(self.pause, statistics.asked ?? .zero)))
-        return .opened(cause, reason: self.reason)
+        return .opened(cause, self.reason)
     }
 }
 

@@ -25,7 +25,7 @@ extension DeliveryWorker {
                 "The app's sender cannot be made; its batches wait",
                 metadata: ["app": "\(app)", "service": "\(pns.rawValue)", "error": "\(error)"]
             )
-            sending.addStopped(reason: error.description)
+            sending.addStopped(reason: WaitReason(error.description))
             return sending.outcomes
         }
         let deadline = ContinuousClock.now.advanced(by: self.configuration.sendingTime)

@@ -155,7 +155,7 @@ package struct DeliveryWorker: Service {
         guard let id = MessageID(delivery.properties.messageID) else { return false }
         let slowness = Deferral(
             pause: self.configuration.slowPause,
-            reason: "the push service answers slowly or not at all"
+            reason: WaitReason("the push service answers slowly or not at all")
         )
         do {
             // One that is not deferred by this is gone, or deferred already.
@@ -187,8 +187,7 @@ extension DeliveryWorker {
     private func handle(_ delivery: Delivery, _ subscription: any Subscription, queue: String) async throws {
         let deadLetters = DeadLetterPublisher(broker: self.broker)
         guard let id = MessageID(delivery.properties.messageID) else {
-            let reason = "its message-id is no number of an outbox message"
-            try await deadLetters.publish(delivery, from: queue, reason: reason)
+            try await deadLetters.publishUnnamed(delivery, from: queue)
             return await subscription.acknowledge([delivery])
         }
         // Two copies may have waited for a permit together: the later one joins.
@@ -247,17 +246,17 @@ extension DeliveryWorker {
         }
     }
 
-    /// Counts a redelivery (rule 5).
+    /// Counts a redelivery.
     ///
     /// - Returns: nil when the message is to be worked on.
     private func verdict(onRedelivered id: MessageID, _ retry: StoreRetry) async throws -> Verdict? {
+        switch try await Redeliveries(store: self.store, retry: retry).count(id) {
         // Closed meanwhile: nobody is to get it twice.
-        guard let (count, members) = try await retry.run({ try await self.store.redelivered(id) }) else {
-            return .done
+        case .gone: .done
+        case .split: .split
+        case .dead(let reason): .dead(reason: reason)
+        case .work: nil
         }
-        CrashPoint.outboxRedelivered.reach()
-        if members > 1, count >= FairLimiter.exclusiveRedeliveries { return .split }
-        return count > PoisonLimit.redeliveries ? .dead(reason: "not completed after \(count) deliveries") : nil
     }
 
     /// Counts a body that cannot be read like a redelivery: the row is the truth, and a stranger may have written the message (rule 1).
@@ -318,11 +317,10 @@ extension DeliveryWorker {
         queue: String,
         _ retry: StoreRetry
     ) async throws {
-        do { try await retry.run { try await self.store.split(id) } } catch let error as StoreError {
+        do { try await Redeliveries(store: self.store, retry: retry).split(id) } catch let error as StoreError {
             let reason = "the store cannot split it: \(error.message)"
-            return try await DeadLetterPublisher(broker: self.broker).publish(delivery, from: queue, reason: reason)
+            try await DeadLetterPublisher(broker: self.broker).publish(delivery, from: queue, reason: reason)
         }
-        CrashPoint.outboxSplit.reach()
     }
 
     /// Acknowledges all that stands for messages that are over.

@@ -98,7 +98,7 @@ struct OutcomeBuilder {
             case .rejected(let reason, let status):
                 self.failed(index, .rejected, status: status, reason: reason)
             case .misconfigured(let reason, _):
-                self.retryStopped(index, reason: BreakerCause.credentials.reason(reason))
+                self.retryStopped(index, reason: WaitReason(reason, cause: .credentials))
             case .unsent:
                 if let stop { self.stopped(stop) } else { self.addRetry(index, tries: tries, wait: .zero) }
             case .retry(let after, _, let counts, let reason, let status):
@@ -120,7 +120,7 @@ struct OutcomeBuilder {
     ///   - indexes: The devices.
     ///   - reason: What they wait for.
     ///   - wait: How long; nil = longer with each attempt.
-    mutating func addStopped(_ indexes: [Int], reason: String, wait: Duration? = nil) {
+    mutating func addStopped(_ indexes: [Int], reason: WaitReason, wait: Duration? = nil) {
         for index in indexes { self.retryStopped(index, reason: reason, wait: wait) }
     }
 
@@ -130,7 +130,7 @@ struct OutcomeBuilder {
             self.result.expired += 1
             return
         }
-        self.result.retryReason = reason
+        self.result.retryReason = WaitReason(reason)
         // The attempt stands in for the tries of a device that was never let through.
         let steps = counts ? tries : max(tries, self.batch.key.attempt) + 1
         self.addRetry(index, tries: tries, wait: self.retry.wait(tries: steps, asked: after, jitter: self.jitter))
@@ -141,7 +141,7 @@ struct OutcomeBuilder {
         guard tries < most, !self.isOneTry else {
             return self.failed(index, .unregistered, status: status, reason: reason)
         }
-        self.result.retryReason = "\(reason), like nearly all tokens: no registration is removed"
+        self.result.retryReason = WaitReason("\(reason), like nearly all tokens: no registration is removed")
         // Longer with each try: few devices, whose answers decide nothing, are probed again as soon as they are due.
         self.addRetry(
             index,
@@ -150,7 +150,7 @@ struct OutcomeBuilder {
         )
     }
 
-    private mutating func retryStopped(_ index: Int, reason: String, wait: Duration? = nil) {
+    private mutating func retryStopped(_ index: Int, reason: WaitReason, wait: Duration? = nil) {
         self.result.retryReason = reason
         let wait = wait ?? self.retry.stopWait(attempt: self.batch.key.attempt, jitter: self.jitter)
         self.addRetry(index, tries: self.batch.devices.tries(at: index), wait: wait)

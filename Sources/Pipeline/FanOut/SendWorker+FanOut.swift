@@ -83,7 +83,7 @@ extension SendWorker {
             return .end(.nothing)
         } catch let error as HubError {
             retry.logger.warning("The hub failed; fan-out waits and tries again", metadata: ["error": "\(error)"])
-            return .goOn(claim, waiting: Deferral(pause: error.retryAfter ?? .seconds(2)), hasCommitted: false)
+            return .goOn(claim, waiting: Deferral(pause: .seconds(2)), hasCommitted: false)
         } catch let error as StoreError where error.code == .unavailable {
             retry.logger.warning("Store writes fail; fan-out waits", metadata: ["error": "\(error)"])
             // How far this slice came is not known here; whoever claims the message next is told by the store.
@@ -131,7 +131,7 @@ extension SendWorker {
         retry.logger.warning("A message cannot be fanned out", metadata: ["reason": "\(reason)"])
         let waiter = try await retry.run { try await self.store.abandon(claim, reason: reason) }
         if let only = claim.only { return await EventSender(broker: self.broker).notify(waiter, of: only) }
-        try await self.split(claim.message.id, retry: retry)
+        try await Redeliveries(store: self.store, retry: retry).split(claim.message.id)
     }
 
     /// Gives the sends of a message of which one makes no sense each a message of its own.
@@ -146,12 +146,7 @@ extension SendWorker {
             "A message cannot be read; its sends are split and go one by one",
             metadata: ["error": "\(error)"]
         )
-        try await self.split(message, retry: retry)
-    }
-
-    func split(_ message: MessageID, retry: StoreRetry) async throws {
-        try await retry.run { try await self.store.split(message) }
-        CrashPoint.outboxSplit.reach()
+        try await Redeliveries(store: self.store, retry: retry).split(message)
     }
 }
 

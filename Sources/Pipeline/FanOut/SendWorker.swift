@@ -90,8 +90,7 @@ package struct SendWorker: Service {
 
     private func handle(_ delivery: Delivery, _ subscription: any Subscription, from queue: String) async throws {
         guard let id = MessageID(delivery.properties.messageID) else {
-            try await DeadLetterPublisher(broker: self.broker)
-                .publish(delivery, from: queue, reason: "its message-id is no number of an outbox message")
+            try await DeadLetterPublisher(broker: self.broker).publishUnnamed(delivery, from: queue)
             return await subscription.acknowledge([delivery])
         }
         // A copy of a message that this process is at joins the work: after long waits there may be very many.
@@ -166,12 +165,12 @@ package struct SendWorker: Service {
         do {
             let mayPeek = delivery.deliveryCount == 0
             guard let claim = try await self.claim(id, mayPeek: mayPeek, retry: retry) else { return nil }
-            guard claim.claims <= (claim.only == nil ? PoisonLimit.redeliveries : Self.claimLimit) else {
+            guard claim.claims <= (claim.only == nil ? Redeliveries.limit : Self.claimLimit) else {
                 let reason = "fan-out not completed after \(claim.claims) claims"
                 try await self.giveUp(claim, reason: reason, retry: retry)
                 return nil
             }
-            return (claim, isAlone || claim.claims > PoisonLimit.redeliveries)
+            return (claim, isAlone || claim.claims > Redeliveries.limit)
         } catch let error as StoreError where error.code != .unavailable {
             try await self.splitUnreadable(id, error, retry: retry)
             return nil
@@ -183,21 +182,17 @@ package struct SendWorker: Service {
     /// - Returns: Whether the message is to be worked on alone; nil when it is done with.
     private func countRedelivery(of message: Incoming) async throws -> Bool? {
         let (id, delivery, retry) = (message.id, message.delivery, message.retry)
-        let answer = try await retry.run { try await self.store.redelivered(id) }
-        CrashPoint.outboxRedelivered.reach()
-        guard let (count, members) = answer else { return nil }
-        let isRepeated = max(count, delivery.deliveryCount) > 1
-        if members > 1, isRepeated {
+        let redeliveries = Redeliveries(store: self.store, retry: retry)
+        switch try await redeliveries.count(id, seen: delivery.deliveryCount) {
+        case .gone: break
+        case .split:
             retry.logger.warning("A message was redelivered repeatedly; its sends are split and go one by one")
-            try await self.split(id, retry: retry)
-            return nil
+            try await redeliveries.split(id)
+        case .dead(let reason):
+            try await DeadLetterPublisher(broker: self.broker).publish(delivery, from: message.queue, reason: reason)
+        case .work(let isRepeated): return isRepeated
         }
-        guard count <= PoisonLimit.redeliveries else {
-            try await DeadLetterPublisher(broker: self.broker)
-                .publish(delivery, from: message.queue, reason: "not completed after \(count) deliveries")
-            return nil
-        }
-        return isRepeated
+        return nil
     }
 
     /// Peeks at a message that nobody was at before, where that is asked for, and claims any other.

@@ -75,8 +75,7 @@ package struct RegisterWorker: Service {
     private func handle(_ delivery: Delivery, from queue: String) async throws {
         let deadLetters = DeadLetterPublisher(broker: self.broker)
         guard let id = MessageID(delivery.properties.messageID) else {
-            let reason = "its message-id is no number of an outbox message"
-            return try await deadLetters.publish(delivery, from: queue, reason: reason)
+            return try await deadLetters.publishUnnamed(delivery, from: queue)
         }
         var logger = self.logger
         logger[metadataKey: "message.id"] = "\(id)"
@@ -85,16 +84,12 @@ package struct RegisterWorker: Service {
             return try await self.deferMessage(id, Deferral(), retry)
         }
         if delivery.deliveryCount > 0 {
-            let answer = try await retry.run { try await self.store.redelivered(id) }
-            guard let (count, members) = answer else { return }
-            CrashPoint.outboxRedelivered.reach()
-            if members > 1, count >= FairLimiter.exclusiveRedeliveries {
-                try await retry.run { try await self.store.split(id) }
-                return CrashPoint.outboxSplit.reach()
-            }
-            guard count <= PoisonLimit.redeliveries else {
-                let reason = "not completed after \(count) deliveries"
-                return try await deadLetters.publish(delivery, from: queue, reason: reason)
+            let redeliveries = Redeliveries(store: self.store, retry: retry)
+            switch try await redeliveries.count(id) {
+            case .gone: return
+            case .split: return try await redeliveries.split(id)
+            case .dead(let reason): return try await deadLetters.publish(delivery, from: queue, reason: reason)
+            case .work: break
             }
         }
         CrashPoint.registerTaken.reach()
@@ -103,7 +98,7 @@ package struct RegisterWorker: Service {
                 try await self.apply(job, retry)
             } catch let error as HubError where error.code == .unavailable {
                 logger.warning("The hub failed; the message waits and is tried again", metadata: ["error": "\(error)"])
-                let deferral = Deferral(pause: error.retryAfter ?? .seconds(2), reason: error.message)
+                let deferral = Deferral(pause: .seconds(2), reason: WaitReason(error.message))
                 return try await self.deferMessage(id, deferral, retry)
             }
         }

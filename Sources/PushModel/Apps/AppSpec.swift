@@ -1,14 +1,8 @@
-/// An app as its operator declares it: hub, credentials, limits and habits.
+/// An app as its operator declares it: credentials, limits and habits.
 ///
 /// It holds paths of secrets, never secrets. It is read from the YAML of `pushline apps apply FILE` and kept in the store
 /// as JSON.
 package struct AppSpec: Codable, Sendable, Equatable {
-    /// Which hub the app's sends go through.
-    package enum HubKind: String, Codable, Sendable, CaseIterable {
-        /// Our own: registrations in the store, deliveries by our workers.
-        case embedded
-    }
-
     /// How callers prove who they are.
     package enum Authentication: String, Codable, Sendable, CaseIterable {
         /// Accounts with passwords, and keys.
@@ -33,7 +27,6 @@ package struct AppSpec: Codable, Sendable, Equatable {
         case all
     }
 
-    package var hub: HubKind
     package var authentication: Authentication
     /// It is fixed once there are registrations or jobs.
     package var users: Users
@@ -57,7 +50,6 @@ package struct AppSpec: Codable, Sendable, Equatable {
     package static let defaultRegistrationsPerUser = 100
 
     package init(
-        hub: HubKind = .embedded,
         authentication: Authentication = .accounts,
         users: Users = .folded,
         reservedTags: [String] = [],
@@ -69,7 +61,6 @@ package struct AppSpec: Codable, Sendable, Equatable {
         registrationLifetimeDays: Int? = nil,
         registrationsPerUser: Int? = nil
     ) {
-        self.hub = hub
         self.authentication = authentication
         self.users = users
         self.reservedTags = reservedTags
@@ -83,14 +74,13 @@ package struct AppSpec: Codable, Sendable, Equatable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case hub, authentication, users, reservedTags, recording, richDefault, contents
+        case authentication, users, reservedTags, recording, richDefault, contents
         case requestsPerSecond, registrationLifetimeDays, registrationsPerUser
     }
 
     /// Reads the stored form, where credentials stand beside the rest.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        self.hub = try container.decode(HubKind.self, forKey: .hub)
         self.authentication = try container.decode(Authentication.self, forKey: .authentication)
         self.users = try container.decode(Users.self, forKey: .users)
         self.reservedTags = try container.decode([String].self, forKey: .reservedTags)
@@ -105,7 +95,6 @@ package struct AppSpec: Codable, Sendable, Equatable {
 
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(self.hub, forKey: .hub)
         try container.encode(self.authentication, forKey: .authentication)
         try container.encode(self.users, forKey: .users)
         try container.encode(self.reservedTags, forKey: .reservedTags)

@@ -132,17 +132,12 @@ package struct RegistrationID: Hashable, Sendable, Codable, CustomStringConverti
                 // 45 bits of time reach to the year 3084; a random number has twelve digits of five bits.
                 if index == 9 || index == 21 { bits = generator.next() }
                 let digit = index < 9 ? time >> UInt64(40 - 5 * index) : bits
-                unsafe buffer[index] = Self.digit(UInt8(truncatingIfNeeded: digit & 31))
+                unsafe buffer[index] = UInt8(digit: UInt8(truncatingIfNeeded: digit & 31))
                 if index >= 9 { bits >>= 5 }
             }
             return 32
         }
         return RegistrationID(unchecked: text)
-    }
-
-    /// One of `0` to `9` and `a` to `v`.
-    private static func digit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 
     /// Any text of 1 to 128 letters, digits, `-`, `_`, `.` or `~` can be an id: apps that move here keep those of other backends.

@@ -136,16 +136,14 @@ package struct HandleList: Sendable, Equatable {
     func unpacked() -> HandleList {
         let digits = unsafe [UInt8](unsafeUninitializedCapacity: self.bytes.count * 2) { digits, count in
             for (index, byte) in self.bytes.enumerated() {
-                unsafe digits.initializeElement(at: 2 * index, to: Self.digit(byte >> 4))
-                unsafe digits.initializeElement(at: 2 * index + 1, to: Self.digit(byte & 15))
+                unsafe digits.initializeElement(at: 2 * index, to: UInt8(digit: byte >> 4))
+                unsafe digits.initializeElement(at: 2 * index + 1, to: UInt8(digit: byte & 15))
             }
             count = self.bytes.count * 2
         }
         // Twice what ascended before ascends again.
         return HandleList(bytes: digits, ends: self.ends.map { $0 * 2 }) ?? HandleList()
     }
-
-    private static func digit(_ value: UInt8) -> UInt8 { value + (value < 10 ? 0x30 : 0x57) }
 
     /// The value of a lower-case digit; above 15 where it is none.
     private static func value(_ digit: UInt8) -> UInt8 {

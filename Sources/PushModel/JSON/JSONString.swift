@@ -1,6 +1,4 @@
 extension [UInt8] {
-    private static let hexadecimal = Array("0123456789abcdef".utf8)
-
     /// Appends a text as a JSON string, in UTF-8.
     ///
     /// RFC 8259, section 7: quote, backslash and U+0000 to U+001F must be escaped, all else may stand as it is.
@@ -20,8 +18,8 @@ extension [UInt8] {
             case 0x0D: self.append(contentsOf: "\\r".utf8)
             case 0..<0x20:
                 self.append(contentsOf: "\\u00".utf8)
-                self.append(Self.hexadecimal[Int(byte >> 4)])
-                self.append(Self.hexadecimal[Int(byte & 15)])
+                self.append(UInt8(digit: byte >> 4))
+                self.append(UInt8(digit: byte & 15))
             default: self.append(byte)
             }
         }

@@ -14,7 +14,7 @@ package struct DeliverBatch: Sendable, Equatable {
     package let app: AppID
     package let key: BatchKey
     package let priority: Priority
-    /// After this no device is tried.
+    /// When its job's time is over, for whoever looks at a dead letter; a worker goes by what the store says of the batch.
     package let expires: Timestamp
     /// Until when the push service is to keep the notification for a device that is off; nil = its own default,
     /// ``nowOrNever`` = not at all, and then we try once as well.

@@ -15,8 +15,10 @@ package struct Job: Sendable, Equatable {
     package let hubState: HubState?
     /// What a register job came to.
     package let result: RegisterResult?
-    /// Why an abandoned job was abandoned.
+    /// Why it was abandoned, or what it waits for.
     package let reason: String?
+    /// Why its app's messages wait, where it waits for that.
+    package let cause: BreakerCause?
     package let accepted: Timestamp
     package let started: Timestamp?
     package let finished: Timestamp?
@@ -50,7 +52,8 @@ package struct Job: Sendable, Equatable {
         due: Timestamp?,
         counts: [PushService: DeliveryCounts],
         startsAt: Timestamp? = nil,
-        progress: Progress? = nil
+        progress: Progress? = nil,
+        cause: BreakerCause? = nil
     ) {
         self.id = id
         self.sequence = sequence
@@ -63,6 +66,7 @@ package struct Job: Sendable, Equatable {
         self.hubState = hubState
         self.result = result
         self.reason = reason
+        self.cause = cause
         self.accepted = accepted
         self.started = started
         self.finished = finished
@@ -171,12 +175,10 @@ package struct Job: Sendable, Equatable {
     /// A hub's outcome state, in the words of Azure Notification Hubs.
     package enum HubState: String, Codable, Sendable {
         case enqueued = "Enqueued"
-        case processing = "Processing"
         case completed = "Completed"
         case abandoned = "Abandoned"
         case unknown = "Unknown"
         case noTargetFound = "NoTargetFound"
-        case detailedStateAvailable = "DetailedStateAvailable"
     }
 }
 

@@ -114,13 +114,11 @@ package struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
             }
             let word = index < 8 ? self.high : self.low
             let byte = UInt8(truncatingIfNeeded: word >> (56 - 8 * UInt64(index % 8)))
-            unsafe text.initializeElement(at: position, to: Self.digit(byte >> 4))
-            unsafe text.initializeElement(at: position + 1, to: Self.digit(byte & 15))
+            unsafe text.initializeElement(at: position, to: UInt8(digit: byte >> 4))
+            unsafe text.initializeElement(at: position + 1, to: UInt8(digit: byte & 15))
             position += 2
         }
     }
-
-    private static func digit(_ value: UInt8) -> UInt8 { value + (value < 10 ? 0x30 : 0x57) }
 
     /// The id that a device's notification carries (`apns-id`): the same for every repeat of this job to that row, another
     /// for every other row or job (rule 10).

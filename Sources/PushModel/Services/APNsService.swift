@@ -57,7 +57,6 @@ extension AppSpec {
         package var devicesPerSecond: Int?
 
         package static let production = "https://api.push.apple.com"
-        package static let sandbox = "https://api.sandbox.push.apple.com"
 
         package init(
             keyFile: String,

@@ -1,3 +1,5 @@
+import PushModel
+
 /// Builds the body of an FCM request: the shared message with a device's token put in front.
 struct FCMBody: Sendable {
     private static let prefix = Array(#"{"message":{"token":""#.utf8)
@@ -31,15 +33,11 @@ struct FCMBody: Sendable {
                 bytes.append(byte)
             case 0..<0x20, 0x7F:
                 bytes.append(contentsOf: #"\u00"#.utf8)
-                bytes.append(FCMBody.digit(byte >> 4))
-                bytes.append(FCMBody.digit(byte & 15))
+                bytes.append(UInt8(digit: byte >> 4))
+                bytes.append(UInt8(digit: byte & 15))
             default: bytes.append(byte)
             }
         }
-    }
-
-    private static func digit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }

@@ -5,7 +5,7 @@ extension AppSpec {
     /// The keys of an app in the file.
     static let keys =
         [
-            "hub", "authentication", "users", "reserved_tags", "recording", "requests_per_second",
+            "authentication", "users", "reserved_tags", "recording", "requests_per_second",
             "registration_lifetime_days", "registrations_per_user",
         ] + PushService.inService.map(\.rawValue) + ["rich", "contents"]
 
@@ -15,7 +15,6 @@ extension AppSpec {
     /// - Throws: ``AppsFileError``.
     init(_ section: YAMLSection, folder: URL) throws {
         self.init()
-        self.hub = try section.choice("hub", of: HubKind.self) ?? self.hub
         self.authentication = try section.choice("authentication", of: Authentication.self) ?? self.authentication
         self.users = try section.choice("users", of: Users.self) ?? self.users
         self.reservedTags = try section.texts("reserved_tags")

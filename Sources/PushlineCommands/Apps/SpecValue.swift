@@ -43,7 +43,6 @@ extension AppSpec {
     /// The whole declaration, defaults included.
     var tree: SpecValue {
         let head: KeyValuePairs<String, SpecValue?> = [
-            "hub": .text(self.hub.rawValue),
             "authentication": .text(self.authentication.rawValue),
             "users": .text(self.users.rawValue),
             "reserved_tags": .list(self.reservedTags),

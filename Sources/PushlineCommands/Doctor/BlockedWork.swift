@@ -42,19 +42,18 @@ struct BlockedWork {
     private func waiting() async throws -> [Finding] {
         var findings: [Finding] = []
         for app in self.apps {
-            var known: [String: (count: Int, job: JobID)] = [:]
+            var known: [String: (count: Int, job: JobID, cause: BreakerCause)] = [:]
             for state in [Job.State.retrying, .running] {
                 let query = JobQuery(app: app, state: state, kind: .send, limit: Self.jobs)
                 for job in try await self.store.jobs(query).items {
-                    guard let reason = job.reason, BreakerCause(reason: reason) != nil else { continue }
-                    known[reason, default: (0, job.id)].count += 1
+                    guard let reason = job.reason, let cause = job.cause else { continue }
+                    known[reason, default: (0, job.id, cause)].count += 1
                 }
             }
             for (reason, seen) in known.sorted(by: { $0.key < $1.key }) {
-                guard let cause = BreakerCause(reason: reason) else { continue }
                 let sends = seen.count == 1 ? "a send waits" : "\(seen.count) sends wait"
                 findings.append(
-                    .wrong("\(app) sends", "\(sends), such as \(seen.job): \(reason); \(Self.advice(cause))")
+                    .wrong("\(app) sends", "\(sends), such as \(seen.job): \(reason); \(Self.advice(seen.cause))")
                 )
             }
         }

@@ -4,7 +4,7 @@ package import Store
 import StoreKit
 
 extension SQLiteStore {
-    /// See ``StoreUpkeep/audit(after:limit:)``.
+    /// See ``StoreHealth/audit(after:limit:)``.
     package func audit(after cursor: Int64, limit: Int) async throws -> Audit {
         try await self.read { database in
             let jobs = try database.all(

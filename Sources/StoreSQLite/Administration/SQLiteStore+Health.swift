@@ -16,9 +16,9 @@ extension SQLiteStore: StoreHealth {
         }
     }
 
-    package func queues() async throws -> [QueueStanding] {
+    package func queues() async throws -> [QueueBacklog] {
         let (now, wall) = (self.clock.now, self.clock.wall)
-        return try await self.read { try QueueStandings(database: $0, now: now, wall: wall).all() }
+        return try await self.read { try QueueBacklogs(database: $0, now: now, wall: wall).all() }
     }
 
     package func space() async throws -> StoreSpace {
@@ -45,7 +45,7 @@ extension SQLiteStore: StoreHealth {
 }
 
 /// Looks how the work in each queue stands, group by group of the index of what is due.
-struct QueueStandings {
+struct QueueBacklogs {
     let database: Database
     let now: Int64
     let wall: Timestamp
@@ -77,28 +77,28 @@ struct QueueStandings {
         WHERE batch.message = ? AND batch.open = 1 LIMIT 1
         """
 
-    func all() throws -> [QueueStanding] {
-        var standings: [Int: QueueStanding] = [:]
-        for queue in WorkQueue.allCases { standings[queue.number] = QueueStanding(queue: queue) }
+    func all() throws -> [QueueBacklog] {
+        var backlogs: [Int: QueueBacklog] = [:]
+        for queue in WorkQueue.allCases { backlogs[queue.number] = QueueBacklog(queue: queue) }
         var counted: [Int: Int] = [:]
         for priority in Priority.allCases {
             for group in try self.database.groups(of: priority) {
                 let key = [
                     Int64(priority.rank), group.app, Int64(group.queue), Int64(group.state), Int64(group.blockedOn),
                 ]
-                var standing = try standings[group.queue] ?? QueueStanding(queue: WorkQueue(number: group.queue))
-                let left = QueueStanding.mostMessages - counted[group.queue, default: 0]
+                var backlog = try backlogs[group.queue] ?? QueueBacklog(queue: WorkQueue(number: group.queue))
+                let left = QueueBacklog.mostMessages - counted[group.queue, default: 0]
                 let (messages, members) =
                     try self.database.first(Self.members, StatementArguments(key + [Int64(left)])) {
                         ($0[0] as Int, Int($0[1] as Double))
                     } ?? (0, 0)
                 counted[group.queue, default: 0] += messages
-                standing.jobs += members
-                if let age = try self.ageOfHead(key) { standing.oldest = max(standing.oldest, age) }
-                standings[group.queue] = standing
+                backlog.jobs += members
+                if let age = try self.ageOfHead(key) { backlog.oldest = max(backlog.oldest, age) }
+                backlogs[group.queue] = backlog
             }
         }
-        return standings.sorted { $0.key < $1.key }.map(\.value)
+        return backlogs.sorted { $0.key < $1.key }.map(\.value)
     }
 
     /// How old the job at a group's head is; nil where it is to be tried later.

@@ -49,11 +49,6 @@ extension Database {
         try self.run("INSERT INTO app(name) VALUES (?)", [app.name])
         return self.lastInsertedRowID
     }
-
-    /// The job's sequence, or nil where there is none of that id.
-    func sequence(of job: JobID) throws -> Int64? {
-        try self.first("SELECT sequence FROM job WHERE id = ?", [job.blob]) { $0[0] as Int64 }
-    }
 }
 
 extension DatabaseError {

@@ -24,7 +24,9 @@ enum BatchTable {
             message INTEGER NOT NULL,
             due INTEGER,
             retries BLOB,
+            -- What it waits for: a WaitReason's text and cause.
             retry_reason TEXT,
+            retry_cause TEXT,
             PRIMARY KEY (job, pns, page, attempt)
         ) STRICT, WITHOUT ROWID;
         -- open stands in the columns too, else SQLite would fetch each row for it.
@@ -102,7 +104,7 @@ extension WriteContext {
         of job: (sequence: Int64, app: Int64, priority: Int),
         rows: (from: Int64, to: Int64),
         devices: [RetryDevice],
-        reason: String?
+        reason: WaitReason?
     ) throws {
         let due = self.now + RetryList.leastWait(devices).milliseconds
         let message = try self.insertMessage(
@@ -116,12 +118,13 @@ extension WriteContext {
         )
         try self.database.run(
             """
-            INSERT INTO batch(job, pns, page, attempt, from_id, to_id, size, open, message, due, retries, retry_reason)
-            VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)
+            INSERT INTO batch(
+                job, pns, page, attempt, from_id, to_id, size, open, message, due, retries, retry_reason, retry_cause
+            ) VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)
             """,
             [
                 job.sequence, key.pns, key.page, key.attempt, rows.from, rows.to, devices.count, message, due,
-                RetryList.encode(devices), reason.map { String($0.prefix(200)) },
+                RetryList.encode(devices), reason?.storedText, reason?.cause?.rawValue,
             ]
         )
     }

@@ -72,6 +72,7 @@ struct JobRow {
     ) throws -> Job {
         let waiting = try self.waiting(in: database)
         let paused = try self.pause(in: database)
+        let reason = try self.waitReason(paused: paused, waiting: waiting?.reason, in: database)
         return Job(
             id: self.id,
             sequence: self.sequence,
@@ -83,7 +84,7 @@ struct JobRow {
             state: waiting == nil ? self.state : .retrying,
             hubState: self.hubState,
             result: self.result,
-            reason: try self.reason ?? paused.map(Pause.reason) ?? waiting?.reason ?? self.reasonToWait(in: database),
+            reason: self.reason ?? reason?.sentence,
             accepted: self.accepted,
             started: self.started,
             finished: self.finished,
@@ -93,8 +94,19 @@ struct JobRow {
                 : paused == nil ? waiting.map { clock.wall(at: $0.due) } : nil,
             counts: try self.counts(in: database, unwritten: unwritten),
             startsAt: self.startsAt,
-            progress: try self.progress(in: database)
+            progress: try self.progress(in: database),
+            cause: reason?.cause
         )
+    }
+
+    /// What it waits for, where it does: a pause comes before all else.
+    private func waitReason(
+        paused: WorkQueue?,
+        waiting: WaitReason?,
+        in database: Database
+    ) throws -> WaitReason? {
+        if self.reason != nil { return nil }
+        return try paused.map(Pause.reason) ?? waiting ?? self.reasonToWait(in: database)
     }
 
     /// Estimates the size of the audience, assuming that devices are spread evenly over row numbers.
@@ -142,23 +154,23 @@ struct JobRow {
     }
 
     /// Why some batches of a running job wait that workers have deferred, while others may be in flight.
-    private func reasonToWait(in database: Database) throws -> String? {
+    private func reasonToWait(in database: Database) throws -> WaitReason? {
         guard self.state == .running, self.work.kind == .send else { return nil }
         let inline = try database.first(
             """
-            SELECT message.reason FROM job JOIN message ON message.id = job.message
+            SELECT message.reason, message.cause FROM job JOIN message ON message.id = job.message
             WHERE job.sequence = ? AND \(BatchTable.isInline) AND message.state = \(MessageState.deferred.rawValue)
             """,
             [self.sequence]
-        ) { $0[0] as String? }
+        ) { WaitReason(text: $0[0], cause: $0[1]) }
         if let inline { return inline }
         return try database.first(
             """
-            SELECT message.reason FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message
+            SELECT message.reason, message.cause FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message
             WHERE batch.job = ? AND batch.open = 1 AND message.state = \(MessageState.deferred.rawValue) LIMIT 1
             """,
             [self.sequence]
-        ) { $0[0] as String? } ?? nil
+        ) { WaitReason(text: $0[0], cause: $0[1]) } ?? nil
     }
 
     /// The paused queue that keeps some of it waiting, if one does.
@@ -186,11 +198,13 @@ struct JobRow {
     }
 
     /// What a running job waits for, where all that is open of it waits for a later try.
-    private func waiting(in database: Database) throws -> (due: Int64, reason: String?)? {
+    private func waiting(in database: Database) throws -> (due: Int64, reason: WaitReason?)? {
         guard self.state == .running, self.isFannedOut, self.work.kind == .send,
             try !database.exists(Self.inFlight, [self.sequence])
         else { return nil }
-        return try database.first(Self.firstWaiting, [self.sequence]) { (due: $0[0], reason: $0[1]) }
+        return try database.first(Self.firstWaiting, [self.sequence]) {
+            (due: $0[0], reason: WaitReason(text: $0[1], cause: $0[2]))
+        }
     }
 
     /// Whether a batch of a job is at the broker or at a worker.
@@ -202,9 +216,9 @@ struct JobRow {
         """
 
     private static let firstWaiting = """
-        SELECT message.due, coalesce(message.reason, batch.retry_reason)
+        SELECT message.due, coalesce(message.reason, batch.retry_reason), iif(message.reason IS NULL, retry_cause, cause)
             FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message WHERE batch.job = ?1 AND batch.open = 1
-        UNION ALL SELECT message.due, message.reason FROM job JOIN message ON message.id = job.message
+        UNION ALL SELECT message.due, message.reason, message.cause FROM job JOIN message ON message.id = job.message
             WHERE job.sequence = ?1 AND \(BatchTable.isInline)
         ORDER BY 1 LIMIT 1
         """

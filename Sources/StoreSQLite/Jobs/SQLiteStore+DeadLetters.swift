@@ -319,7 +319,7 @@ extension WriteContext {
             of: (batch.sequence, job.app, job.priority),
             rows: (batch.from, batch.to),
             devices: list.devices,
-            reason: "its dead letter is replayed"
+            reason: WaitReason("its dead letter is replayed")
         )
         let reopen = try PreparedTransition(.reopenForBatch, self)
         try reopen.statement.bind(batch.sequence, at: 1)

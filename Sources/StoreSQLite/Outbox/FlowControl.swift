@@ -56,7 +56,7 @@ struct FlowControl: Sendable {
         priority: Priority,
         in database: Database
     ) throws -> Credit {
-        guard try !database.isPaused(.deliver(pns), app: app) else { return Credit(devices: 0, isPaused: true) }
+        guard try !database.isPaused(.deliver(pns), app: app) else { return Credit(devices: 0) }
         let (messages, devices) = try self.inFlight(app: app, pns: pns, priority: priority, in: database)
         guard messages < kind.share(of: self.window.messages) else { return Credit(devices: 0) }
         var left = kind.share(of: self.window.devices) - devices

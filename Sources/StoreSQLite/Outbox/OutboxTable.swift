@@ -27,7 +27,9 @@ enum OutboxTable {
             -- Between which jobs its members are: where to look, not who is one.
             first INTEGER NOT NULL,
             last INTEGER NOT NULL,
-            reason TEXT
+            -- What a deferred one waits for: a WaitReason's text and cause.
+            reason TEXT,
+            cause TEXT
         ) STRICT;
         -- What is due, in groups that are looked at one after the other: a group that is blocked holds up nobody else (rule 12).
         CREATE INDEX message_due ON message(priority, app, queue, state, blocked_on, due);
@@ -39,6 +41,17 @@ enum OutboxTable {
     static let isInFlight = """
         size > 0 AND state IN (\(MessageState.published.rawValue), \(MessageState.deferred.rawValue))
         """
+}
+
+extension WaitReason {
+    /// The column `reason`, or `retry_reason`.
+    var storedText: String { String(self.text.prefix(200)) }
+
+    /// Reads the two columns.
+    init?(text: String?, cause: String?) {
+        guard let text else { return nil }
+        self.init(text, cause: cause.flatMap(BreakerCause.init(rawValue:)))
+    }
 }
 
 /// Where a message stands: the column `state`.

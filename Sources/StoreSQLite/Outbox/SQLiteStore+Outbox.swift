@@ -75,7 +75,7 @@ extension WriteContext {
         let message = due.message
         let taken = try self.database.change(
             """
-            UPDATE message SET state = ?, due = ?, epoch = epoch + 1, blocked_on = 0, reason = NULL
+            UPDATE message SET state = ?, due = ?, epoch = epoch + 1, blocked_on = 0, reason = NULL, cause = NULL
             WHERE id = ? AND epoch = ? AND due <= ?
             """,
             [
@@ -97,12 +97,12 @@ extension WriteContext {
             epoch == nil ? "NOT (state = \(MessageState.deferred.rawValue) AND due > ?6)" : "epoch = ?7"
         let deferred = try self.database.change(
             """
-            UPDATE message SET state = ?1, due = ?2, blocked_on = ?3, reason = ?4, epoch = epoch + 1, claims = 0
+            UPDATE message SET state = ?1, due = ?2, blocked_on = ?3, reason = ?4, cause = ?8, epoch = epoch + 1, claims = 0
             WHERE id = ?5 AND \(guardian) AND ?6 = ?6 AND ?7 IS ?7
             """,
             [
                 MessageState.deferred.rawValue, self.now + deferral.pause.milliseconds, BlockedOn(deferral).bits,
-                deferral.reason.map { String($0.prefix(200)) }, message, self.now, epoch,
+                deferral.reason?.storedText, message, self.now, epoch, deferral.reason?.cause?.rawValue,
             ]
         )
         guard deferred > 0 else { return false }

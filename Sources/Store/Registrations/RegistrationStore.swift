@@ -63,38 +63,3 @@ package protocol RegistrationStore: Sendable {
     /// The time by a clock that is near the wall clock and does not jump: what lives for a while lives from here on.
     var steadyTime: Timestamp { get }
 }
-
-/// Which registrations to list.
-package struct RegistrationQuery: Sendable {
-    package var app: AppID
-    package var user: UserName?
-    package var tag: Tag?
-    package var pns: PushService?
-    /// Those that are live and have one of these handles; nil = any.
-    package var handles: [Handle]?
-    /// nil = all but the deleted.
-    package var state: Registration.State?
-    package var cursor: String?
-    /// 1 to 1000.
-    package var limit: Int
-
-    package init(
-        app: AppID,
-        user: UserName? = nil,
-        tag: Tag? = nil,
-        pns: PushService? = nil,
-        handles: [Handle]? = nil,
-        state: Registration.State? = nil,
-        cursor: String? = nil,
-        limit: Int = 100
-    ) {
-        self.app = app
-        self.user = user
-        self.tag = tag
-        self.pns = pns
-        self.handles = handles
-        self.state = state
-        self.cursor = cursor
-        self.limit = limit
-    }
-}

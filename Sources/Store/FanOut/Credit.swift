@@ -31,12 +31,9 @@ package struct Credit: Sendable, Equatable {
     package let devices: Int
     /// When there is credit again, where a rate limit alone is in the way.
     package let wait: Duration?
-    /// Whether an operator has paused the queue: nobody knows when there is credit again.
-    package let isPaused: Bool
 
-    package init(devices: Int, wait: Duration? = nil, isPaused: Bool = false) {
+    package init(devices: Int, wait: Duration? = nil) {
         self.devices = devices
         self.wait = wait
-        self.isPaused = isPaused
     }
 }

@@ -11,18 +11,9 @@ struct SendRound {
     /// Answers that a second try may better, by position.
     private var hopes: [AnswerClass: [Int]] = [:]
 
-    /// Devices without a handle went away; nothing is sent to them.
     init(_ batch: PushRequest) {
         self.outcomes = Array(repeating: .unsent, count: batch.indexes.count)
-        self.open = []
-        self.open.reserveCapacity(batch.indexes.count)
-        for (position, index) in batch.indexes.enumerated() {
-            if batch.devices.handles[index].isEmpty {
-                self.outcomes[position] = .rejected(reason: "NoHandle", status: nil)
-            } else {
-                self.open.append(position)
-            }
-        }
+        self.open = Array(batch.indexes.indices)
     }
 
     /// Whether some answers were of that class.

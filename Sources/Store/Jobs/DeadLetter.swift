@@ -1,45 +1,5 @@
 package import PushModel
 
-/// Messages that nobody could work on, and what is done about them (rule 6).
-///
-/// A message that names no declared app is the default app's.
-package protocol DeadLetterStore: Sendable {
-    /// Keeps a dead message, once, and in the same transaction closes the batch or job that it stood for: the devices of an open
-    /// batch count as ``FailureClass/dead``, a register job is refused, a send job is abandoned.
-    func deadLetter(_ message: IncomingDeadLetter) async throws
-
-    /// An app's dead messages, newest first.
-    ///
-    /// - Parameters:
-    ///   - app: The app.
-    ///   - cursor: From the piece before.
-    ///   - limit: The most, 1 to 1000.
-    /// - Returns: A piece of the list.
-    /// - Throws: ``StoreError``.
-    func deadLetters(app: AppID, cursor: String?, limit: Int) async throws -> Page<DeadLetter>
-
-    /// A dead message with its body, or nil when the app has none of that number.
-    func deadLetter(_ id: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])?
-
-    /// Has the work of a dead message be done again, once: the message is gone with that.
-    ///
-    /// The devices of a batch that count as dead are retried in its next attempt, which is due at once; those of a first attempt are
-    /// the audience's within the page's range, and of devices that are no longer in it as many count as deregistered. A register
-    /// job and a send job are queued again. A job that was final runs again.
-    ///
-    /// - Parameters:
-    ///   - id: The dead letter's number.
-    ///   - app: The app.
-    /// - Returns: What came of it; nil when the app has none of that number (any more).
-    /// - Throws: ``StoreError``; then nothing was changed.
-    func replay(deadLetter id: Int64, app: AppID) async throws -> Replay?
-
-    /// Removes a dead message; what its end in the dead queue counted stays.
-    ///
-    /// - Returns: The message that was removed, or nil when the app has none of that number.
-    func discard(deadLetter id: Int64, app: AppID) async throws -> DeadLetter?
-}
-
 /// A message that ended in the dead queue.
 package struct IncomingDeadLetter: Sendable {
     /// The queue it came from.

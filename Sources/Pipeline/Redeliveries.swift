@@ -1,0 +1,50 @@
+import Broker
+import FaultInjection
+import PushModel
+import Store
+
+/// What is to be done with a message that the broker hands out again (rule 5).
+enum RedeliveryVerdict: Equatable {
+    /// Nothing: all its members are done with.
+    case gone
+    /// It stands for several members, of which one may end its workers: it is found when each goes alone.
+    case split
+    /// It ends its workers.
+    case dead(reason: String)
+    /// It is worked on; where it came repeatedly, it may be what ended its worker.
+    case work(isRepeated: Bool)
+}
+
+/// Finds the messages that end their workers (rule 5): counts how often each is handed out again.
+struct Redeliveries {
+    /// How often a message may be redelivered before it counts as poison.
+    static let limit = 5
+
+    let store: any OutboxStore
+    let retry: StoreRetry
+
+    /// Counts a redelivery.
+    ///
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - seen: How often the broker says that it came before, where that counts too: it knows also of those that died before they
+    ///     could count.
+    /// - Returns: What is to be done with it.
+    /// - Throws: `StoreError`, as ``StoreRetry`` does.
+    func count(_ message: MessageID, seen: Int = 0) async throws -> RedeliveryVerdict {
+        guard let (count, members) = try await self.retry.run({ try await self.store.redelivered(message) }) else {
+            return .gone
+        }
+        CrashPoint.outboxRedelivered.reach()
+        let isRepeated = max(count, seen) >= FairLimiter.exclusiveRedeliveries
+        if members > 1, isRepeated { return .split }
+        guard count <= Self.limit else { return .dead(reason: "not completed after \(count) deliveries") }
+        return .work(isRepeated: isRepeated)
+    }
+
+    /// Gives every member of a message a message of its own.
+    func split(_ message: MessageID) async throws {
+        try await self.retry.run { try await self.store.split(message) }
+        CrashPoint.outboxSplit.reach()
+    }
+}

@@ -1,0 +1,33 @@
+/// Why all messages of an app to a push service wait.
+package enum BreakerCause: String, Sendable, CaseIterable {
+    /// The service answers with its own failure, or not at all.
+    case service
+    /// It refuses the app's credentials, or there are none that work.
+    case credentials
+    /// It calls nearly all tokens bad: they are of another environment or app, perhaps, or the service errs; registrations must not be
+    /// pruned for it.
+    case tokens
+}
+
+/// What work waits for, as it is kept: a code where programs tell it apart, and a text.
+package struct WaitReason: Sendable, Equatable {
+    /// nil = it waits for something else than a breaker.
+    package let cause: BreakerCause?
+    /// What the push service said, where there is a cause; else all that is to be said.
+    package let text: String
+
+    package init(_ text: String, cause: BreakerCause? = nil) {
+        self.cause = cause
+        self.text = text
+    }
+
+    /// What people are shown.
+    package var sentence: String {
+        switch self.cause {
+        case .service: "the push service fails: \(self.text)"
+        case .credentials: "the app's credentials do not work there: \(self.text)"
+        case .tokens: "the push service rejects nearly all tokens; no registration is removed: \(self.text)"
+        case nil: self.text
+        }
+    }
+}

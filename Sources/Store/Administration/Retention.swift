@@ -1,0 +1,30 @@
+/// What is kept for a while.
+package enum Retained: Sendable, CaseIterable {
+    /// Single devices in the lists of final jobs, from when they were recorded; the job's counts stay.
+    case devices
+    /// Final jobs from their end, with all that belongs to them and their idempotency keys.
+    ///
+    /// Not as long as a key is younger than 24 hours, or a dead message of theirs is kept.
+    case jobs
+    /// Uploaded contents and rich notifications, from when they were made.
+    ///
+    /// Not a content that a notification still names, nor an app's default picture.
+    case contents
+    /// Registrations that are not live, from their end: that they were there is forgotten.
+    case registrations
+    /// Messages that nobody could work on, from when they were kept.
+    case deadLetters
+}
+
+/// What a chunk removed.
+package struct RetentionChunk: Sendable, Equatable {
+    /// Rows that are gone, of whichever table.
+    package var removed: Int
+    /// Where the next chunk begins; nil = nothing is left that is old enough.
+    package var next: Int64?
+
+    package init(removed: Int, next: Int64?) {
+        self.removed = removed
+        self.next = next
+    }
+}

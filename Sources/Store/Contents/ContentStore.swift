@@ -1,0 +1,43 @@
+package import PushModel
+
+/// Uploaded content and the rich notifications that point to it.
+package protocol ContentStore: Sendable {
+    /// Keeps content, where its owner, the app and the disk have room for it.
+    ///
+    /// - Parameters:
+    ///   - content: What is to be kept.
+    ///   - app: The app.
+    ///   - key: The name of the backend's key that uploads it; nil = its owner does.
+    ///   - quota: How much the uploader, and all of the app together, may have.
+    /// - Returns: Its id, or why it is not kept.
+    /// - Throws: ``StoreError``.
+    func put(
+        _ content: StoredContent,
+        app: AppID,
+        key: String?,
+        quota: AppSpec.Contents
+    ) async throws -> ContentAcceptance
+
+    func content(_ id: String, app: AppID) async throws -> StoredContent?
+
+    /// Rich notifications, newest first.
+    func richNotifications(_ query: RichNotificationQuery) async throws -> Page<RichNotification>
+
+    /// Remembers that the addressee has read it; the first time counts.
+    ///
+    /// - Returns: Whether this was the first time.
+    func markRead(_ id: Int32, app: AppID, at: Timestamp) async throws -> Bool
+}
+
+extension ContentStore {
+    /// The rich notification of that id, or nil when the app has none.
+    package func richNotification(_ id: Int32, app: AppID) async throws -> RichNotification? {
+        try await self.richNotifications(RichNotificationQuery(app: app, id: id, limit: 1)).items.first
+    }
+
+    /// Whether a rich notification for that user names the content.
+    package func names(_ content: String, in notificationsOf: UserName, app: AppID) async throws -> Bool {
+        let query = RichNotificationQuery(app: app, addressee: notificationsOf, content: content, limit: 1)
+        return try await !self.richNotifications(query).items.isEmpty
+    }
+}

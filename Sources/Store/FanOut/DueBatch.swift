@@ -1,0 +1,29 @@
+package import PushModel
+
+/// A batch that is published again.
+package struct DueBatch: Sendable {
+    package let key: BatchKey
+    package let job: Job
+    package let request: SendRequest
+    /// For attempt 0: exactly the audience's rows in `(from, to]`.
+    package let from: Int64
+    package let to: Int64
+    /// For later attempts: the devices still to do; their waits count from now.
+    package let retries: [RetryDevice]
+
+    package init(
+        key: BatchKey,
+        job: Job,
+        request: SendRequest,
+        from: Int64,
+        to: Int64,
+        retries: [RetryDevice]
+    ) {
+        self.key = key
+        self.job = job
+        self.request = request
+        self.from = from
+        self.to = to
+        self.retries = retries
+    }
+}

@@ -1,0 +1,37 @@
+package import PushModel
+
+/// What came of a step.
+package enum FanOutResult: Sendable, Equatable {
+    /// Written.
+    case written(FanOutWritten)
+    /// Another fan-out was faster and has used up a rate limit: nothing was written.
+    case noCredit
+    /// Other sends have joined the one of a message that was only peeked at: nothing was written, and it is to be claimed.
+    case joined
+    /// Someone else has claimed the message, or its job was stopped: nothing was written.
+    case lost
+}
+
+/// What a step wrote.
+package struct FanOutWritten: Sendable, Equatable {
+    /// The step's delivery messages in their order; nil where nothing is in one.
+    package var deliveries: [OutboxMessage?]
+    /// Messages of sends that go on alone: to be published.
+    package var alone: [OutboxMessage]
+    /// Sends of a group, by number, that were left out: they were stopped meanwhile.
+    package var lost: Set<Int64>
+    /// Whether the message is done with.
+    package var isDone: Bool
+
+    package init(
+        deliveries: [OutboxMessage?] = [],
+        alone: [OutboxMessage] = [],
+        lost: Set<Int64> = [],
+        isDone: Bool = false
+    ) {
+        self.deliveries = deliveries
+        self.alone = alone
+        self.lost = lost
+        self.isDone = isDone
+    }
+}

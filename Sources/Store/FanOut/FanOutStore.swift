@@ -1,0 +1,48 @@
+package import PushModel
+
+/// Fan-out: from the sends of a message to batches (rules 2, 4 and 12).
+package protocol FanOutStore: AudienceStore {
+    /// Reads a send message with its first work, without claiming it: the first ``commit(_:of:)`` claims it, if nobody has since.
+    ///
+    /// So a message that is fanned out in one step costs one commit. Until then nothing in the store says that someone is at it.
+    ///
+    /// - Returns: nil when nothing of it is to be fanned out.
+    func peek(_ message: MessageID) async throws -> FanOutClaim?
+
+    /// Takes a send message over: raises its epoch, so that earlier claims are void, and starts its lease.
+    ///
+    /// - Returns: nil when nothing of it is to be fanned out.
+    func claim(_ message: MessageID) async throws -> FanOutClaim?
+
+    /// Extends a claim's lease.
+    ///
+    /// - Returns: false when the claim is no longer the latest.
+    func extend(_ claim: FanOutClaim) async throws -> Bool
+
+    /// The next work of a claim: its sends behind ``FanOutClaim/position``, or the one campaign that it is.
+    ///
+    /// - Returns: nil behind the last send.
+    /// - Throws: ``StoreError``.
+    func work(of claim: FanOutClaim) async throws -> FanOutWork?
+
+    /// Writes batches as rows with their delivery messages, moves the cursors and marks jobs, in one transaction, only where the claim
+    /// is the latest and only for jobs that are still its message's; a claim that only peeked is in the store from then on.
+    ///
+    /// The devices count for the rate limit with the commit. Sets the jobs' hub state: Enqueued with the first batch, NoTargetFound
+    /// where there is none; a job whose audience is all in batches is final when nothing of it is open.
+    ///
+    /// - Returns: What came of it.
+    /// - Throws: ``StoreError``.
+    func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult
+
+    /// Ends the one send of a message of which the hub took nothing.
+    ///
+    /// - Returns: The routing key of the process that waits, if one does and this call ended the job.
+    func abandon(_ claim: FanOutClaim, reason: String) async throws -> String?
+
+    /// What may be published now to a service, for an app and priority (rule 12).
+    func credit(for kind: CreditKind, app: AppID, pns: PushService, priority: Priority) async throws -> Credit
+
+    /// The open batches of a delivery message, for who publishes it again.
+    func batches(of message: MessageID) async throws -> [DueBatch]
+}

@@ -1,0 +1,58 @@
+package import PushModel
+
+/// Sends of a group, divided into batches and delivery messages.
+package struct GroupStep: Sendable {
+    package var sends: [FanOutSend]
+    /// How many delivery messages the batches are divided into.
+    package var messages: Int
+    /// How far the audiences of its batches go: ``SmallSend/through``.
+    package var through: Int64
+
+    package init(sends: [FanOutSend] = [], messages: Int = 0, through: Int64 = 0) {
+        self.sends = sends
+        self.messages = messages
+        self.through = through
+    }
+
+    /// How many devices it has of each service.
+    package var devices: [PushService: Int] {
+        var devices: [PushService: Int] = [:]
+        for case .batches(let batches) in self.sends.map(\.fate) {
+            for batch in batches { devices[batch.pns, default: 0] += batch.size }
+        }
+        return devices
+    }
+}
+
+/// What becomes of a send of a group.
+package struct FanOutSend: Sendable {
+    package enum Fate: Sendable {
+        /// These are all its batches, at most one a service; none = it has no target.
+        case batches([SinglePage])
+        /// It goes on in a message of its own.
+        case alone
+    }
+
+    package let sequence: Int64
+    package let fate: Fate
+
+    package init(sequence: Int64, fate: Fate) {
+        self.sequence = sequence
+        self.fate = fate
+    }
+}
+
+/// All devices of a small send on one service: page 0 of it, and the only one.
+package struct SinglePage: Sendable, Equatable {
+    package let pns: PushService
+    /// How many devices it had when it was read.
+    package let size: Int
+    /// Which of the step's delivery messages it travels in.
+    package let message: Int
+
+    package init(pns: PushService, size: Int, message: Int) {
+        self.pns = pns
+        self.size = size
+        self.message = message
+    }
+}

@@ -1,0 +1,35 @@
+package import PushModel
+
+/// The next pages of a campaign, each a delivery message of its own.
+package struct PageStep: Sendable {
+    /// Names the job within the store.
+    package let sequence: Int64
+    /// All cursors as they are after this step; the first step of a campaign writes them all.
+    package let cursors: [AudienceCursor]
+    /// The service whose cursor moves.
+    package let pns: PushService
+    package let batches: [FanOutPage]
+
+    package init(sequence: Int64, cursors: [AudienceCursor], pns: PushService, batches: [FanOutPage]) {
+        self.sequence = sequence
+        self.cursors = cursors
+        self.pns = pns
+        self.batches = batches
+    }
+}
+
+/// A batch before it is a message: the rows in `(from, to]`.
+package struct FanOutPage: Sendable, Equatable {
+    package let page: Int
+    package let from: Int64
+    package let to: Int64
+    /// How many devices it had when it was read.
+    package let size: Int
+
+    package init(page: Int, from: Int64, to: Int64, size: Int) {
+        self.page = page
+        self.from = from
+        self.to = to
+        self.size = size
+    }
+}

@@ -1,0 +1,29 @@
+package import PushModel
+
+/// Accepting jobs, and telling what became of them.
+package protocol JobStore: Sendable {
+    /// The job in its present state, or nil when the app has none of that id.
+    func job(_ id: JobID, app: AppID) async throws -> Job?
+
+    /// Those of a few jobs that are there, in one read, whichever app they belong to: for a process that waits for them.
+    func jobs(_ ids: [JobID]) async throws -> [Job]
+
+    /// Jobs, newest first.
+    func jobs(_ query: JobQuery) async throws -> Page<Job>
+
+    /// The devices that a job lists one by one, in the order of recording.
+    func deliveries(_ query: DeliveryQuery) async throws -> Page<DeliveryRecord>
+
+    /// The register jobs of a message that are not finished, in the order of their acceptance.
+    func registerJobs(of message: MessageID) async throws -> [Job]
+
+    /// Ends a register job.
+    ///
+    /// - Returns: The routing key of the process that waits for it, if one does; nil also when it was ended before.
+    func finishRegister(_ id: JobID, result: RegisterResult) async throws -> String?
+
+    /// Stops a job that runs (rule 13).
+    ///
+    /// - Returns: The job as it is then, or nil when there is none; a final job is returned unchanged.
+    func cancel(_ id: JobID, app: AppID) async throws -> Job?
+}

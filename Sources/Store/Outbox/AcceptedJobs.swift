@@ -1,0 +1,26 @@
+package import PushModel
+
+/// What came of accepting several jobs.
+package struct AcceptedJobs: Sendable {
+    /// What came of each, in their order.
+    package var answers: [JobAcceptance]
+    /// New ones, to be published.
+    package var messages: [OutboxMessage]
+
+    package init(answers: [JobAcceptance] = [], messages: [OutboxMessage] = []) {
+        self.answers = answers
+        self.messages = messages
+    }
+}
+
+/// What came of asking the store to accept a job.
+package enum JobAcceptance: Sendable, Equatable {
+    /// It is new and durable.
+    indirect case accepted(Job)
+    /// The same request was accepted before, as that job.
+    case repeated(JobID)
+    /// The idempotency key was used for another request.
+    case keyReused
+    /// The backlog is full: the limit on unfinished or scheduled jobs is reached.
+    case backlogFull
+}
