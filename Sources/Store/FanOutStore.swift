@@ -195,18 +195,6 @@ package struct SmallSend: Sendable, Equatable {
     package var begins: Timestamp { self.startsAt ?? self.accepted }
 }
 
-extension [SmallSend] {
-    /// The services that they go through.
-    package var services: Set<PushService> {
-        var services: Set<PushService> = []
-        for send in self {
-            guard case .all(let reaches) = send.audience else { continue }
-            for reach in reaches { services.insert(reach.pns) }
-        }
-        return services
-    }
-}
-
 /// One step of a fan-out.
 package enum FanOutStep: Sendable {
     /// Small sends of a group.
@@ -322,7 +310,7 @@ package enum FanOutResult: Sendable, Equatable {
 package struct FanOutWritten: Sendable, Equatable {
     /// The step's delivery messages in their order; nil where nothing is in one.
     package var deliveries: [OutboxMessage?]
-    /// Messages of sends that go on alone: to be published.
+    /// Messages of sends that go on alone, to be published; without those for which their app's window has no room.
     package var alone: [OutboxMessage]
     /// Sends of a group, by number, that were left out: they were stopped meanwhile.
     package var lost: Set<Int64>
