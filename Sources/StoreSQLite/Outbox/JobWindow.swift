@@ -2,13 +2,14 @@ import GRDB
 import PushModel
 import Store
 
-/// Which messages of jobs of an app and priority their own process may publish, and which the sweeper publishes, as the window has room
-/// for them (rule 12).
+/// Decides which new messages of jobs their own process publishes, and which the sweeper does as the window has room for them (rule 12).
+///
+/// For one app and priority.
 struct JobWindow {
     private let flow: FlowControl
     private let app: Int64
     private let priority: Priority
-    /// How many more of each queue, as far as it was asked for.
+    /// How many more of each queue their own process may publish; filled in as a queue is asked for.
     private var room: [WorkQueue: Int] = [:]
 
     init(flow: FlowControl, app: Int64, priority: Priority) {
@@ -24,7 +25,7 @@ struct JobWindow {
 
     private func roomForNew(in queue: WorkQueue, _ database: Database) throws -> Int {
         let room = try self.flow.roomForJobs(in: queue, app: self.app, priority: self.priority, in: database)
-        // Theirs who wait for room already: where more comes than goes they would wait for ever.
+        // Room is kept for those that wait: where more comes than goes, they would wait for ever.
         let waiting = try database.first(
             FlowControl.waitingJobs,
             [self.priority.rank, self.app, queue.number, self.flow.now, room]
