@@ -10,13 +10,16 @@ import Testing
 
 /// Sends that come at the same time are accepted together, and each has its own answer.
 @Suite struct SendGroupsTests {
-    private static func with(_ body: (SendGroups, SQLiteStore) async throws -> Void) async throws {
+    private static func with(
+        window: InFlightWindow = InFlightWindow(),
+        _ body: (SendGroups, SQLiteStore) async throws -> Void
+    ) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-groups-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let store = try await SQLiteStore.open(
-            SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path)
-        )
+        var configuration = SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path)
+        configuration.window = window
+        let store = try await SQLiteStore.open(configuration)
         let publisher = JobPublisher(
             store: store,
             broker: InMemoryBroker(),
@@ -71,6 +74,24 @@ import Testing
             #expect(messages.count < 100)
             // What comes later is not held up by what is over.
             guard case .accepted = try await groups.accept(Self.send()) else { throw CancellationError() }
+        }
+    }
+
+    /// A message that waits for room lingers like any other: else a burst beyond the window had a message for every few sends.
+    @Test func manyBeyondTheWindowShareMessagesToo() async throws {
+        try await Self.with(window: InFlightWindow(jobMessages: 1)) { groups, store in
+            _ = try await store.accept([Self.send()])
+            let answers = await Self.accept(try (0..<300).map { _ in try Self.send() }, by: groups)
+            #expect(!answers.contains(nil))
+            var messages = 0
+            // The first, which nobody has published, and one at a time of those behind it.
+            while let message = try await store.takeDue([.send], overdue: .zero, limit: 500).first {
+                let claim = try #require(try await store.claim(message.id))
+                guard case .group(let sends, _)? = claim.work else { throw CancellationError() }
+                for send in sends { _ = try await store.cancel(send.id, app: .default) }
+                messages += 1
+            }
+            #expect((2..<40).contains(messages), "\(messages)")
         }
     }
 

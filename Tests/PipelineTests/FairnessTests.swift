@@ -50,6 +50,58 @@ extension PipelineLoadTests {
             }
         }
 
+        /// Each send to several names is a message of its own, and work for a send worker.
+        @Test func manySendsToSeveralNamesHoldUpNoOtherAppsSend() async throws {
+            try await PipelineHarness.with([.send, .sweeper]) { harness in
+                let other = try AppID("other")
+                _ = try await harness.store.apply(try harness.simulator.appSpec, to: other)
+                try await harness.register("ben", .apns, token(2), app: other)
+                let count = 3000
+                var sends: [JobID] = []
+                while sends.count < count {
+                    let jobs = try (0..<OutboxMessage.maximumMembers).map { number in
+                        let names = try (0..<3).map { Tag(user: try UserName("u\(number)-\($0)", .folded)) }
+                        let request = SendRequest(audience: .any(names), content: .message(.init(body: "hello")))
+                        return NewJob(app: .default, work: .send(request), lifetime: .seconds(3600))
+                    }
+                    let accepted = try await harness.accept(jobs)
+                    // As the API does.
+                    try await harness.publish(accepted.messages)
+                    sends += jobs.map(\.id)
+                }
+                let job = try await harness.accept(try self.send(to: "username:ben"), app: other)
+                try await harness.publish(job)
+                try await harness.wait(for: job.id, app: other) { $0.hubState == .enqueued }
+                // However slow the machine is: before it went a window's, and what was fanned out while they were accepted.
+                #expect(try await harness.job(sends[count / 2]).hubState == nil)
+                // None is lost.
+                for id in sends { try await harness.wait(for: id) }
+            }
+        }
+
+        /// The process that has accepted them dies before it publishes any.
+        @Test func whatWasAcceptedBeyondTheWindowAndNotPublishedComesToItsEnd() async throws {
+            let window = InFlightWindow(jobMessages: 8)
+            try await PipelineHarness.with([.register, .send, .sweeper], window: window) { harness in
+                let name = try UserName("ann", .folded)
+                let jobs = try (0..<200).map { number in
+                    let work: Job.Work =
+                        number % 2 == 0
+                        ? .register(.issue(candidate: .random(), handles: []))
+                        : .send(
+                            SendRequest(
+                                audience: .any([Tag(user: name), try Tag("t", .folded)]),
+                                content: .message(.init(body: "hello"))
+                            )
+                        )
+                    return NewJob(app: .default, user: name, work: work, lifetime: .seconds(3600))
+                }
+                let accepted = try await harness.accept(jobs)
+                #expect(accepted.messages.count == 16)
+                for job in jobs { try await harness.wait(for: job.id) }
+            }
+        }
+
         @Test func whatWasDeferredGoesOnWhenThereIsCredit() async throws {
             try await PipelineHarness.with([.send, .sweeper], window: Self.small) { harness in
                 try await harness.register("ann", .apns, token(1))
@@ -180,6 +232,22 @@ extension PipelineLoadTests {
                 _ = try await harness.store.cancel(campaign, app: .default)
                 expectSound(try await harness.wait(for: campaign))
             }
+        }
+
+        @Test func largeClaimsOfOneAppLeaveSomeToOthers() throws {
+            let claims = LargeClaims()
+            let (first, second) = (try AppID("first"), try AppID("second"))
+            var held = 0
+            while claims.enter(first) { held += 1 }
+            #expect(held == LargeClaims.limit / 2)
+            var others = 0
+            while claims.enter(second) { others += 1 }
+            #expect(others == LargeClaims.limit / 4)
+            // It keeps what it has, and has nothing new while it holds more than is left.
+            claims.leave(first)
+            #expect(!claims.enter(first))
+            for _ in 0..<others { claims.leave(second) }
+            #expect(claims.enter(first))
         }
 
         /// How long timers were held up in all, until the task is cancelled.

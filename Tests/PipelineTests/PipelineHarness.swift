@@ -26,6 +26,8 @@ struct PipelineHarness: Sendable {
     private let sequence = NIOLockedValueBox<Int64>(0)
     /// The messages of jobs that were accepted each for itself.
     private let messages = NIOLockedValueBox<[JobID: OutboxMessage]>([:])
+    /// Those of them that the sweeper publishes.
+    private let deferred = NIOLockedValueBox<Set<MessageID>>([])
 
     /// Which workers run.
     struct Workers: OptionSet {
@@ -256,10 +258,11 @@ struct PipelineHarness: Sendable {
     ) async throws -> Job {
         let new = NewJob(app: app, user: user, priority: priority, work: work, lifetime: expires)
         let accepted = try await self.accept([new])
-        guard case .accepted(let job) = accepted.answers.first, let message = accepted.messages.first else {
+        guard case .accepted(let job) = accepted.answers.first else {
             throw HarnessError("a new job was not accepted")
         }
-        self.messages.withLockedValue { $0[job.id] = message }
+        self.messages.withLockedValue { $0[job.id] = (accepted.messages + accepted.deferred).first }
+        self.deferred.withLockedValue { $0.formUnion(accepted.deferred.map(\.id)) }
         return job
     }
 
@@ -289,7 +292,12 @@ struct PipelineHarness: Sendable {
         return message
     }
 
-    func publish(_ job: Job) async throws { try await self.publish([try self.message(of: job.id)]) }
+    /// Publishes a job's message, unless its app's window had no room for it.
+    func publish(_ job: Job) async throws {
+        let message = try self.message(of: job.id)
+        guard !self.deferred.withLockedValue({ $0.contains(message.id) }) else { return }
+        try await self.publish([message])
+    }
 
     /// Publishes messages as the API does, and says so at once.
     func publish(_ messages: [OutboxMessage]) async throws {

@@ -29,6 +29,14 @@ import Testing
         try await bench.expect(["peek 7", "claim 7", "advance 7@4"], events: 1)
     }
 
+    /// It waited until its app's window had room for it; the sweeper alone has raised its epoch.
+    @Test func whatWasTakenForTheFirstTimeIsPeekedAt() async throws {
+        let bench = try await SendBench(.done)
+        bench.store.change { $0.epoch = OutboxMessage.firstTaking }
+        try await bench.deliver(7)
+        try await bench.expect(["peek 7", "advance 7@1"], events: 1)
+    }
+
     @Test func whatHasNoCreditIsDeferred() async throws {
         let bench = try await SendBench(.blocked)
         try await bench.deliver(7)

@@ -80,6 +80,21 @@ struct RateLimitContract {
         #expect(try await self.credit(.first).wait == .milliseconds(1))
     }
 
+    /// What a step cannot write is not read for it: of a group of 500 it would be read five hundred times.
+    @Test func aGroupIsReadAsFarAsThereIsCredit() async throws {
+        try await self.limit(20)
+        self.time.advance(.seconds(10))
+        let users = (0..<30).map { "u\($0)" }
+        for user in users { try await self.scenario.register(user: user, handle: "aa\(user)") }
+        let (message, jobs) = try await self.scenario.acceptGroup(users)
+        let claim = try #require(try await self.store.claim(message.id))
+        guard case .group(let sends, let credit)? = claim.work else { throw Unexpected("\(claim)") }
+        #expect(credit[.apns]?.devices == 4)
+        #expect(sends.map(\.id) == Array(jobs.prefix(5)))
+        // Piece by piece, all.
+        #expect(try await self.scenario.sends(of: claim).map(\.id) == jobs)
+    }
+
     /// A campaign that has pages at another service alone waits for a first page here.
     @Test(arguments: [false, true]) func firstPagesAreTakenBeforeACampaignThatGoesOn(isContinued: Bool) async throws {
         try await self.limit(1000)

@@ -28,7 +28,7 @@ package protocol StoreFixture: AnyObject, Sendable {
 package struct StoreOptions: Sendable {
     /// The most unfinished jobs; nil = any number.
     package var maximumBacklog: Int?
-    /// The most of an app that is in flight to a push service at each priority.
+    /// The most of an app that is in flight at each priority.
     package var window: InFlightWindow
 
     package init(maximumBacklog: Int? = nil, window: InFlightWindow = InFlightWindow()) {

@@ -108,6 +108,23 @@ struct QueryPlanTests {
             ]
         ),
         Pinned(
+            sql: FlowControl.jobsInFlight,
+            plan: [
+                "CO-ROUTINE (subquery-1)",
+                "SEARCH message USING COVERING INDEX message_due (priority=? AND app=? AND queue=? AND state=?)",
+                "SCAN (subquery-1)",
+            ]
+        ),
+        Pinned(
+            sql: FlowControl.waitingJobs,
+            plan: [
+                "CO-ROUTINE (subquery-1)",
+                "SEARCH message USING COVERING INDEX message_due"
+                    + " (priority=? AND app=? AND queue=? AND state=? AND blocked_on=? AND due<?)",
+                "SCAN (subquery-1)",
+            ]
+        ),
+        Pinned(
             sql: DueMessages.nextGroup,
             plan: [
                 "SEARCH message USING COVERING INDEX message_due (priority=? AND (app,queue,state,blocked_on,due)>(?,?,?,?,?))"

@@ -44,9 +44,10 @@ struct JobAcceptor: Sendable {
         self.count(accepted.answers)
         CrashPoint.apiAccepted.reach()
         // What is urgent waits for nobody.
-        let lingering = accepted.messages.last { $0.priority != .high }
+        let lingering = (accepted.messages + accepted.deferred).last { $0.priority != .high }
         self.publisher.publish(accepted.messages.filter { $0 != lingering })
-        if let lingering { self.publisher.publishLater(lingering) }
+        // The sweeper publishes one that is deferred; until it does, others can join it too.
+        if let lingering, accepted.messages.contains(lingering) { self.publisher.publishLater(lingering) }
         return (accepted.answers, lingering?.id)
     }
 

@@ -69,8 +69,8 @@ package final class FairLimiter: Sendable {
 
     /// - Parameters:
     ///   - permits: How many there are, at least 1.
-    ///   - slowAfter: A tenant is slow whose work takes longer than this.
-    package init(permits: Int, slowAfter: Duration = .seconds(3)) {
+    ///   - slowAfter: A tenant is slow whose work takes longer than this; nil = none is.
+    package init(permits: Int, slowAfter: Duration? = .seconds(3)) {
         precondition(permits > 0, "a limiter without permits would never let anyone pass")
         self.permits = permits
         self.state = NIOLockedValueBox(State(shares: TenantShares(slowAfter: slowAfter)))
@@ -78,16 +78,25 @@ package final class FairLimiter: Sendable {
 
     /// Runs `body` with a permit.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled while it waits; whatever `body` throws.
-    package func withPermit<Result>(_ priority: Priority, _ body: () async throws -> Result) async throws -> Result {
-        let permit = try await self.acquire(priority)
+    /// - Parameters:
+    ///   - priority: Of the work.
+    ///   - tenant: Whose work it is; nil = it is shared with nobody.
+    ///   - body: The work.
+    /// - Returns: What `body` returns.
+    /// - Throws: `CancellationError` when the task is cancelled while it waits; ``Rejection``; whatever `body` throws.
+    package func withPermit<Result>(
+        _ priority: Priority,
+        tenant: AppID? = nil,
+        _ body: () async throws -> Result
+    ) async throws -> Result {
+        let permit = try await self.acquire(priority, tenant: tenant)
         defer { self.release(permit) }
         return try await body()
     }
 
     /// Runs `body` exclusively.
     ///
-    /// - Throws: As ``withPermit(_:_:)``.
+    /// - Throws: As ``withPermit(_:tenant:_:)``.
     package func alone<Result>(_ priority: Priority, _ body: () async throws -> Result) async throws -> Result {
         let permit = try await self.acquire(priority, redeliveries: Self.exclusiveRedeliveries)
         defer { self.release(permit) }

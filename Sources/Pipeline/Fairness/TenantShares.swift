@@ -12,13 +12,13 @@ struct TenantShares {
     }
 
     private var shares: [AppID: Share] = [:]
-    private let slowAfter: Duration
+    private let slowAfter: Duration?
 
     /// How long it counts as slow after that.
     private static let memory = Duration.seconds(60)
 
-    /// - Parameter slowAfter: A tenant is slow while its work takes longer than this.
-    init(slowAfter: Duration) { self.slowAfter = slowAfter }
+    /// - Parameter slowAfter: A tenant is slow while its work takes longer than this; nil = none is.
+    init(slowAfter: Duration?) { self.slowAfter = slowAfter }
 
     func held(by tenant: AppID) -> Int { self.shares[tenant]?.held ?? 0 }
 
@@ -52,12 +52,17 @@ struct TenantShares {
         let now = ContinuousClock.now
         share.held -= cost
         if let index = share.running.firstIndex(of: since) { share.running.remove(at: index) }
-        share.slowUntil = since.duration(to: now) >= self.slowAfter ? now.advanced(by: Self.memory) : nil
+        share.slowUntil = self.isLong(since, now: now) ? now.advanced(by: Self.memory) : nil
         self.shares[tenant] = share.running.isEmpty && share.slowUntil == nil ? nil : share
     }
 
     private func isSlow(_ share: Share, now: ContinuousClock.Instant) -> Bool {
         if let until = share.slowUntil, now < until { return true }
-        return share.running.contains { $0.duration(to: now) >= self.slowAfter }
+        return share.running.contains { self.isLong($0, now: now) }
+    }
+
+    private func isLong(_ since: ContinuousClock.Instant, now: ContinuousClock.Instant) -> Bool {
+        guard let slowAfter = self.slowAfter else { return false }
+        return since.duration(to: now) >= slowAfter
     }
 }

@@ -23,22 +23,36 @@ final class MessagesInWork: Sendable {
 }
 
 /// Bounds the sends with many names that this process is at: each keeps its names until it is fanned out.
+///
+/// An app enters while it holds less than is free: alone it may have half of the places.
 final class LargeClaims: Sendable {
     /// A send that names more is large: 20,000 names take some 2 MB.
     static let names = 1000
     /// So many at a time.
     static let limit = 64
 
-    private let count = NIOLockedValueBox(0)
+    private let state = NIOLockedValueBox(State())
 
-    /// - Returns: false when there are enough.
-    func enter() -> Bool {
-        self.count.withLockedValue { count in
-            guard count < Self.limit else { return false }
-            count += 1
+    private struct State {
+        var left = LargeClaims.limit
+        var held: [AppID: Int] = [:]
+    }
+
+    /// - Returns: false when the app has enough.
+    func enter(_ app: AppID) -> Bool {
+        self.state.withLockedValue { state in
+            guard state.held[app, default: 0] < state.left else { return false }
+            state.left -= 1
+            state.held[app, default: 0] += 1
             return true
         }
     }
 
-    func leave() { self.count.withLockedValue { $0 -= 1 } }
+    func leave(_ app: AppID) {
+        self.state.withLockedValue { state in
+            guard let held = state.held[app] else { return }
+            state.left += 1
+            state.held[app] = held > 1 ? held - 1 : nil
+        }
+    }
 }

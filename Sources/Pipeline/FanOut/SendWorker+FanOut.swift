@@ -102,7 +102,9 @@ extension SendWorker {
         let priority = claim.message.priority
         let work = { try await self.hub.advance(claim, spec: spec, budget: Self.slice) }
         let advance =
-            alone ? try await self.slices.alone(priority, work) : try await self.slices.withPermit(priority, work)
+            alone
+            ? try await self.slices.alone(priority, work)
+            : try await self.slices.withPermit(priority, tenant: claim.message.app, work)
         let events = advance.answered.map { OutgoingMessage(eventFor: $0.job, waiter: $0.waiter) }
         // Whoever waits also looks by itself, so a failure here is no fault.
         if !events.isEmpty { _ = await self.broker.publish(events, deadline: .seconds(1)) }

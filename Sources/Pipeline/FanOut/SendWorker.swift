@@ -48,8 +48,9 @@ package struct SendWorker: Service {
         self.apps = apps
         self.broker = broker
         self.logger = logger
-        self.slices = FairLimiter(permits: concurrency)
-        self.claims = FairLimiter(permits: concurrency * 64)
+        self.slices = FairLimiter(permits: concurrency, slowAfter: nil)
+        // Campaigns hold theirs for as long as they need.
+        self.claims = FairLimiter(permits: concurrency * 64, slowAfter: nil)
         self.waiting = WaitingFanOuts(capacity: concurrency * 8)
         self.pauses = PauseWatch(store: store, logger: logger)
     }
@@ -70,6 +71,7 @@ package struct SendWorker: Service {
                     limiter: self.claims,
                     logger: self.logger,
                     handle: { try await self.handle($0, $1, from: queue) },
+                    tenant: { $0.app },
                     // A permit here is held until the message is fanned out; the first slice is what runs alone.
                     isolatesRedeliveries: false
                 )
@@ -125,13 +127,13 @@ package struct SendWorker: Service {
             await subscription.acknowledge([delivery])
             return .nothing
         }
-        let isLarge = claim.isLarge
-        guard !isLarge || self.largeClaims.enter() else {
+        let (app, isLarge) = (claim.message.app, claim.isLarge)
+        guard !isLarge || self.largeClaims.enter(app) else {
             let isGivenBack = try await self.deferMessage(claim, Deferral(pause: Self.longestPause), retry: retry)
             await subscription.acknowledge([delivery])
             return isGivenBack ? .nothing : .lost
         }
-        defer { if isLarge { self.largeClaims.leave() } }
+        defer { if isLarge { self.largeClaims.leave(app) } }
         // Until its first commit the message is what brings the work back if this process dies, from then on the claim's lease
         // (rule 1).
         let first: FirstSlice = claim.isClaimed ? .claimed(claim) : try await self.claimBySlice(claim, retry: retry)
@@ -200,7 +202,7 @@ package struct SendWorker: Service {
         if mayPeek {
             guard let peeked = try await retry.run({ try await self.store.peek(id) }) else { return nil }
             // Whoever was at it before may have died of it: from then on claims are counted.
-            if peeked.message.epoch == 0 { return peeked }
+            if peeked.message.epoch <= OutboxMessage.firstTaking, peeked.claims == 0 { return peeked }
         }
         guard var claim = try await retry.run({ try await self.store.claim(id) }) else { return nil }
         if claim.work == nil {

@@ -50,7 +50,7 @@ package struct RegisterWorker: Service {
     }
 
     private func consume() async throws {
-        let limiter = FairLimiter(permits: self.concurrency)
+        let limiter = FairLimiter(permits: self.concurrency, slowAfter: nil)
         try await withThrowingDiscardingTaskGroup { group in
             for priority in Priority.allCases {
                 let queue = QueueName.work(.register, priority)
@@ -64,7 +64,8 @@ package struct RegisterWorker: Service {
                     handle: { delivery, subscription in
                         try await self.handle(delivery, from: queue)
                         await subscription.acknowledge([delivery])
-                    }
+                    },
+                    tenant: { $0.app }
                 )
                 group.addTask { try await consumer.run() }
             }

@@ -24,6 +24,8 @@ package struct Sweeper: Service {
     package struct Configuration: Sendable {
         /// How often due rows are looked for.
         package var interval: Duration = .milliseconds(250)
+        /// How soon again, after messages were published for the first time: more may wait until their app's window has room.
+        package var refill: Duration = .milliseconds(50)
         /// How long past its due time a message of jobs must be: its own process comes first.
         package var overdue: Duration = .seconds(1)
         /// How often expired jobs, dead handles and expired registrations are looked for.
@@ -118,10 +120,9 @@ package struct Sweeper: Service {
                 try? await Task.sleep(for: .seconds(1))
                 continue
             }
-            let isBusy = await self.attempt(self.sweep) ?? false
-            if !isBusy {
-                let next = min(.now + self.configuration.interval, cleaner.nextPass)
-                try? await Task.sleep(until: next, clock: .continuous)
+            let pause = await self.attempt(self.sweep) ?? self.configuration.interval
+            if pause > .zero {
+                try? await Task.sleep(until: min(.now + pause, cleaner.nextPass), clock: .continuous)
             }
         }
     }
@@ -133,7 +134,7 @@ package struct Sweeper: Service {
             try await self.store.isSweepLate(by: self.configuration.timeout)
         else { return }
         self.logger.warning("The process that leads the sweep is late; this one does its work")
-        while try await self.sweep() { try Task.checkCancellation() }
+        while try await self.sweep() == .zero { try Task.checkCancellation() }
     }
 
     /// Does a step of the sweep; after a failure it pauses.
@@ -153,18 +154,18 @@ package struct Sweeper: Service {
 
     /// Publishes what is due.
     ///
-    /// - Returns: Whether there may be more.
-    package func sweep() async throws -> Bool {
+    /// - Returns: How soon to sweep again; zero = there may be more.
+    package func sweep() async throws -> Duration {
         let configuration = self.configuration
         let started = try await self.store.perform(.startScheduled, limit: configuration.limit)
-        let isMoreOfJobs = try await self.sweep(
+        let jobs = try await self.sweep(
             [.register, .send],
             overdue: configuration.overdue,
             limit: configuration.limit
         ) { await self.publisher.publish(hints: $0, deadline: .seconds(10)) }
         // Each may wait long for a broker that confirms nothing: who is to end begins no other.
         try Task.checkCancellation()
-        let isMoreOfDeliveries = try await self.sweep(
+        let deliveries = try await self.sweep(
             // Of retired services too: the hub closes what is left of them.
             Set(PushService.allCases.map(WorkQueue.deliver)),
             overdue: .zero,
@@ -172,7 +173,8 @@ package struct Sweeper: Service {
             publish: self.resume
         )
         // Where several apps have something due, each has its share of the limit.
-        return started > 0 || isMoreOfJobs || isMoreOfDeliveries
+        if started > 0 || jobs.isMore || deliveries.isMore { return .zero }
+        return jobs.isNew ? min(configuration.refill, configuration.interval) : configuration.interval
     }
 
     private func resume(_ messages: [OutboxMessage]) async throws -> Bool {
@@ -191,23 +193,23 @@ package struct Sweeper: Service {
 
     /// Takes what is due of some queues, and publishes it.
     ///
-    /// - Returns: Whether there may be more.
+    /// - Returns: Whether there may be more, and whether some were published for the first time.
     private func sweep(
         _ queues: Set<WorkQueue>,
         overdue: Duration,
         limit: Int,
         publish: ([OutboxMessage]) async throws -> Bool
-    ) async throws -> Bool {
+    ) async throws -> (isMore: Bool, isNew: Bool) {
         let messages = try await self.store.takeDue(queues, overdue: overdue, limit: limit)
-        guard !messages.isEmpty else { return false }
+        guard !messages.isEmpty else { return (false, false) }
         CrashPoint.sweepTaken.reach()
         // A broker that does not take all is not asked again at once.
-        guard try await publish(messages) else { return false }
+        guard try await publish(messages) else { return (false, false) }
         for (kind, taken) in Dictionary(grouping: messages, by: \.queue.kind) {
             MetricDescription.sweeperPublished.counter([.kind: kind]).increment(by: taken.count)
         }
         // A part of the limit is kept for each priority.
-        return messages.count * 2 >= limit
+        return (messages.count * 2 >= limit, messages.contains { $0.epoch == OutboxMessage.firstTaking })
     }
 
     /// Ends what is over, in small chunks.

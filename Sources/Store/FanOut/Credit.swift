@@ -1,17 +1,25 @@
 import PushModel
 
-/// How much of an app's traffic may be in flight to one push service at one priority (rule 12).
+/// How much of an app's work may be in flight at one priority (rule 12).
 ///
-/// The window slows the fan-out down: it neither fills the broker with one app's campaign, nor runs far ahead of the answers.
+/// It neither fills the broker's queues with one app's work, nor lets the fan-out run far ahead of the answers.
 package struct InFlightWindow: Sendable, Equatable {
-    /// The most devices in delivery messages that are published or deferred.
+    /// The most devices in delivery messages to one push service that are published or deferred.
     package var devices: Int
     /// The most such messages, however small they are.
     package var messages: Int
+    /// The most messages of one of the queues of jobs, register and send, that are published: behind so many of another app's a
+    /// message waits for its worker.
+    package var jobMessages: Int
 
-    package init(devices: Int = 32 * DeliverBatch.maximumDevices, messages: Int = 1024) {
+    package init(
+        devices: Int = 32 * DeliverBatch.maximumDevices,
+        messages: Int = 1024,
+        jobMessages: Int = 256
+    ) {
         self.devices = devices
         self.messages = messages
+        self.jobMessages = jobMessages
     }
 }
 

@@ -16,7 +16,7 @@ package enum FanOutResult: Sendable, Equatable {
 package struct FanOutWritten: Sendable, Equatable {
     /// The step's delivery messages in their order; nil where nothing is in one.
     package var deliveries: [OutboxMessage?]
-    /// Messages of sends that go on alone: to be published.
+    /// Messages of sends that go on alone, to be published; without those for which their app's window has no room.
     package var alone: [OutboxMessage]
     /// Sends of a group, by number, that were left out: they were stopped meanwhile.
     package var lost: Set<Int64>

@@ -58,15 +58,3 @@ package struct SmallSend: Sendable, Equatable {
     /// From when on a time to live counts.
     package var begins: Timestamp { self.startsAt ?? self.accepted }
 }
-
-extension [SmallSend] {
-    /// The services that they go through.
-    package var services: Set<PushService> {
-        var services: Set<PushService> = []
-        for send in self {
-            guard case .all(let reaches) = send.audience else { continue }
-            for reach in reaches { services.insert(reach.pns) }
-        }
-        return services
-    }
-}

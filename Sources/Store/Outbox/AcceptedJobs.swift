@@ -6,10 +6,17 @@ package struct AcceptedJobs: Sendable {
     package var answers: [JobAcceptance]
     /// New ones, to be published.
     package var messages: [OutboxMessage]
+    /// New ones that the sweeper publishes, for their app's window has no room for them.
+    package var deferred: [OutboxMessage]
 
-    package init(answers: [JobAcceptance] = [], messages: [OutboxMessage] = []) {
+    package init(
+        answers: [JobAcceptance] = [],
+        messages: [OutboxMessage] = [],
+        deferred: [OutboxMessage] = []
+    ) {
         self.answers = answers
         self.messages = messages
+        self.deferred = deferred
     }
 }
 

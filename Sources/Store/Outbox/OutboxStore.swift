@@ -7,18 +7,20 @@ package import PushModel
 ///     ready ──published──▶ published ──deferred──▶ deferred ──taken──▶ published …
 ///       └──────taken by the sweeper──────▲            ▲ a lapsed lease is taken again
 ///
-/// A delivery message is published from its first moment on: it is in flight, and counts for its window.
+/// A delivery message is published from its first moment on: it is in flight, and counts for its window. A message of jobs for which
+/// its app's window has no room is deferred from its first moment on.
 package protocol OutboxStore: Sendable {
     /// Accepts jobs of one app, each on its own, in one transaction: when this returns, those that are
     /// ``JobAcceptance/accepted(_:)`` are durable and will be worked on (rule 15).
     ///
     /// Sends to one tag share a message for each priority, every other job has one of its own; who starts later has none. The caller
-    /// publishes the messages, and says so with ``markPublished(_:)``; what it does not publish the sweeper takes a second later.
+    /// publishes the messages, and says so with ``markPublished(_:)``; what it does not publish the sweeper takes a second later. Those
+    /// for which their app's window has no room are deferred, and due: the sweeper takes them as it has some (rule 12).
     ///
     /// - Parameters:
     ///   - jobs: At most ``OutboxMessage/maximumMembers``.
-    ///   - message: One that this process has opened and not published yet: sends to one tag become its members, where its app and
-    ///     priority are theirs, it has capacity for all of them, and nobody has taken it.
+    ///   - message: One that this process has opened, and that is not published yet: sends to one tag become its members, where its app
+    ///     and priority are theirs, it has capacity for all of them, and nobody has taken it.
     /// - Returns: What came of each, and the new messages.
     /// - Throws: ``StoreError`` when nothing was accepted.
     func accept(_ jobs: [NewJob], joining message: MessageID?) async throws -> AcceptedJobs
@@ -32,8 +34,8 @@ package protocol OutboxStore: Sendable {
     /// (rule 12).
     ///
     /// Who takes them publishes them; until they are marked they are due again after ``OutboxMessage/grace``. Those that wait for credit
-    /// are taken as far as there is some; devices that are sent to once more count for the rate limit. Nothing is written while
-    /// nothing is due.
+    /// are taken as far as there is some, deferred messages of jobs as far as their app's window has room; devices that are sent to once
+    /// more count for the rate limit. Nothing is written while nothing is due.
     ///
     /// - Parameters:
     ///   - queues: Which kinds of work.
@@ -83,4 +85,7 @@ extension WorkQueue {
 extension OutboxMessage {
     /// How long a message waits for the process that is about to publish it before the sweeper takes it.
     package static let grace = Duration.seconds(30)
+
+    /// The epoch of a message that the sweeper has taken, when nobody was at it before.
+    package static let firstTaking = 1
 }

@@ -105,6 +105,11 @@ struct DueMessages: Sendable {
             supply.credit = try flow.credit(for: .retry, app: app, pns: pns, priority: priority, in: database).devices
             supply.messages = try flow.messages(for: .retry, app: app, pns: pns, priority: priority, in: database)
         }
+        if state == .deferred, queue.kind != "deliver" {
+            // What is at the broker, or was, counts already.
+            let room = try self.flow.roomForJobs(in: queue, app: group.app, priority: priority, in: database)
+            supply.messages = min(supply.messages, room)
+        }
         if group.blockedOn != 0 {
             supply.messages = min(supply.messages, try self.wakes(of: group, priority: priority, in: database))
         }

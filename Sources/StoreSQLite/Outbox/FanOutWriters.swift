@@ -13,6 +13,7 @@ struct GroupStepWriter {
     private let findNoTarget: PreparedTransition
     private let batch: RawStatement
     private var deliveries: [Delivery?]
+    private var window: JobWindow
 
     /// A delivery message that is being filled.
     private struct Delivery {
@@ -24,12 +25,13 @@ struct GroupStepWriter {
         var devices = 0
     }
 
-    init(context: WriteContext, claim: FanOutClaim, step: GroupStep) throws {
+    init(context: WriteContext, claim: FanOutClaim, step: GroupStep, flow: FlowControl) throws {
         self.context = context
         self.claim = claim
         self.step = step
         self.deliveries = Array(repeating: nil, count: step.messages)
         self.app = try context.database.ensureNumber(of: claim.message.app)
+        self.window = JobWindow(flow: flow, app: self.app, priority: claim.message.priority)
         self.fanOut = try PreparedTransition(.fanOut, context)
         self.findNoTarget = try PreparedTransition(.findNoTarget, context)
         self.batch = try RawStatement(BatchTable.insert, in: context.database)
@@ -47,9 +49,7 @@ struct GroupStepWriter {
             let isWritten: Bool
             switch send.fate {
             case .alone:
-                let alone = try self.writeAlone(send.sequence)
-                if let alone { written.alone.append(alone) }
-                isWritten = alone != nil
+                isWritten = try self.writeAlone(send.sequence, &written)
             case .batches(let batches) where batches.isEmpty: isWritten = try self.writeNoTarget(send.sequence)
             case .batches(let batches): isWritten = try self.write(batches, of: send.sequence)
             }
@@ -73,28 +73,36 @@ struct GroupStepWriter {
     }
 
     /// Gives a send a message of its own, in which each service has a cursor.
-    private func writeAlone(_ job: Int64) throws -> OutboxMessage? {
+    ///
+    /// - Returns: Whether it was still its message's.
+    private mutating func writeAlone(_ job: Int64, _ written: inout FanOutWritten) throws -> Bool {
         let database = self.context.database
         let isMember = try database.exists(
             "SELECT 1 FROM job WHERE sequence = ? AND message = ?",
             [job, self.claim.message.id.number]
         )
         guard isMember, let row = try database.jobRow(sequence: job), case .send(let request) = row.work else {
-            return nil
+            return false
         }
         for cursor in try database.newCursors(for: request) { try self.context.insert(cursor, of: job) }
         let priority = self.claim.message.priority
+        let state = try self.window.begin(in: .send, database)
         let id = try self.context.insertMessage(
             queue: .send,
             app: self.app,
             priority: priority.rank,
-            state: .ready,
+            state: state,
             due: self.context.now,
             members: 1,
             jobs: job...job
         )
         try database.run("UPDATE job SET message = ? WHERE sequence = ?", [id, job])
-        return OutboxMessage(id: MessageID(number: id), app: self.claim.message.app, queue: .send, priority: priority)
+        if state == .ready {
+            written.alone.append(
+                OutboxMessage(id: MessageID(number: id), app: self.claim.message.app, queue: .send, priority: priority)
+            )
+        }
+        return true
     }
 
     /// Writes all batches of a send.

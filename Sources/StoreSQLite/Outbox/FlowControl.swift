@@ -3,12 +3,12 @@ package import PushModel
 package import Store
 import StoreKit
 
-/// What may be published to a push service now: the in-flight window of an app and priority, and its rate limit (rule 12).
+/// What may be published now: the in-flight windows of an app and priority, and its rate limit at a push service (rule 12).
 struct FlowControl: Sendable {
     let clock: StoreClock
     /// The time at which is looked by the store's clock, in milliseconds.
     let now: Int64
-    private let window: InFlightWindow
+    let window: InFlightWindow
 
     /// - Parameters:
     ///   - clock: The store's.

@@ -10,7 +10,8 @@ extension WriteContext {
         _ jobs: [NewJob],
         works: [String],
         joining message: MessageID?,
-        backlog: Int?
+        backlog: Int?,
+        flow: FlowControl
     ) throws -> AcceptedJobs {
         guard let app = jobs.first?.app else { return AcceptedJobs() }
         guard jobs.count <= OutboxMessage.maximumMembers, jobs.allSatisfy({ $0.app == app }) else {
@@ -18,8 +19,9 @@ extension WriteContext {
         }
         var group = try JobGroup(context: self, app: app, backlog: backlog, count: jobs.count, joining: message)
         for priority in Priority.allCases {
+            var window = JobWindow(flow: flow, app: group.number, priority: priority)
             for (index, job) in jobs.enumerated() where job.priority == priority {
-                try group.take(index, job, work: works[index])
+                try group.take(index, job, work: works[index], within: &window)
             }
             try group.end(priority)
         }
@@ -31,7 +33,7 @@ extension WriteContext {
 private struct JobGroup {
     private let context: WriteContext
     private let app: AppID
-    private let number: Int64
+    let number: Int64
     private let inserter: JobInserter
     /// How many more may be accepted that start now, and that start later.
     private var capacity = (now: Int.max, later: Int.max)
@@ -42,6 +44,8 @@ private struct JobGroup {
     private let joining: MessageID?
     /// The message that small sends of the present priority share.
     private var shared: SharedMessage?
+    /// New messages for which the app's window has no room.
+    private var deferred: Set<Int64> = []
     private(set) var result = AcceptedJobs()
 
     private struct SharedMessage {
@@ -69,7 +73,7 @@ private struct JobGroup {
         self.capacity = (max(0, backlog - counts.unfinished), max(0, backlog - counts.scheduled))
     }
 
-    mutating func take(_ index: Int, _ job: NewJob, work: String) throws {
+    mutating func take(_ index: Int, _ job: NewJob, work: String, within window: inout JobWindow) throws {
         if let key = job.idempotency {
             // The first request with that key may be among those that are not written yet.
             if self.next.contains(where: { $0.row.job.idempotency?.isSame(as: key) == true }) { try self.insert() }
@@ -83,7 +87,7 @@ private struct JobGroup {
         guard (isScheduled ? self.capacity.later : self.capacity.now) > 0 else { return }
         if isScheduled { self.capacity.later -= 1 } else { self.capacity.now -= 1 }
         if let notification = job.notification { try self.context.insert(notification, app: self.number) }
-        let message = isScheduled ? nil : try self.message(for: job)
+        let message = isScheduled ? nil : try self.message(for: job, within: &window)
         let state: Job.State = isScheduled ? .scheduled : .queued
         self.next.append((index, JobInserter.NewRow(job: job, work: work, state: state, message: message)))
         if self.next.count == JobInserter.most { try self.insert() }
@@ -95,27 +99,36 @@ private struct JobGroup {
         guard let shared = self.shared, let jobs = shared.jobs else { return }
         try self.setMembers(of: shared.id, count: shared.members, jobs: jobs)
         self.shared = nil
-        guard !shared.isJoined else { return }
-        self.result.messages.append(
-            OutboxMessage(id: MessageID(number: shared.id), app: self.app, queue: .send, priority: priority)
-        )
+        if !shared.isJoined { self.add(shared.id, in: .send, priority) }
+    }
+
+    /// Adds a new message to the result.
+    private mutating func add(_ id: Int64, in queue: WorkQueue, _ priority: Priority) {
+        let message = OutboxMessage(id: MessageID(number: id), app: self.app, queue: queue, priority: priority)
+        if self.deferred.contains(id) {
+            self.result.deferred.append(message)
+        } else {
+            self.result.messages.append(message)
+        }
     }
 
     /// The message of a job that starts now: one that it shares, where it is a send to one tag.
-    private mutating func message(for job: NewJob) throws -> Int64 {
+    private mutating func message(for job: NewJob, within window: inout JobWindow) throws -> Int64 {
         if job.work.isSmall {
             if self.shared == nil { self.shared = try self.messageToJoin(job.priority) }
             if let shared = self.shared { return shared.id }
         }
         let queue: WorkQueue = job.work.kind == .register ? .register : .send
+        let state = try window.begin(in: queue, self.context.database)
         let id = try self.context.insertMessage(
             queue: queue,
             app: self.number,
             priority: job.priority.rank,
-            state: .ready,
+            state: state,
             due: self.context.now,
             members: 1
         )
+        if state == .deferred { self.deferred.insert(id) }
         if job.work.isSmall { self.shared = SharedMessage(id: id) }
         return id
     }
@@ -126,10 +139,10 @@ private struct JobGroup {
         return try self.context.database.first(
             """
             SELECT id, open, first, last FROM message
-            WHERE id = ? AND app = ? AND priority = ? AND queue = ? AND state = ? AND epoch = 0 AND open + ? <= ?
+            WHERE id = ? AND app = ? AND priority = ? AND queue = ? AND state <> ? AND epoch = 0 AND open + ? <= ?
             """,
             [
-                joining.number, self.number, priority.rank, WorkQueue.send.number, MessageState.ready.rawValue,
+                joining.number, self.number, priority.rank, WorkQueue.send.number, MessageState.published.rawValue,
                 self.count,
                 OutboxMessage.maximumMembers,
             ]
@@ -149,14 +162,7 @@ private struct JobGroup {
                 self.shared?.add(sequence)
             } else {
                 try self.setMembers(of: message, count: 1, jobs: sequence...sequence)
-                self.result.messages.append(
-                    OutboxMessage(
-                        id: MessageID(number: message),
-                        app: self.app,
-                        queue: row.job.work.kind == .register ? .register : .send,
-                        priority: row.job.priority
-                    )
-                )
+                self.add(message, in: row.job.work.kind == .register ? .register : .send, row.job.priority)
             }
         }
         self.next = []

@@ -56,11 +56,11 @@ extension WaitReason {
 
 /// Where a message stands: the column `state`.
 enum MessageState: Int {
-    /// Not at the broker yet: what was accepted, and retries.
+    /// Not at the broker yet: what its own process is about to publish, and retries.
     case ready = 0
     /// At the broker, or about to be.
     case published = 1
-    /// Deferred by a worker.
+    /// Deferred by a worker, or because there is no room for it: the sweeper publishes it.
     case deferred = 2
 }
 

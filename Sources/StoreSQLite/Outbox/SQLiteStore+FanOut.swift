@@ -55,12 +55,13 @@ extension SQLiteStore: FanOutStore {
     }
 
     package func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult {
+        let flow = self.flowControl
         do {
             switch step {
             case .group(let group):
                 return try await self.write(.of(rows: group.sends.count)) { context in
                     guard try context.renew(claim) else { return .lost }
-                    var writer = try GroupStepWriter(context: context, claim: claim, step: group)
+                    var writer = try GroupStepWriter(context: context, claim: claim, step: group, flow: flow)
                     return .written(try writer.write())
                 }
             case .pages(let pages):
@@ -144,20 +145,13 @@ extension Database {
             [claim.message.id.number, claim.message.epoch]
         ) { (first: $0[0] as Int64, last: $0[1] as Int64, open: $0[2] as Int, app: $0[3] as Int64) }
         guard let row else { return nil }
-        let sends = try SmallSendReader(database: self, message: claim.message, app: row.app)
-            .sends(from: max(row.first, claim.position + 1), through: row.last)
+        let priority = claim.message.priority
+        let reader = try SmallSendReader(database: self, message: claim.message, app: row.app) { pns in
+            try flow.credit(for: .first, app: row.app, pns: pns, priority: priority, in: self)
+        }
+        let (sends, credit) = try reader.sends(from: max(row.first, claim.position + 1), through: row.last)
         guard let first = sends.first else { return nil }
         if row.open == 1, try self.isCampaign(first) { return try self.campaign(first.sequence, flow: flow) }
-        var credit: [PushService: Credit] = [:]
-        for pns in sends.services where pns.isInService {
-            credit[pns] = try flow.credit(
-                for: .first,
-                app: row.app,
-                pns: pns,
-                priority: claim.message.priority,
-                in: self
-            )
-        }
         return .group(sends, credit: credit)
     }
 

@@ -6,9 +6,9 @@ import StoreKit
 extension SQLiteStore: OutboxStore {
     package func accept(_ jobs: [NewJob], joining message: MessageID?) async throws -> AcceptedJobs {
         let works = try jobs.map { try StoredJSON.text(work: $0.work) }
-        let limit = self.configuration.maximumBacklog
+        let (limit, flow) = (self.configuration.maximumBacklog, self.flowControl)
         return try await self.write(.of(rows: jobs.count)) {
-            try $0.accept(jobs, works: works, joining: message, backlog: limit)
+            try $0.accept(jobs, works: works, joining: message, backlog: limit, flow: flow)
         }
     }
 

@@ -23,26 +23,40 @@ struct SmallSendReader {
         """
 
     private let message: OutboxMessage
+    private let credit: (PushService) throws -> Credit
     private let through: Int64
     private let jobs: RawStatement
     private let tags: TagFinder
     private let devices: PreparedTagQuery
 
-    init(database: Database, message: OutboxMessage, app: Int64) throws {
+    init(
+        database: Database,
+        message: OutboxMessage,
+        app: Int64,
+        credit: @escaping (PushService) throws -> Credit
+    ) throws {
         self.message = message
+        self.credit = credit
         self.tags = try TagFinder(database, app: app)
         self.through = try database.highestRegistration()
         self.jobs = try RawStatement(Self.members, in: database)
         self.devices = try PreparedTagQuery(Self.query, in: database)
     }
 
-    func sends(from first: Int64, through last: Int64) throws -> [SmallSend] {
+    /// Reads as many as one step can write: what is behind the first that finds a service's credit used up would be read again.
+    func sends(
+        from first: Int64,
+        through last: Int64
+    ) throws -> (sends: [SmallSend], credit: [PushService: Credit]) {
         defer { self.jobs.reset() }
         try self.jobs.restart(first, last, self.message.id.number)
         var sends: [SmallSend] = []
+        var credit: [PushService: Credit] = [:]
+        var spent: [PushService: Int] = [:]
+        var isUsedUp = false
         var count = 0
         // A hundred large ones do not fill the memory: the rest is read next time.
-        while count < 100 * SmallSend.maximumDevices, try self.jobs.step() {
+        while count < 100 * SmallSend.maximumDevices, !isUsedUp, try self.jobs.step() {
             guard case .send(let request) = try StoredJSON.work(from: self.jobs.bytes(2)) else {
                 throw StoreError(.corrupt, "a send message holds another job")
             }
@@ -50,7 +64,15 @@ struct SmallSendReader {
                 throw StoreError(.corrupt, "a row's job id is not 16 bytes")
             }
             let audience = try self.audience(of: request)
-            if case .all(let reaches) = audience { for reach in reaches { count += reach.devices.count } }
+            for reach in audience.reaches {
+                count += reach.devices.count
+                guard reach.pns.isInService else { continue }
+                let left = try credit[reach.pns] ?? self.credit(reach.pns)
+                credit[reach.pns] = left
+                spent[reach.pns, default: 0] += reach.devices.count
+                // Where there was none from the beginning, sends are passed over.
+                if left.devices > 0, spent[reach.pns, default: 0] > left.devices { isUsedUp = true }
+            }
             // A moment before 1970 is none: 0 is what NULL reads as.
             let startsAt = self.jobs.integer(5)
             sends.append(
@@ -67,7 +89,7 @@ struct SmallSendReader {
                 )
             )
         }
-        return sends
+        return (sends, credit)
     }
 
     private func audience(of request: SendRequest) throws -> SmallSend.Audience {
@@ -89,5 +111,12 @@ struct SmallSendReader {
             devices.append(2, to: &reaches[reaches.count - 1].devices.handles)
         }
         return .all(reaches)
+    }
+}
+
+extension SmallSend.Audience {
+    /// Its devices, where all are read.
+    fileprivate var reaches: [SmallSend.Reach] {
+        if case .all(let reaches) = self { reaches } else { [] }
     }
 }
