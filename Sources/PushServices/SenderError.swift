@@ -1,8 +1,8 @@
-/// Why an app has no sender for a push service: which setting or file is missing or wrong, and what would be right.
+/// The reason that an app has no sender for a push service: the missing or wrong setting or file, and the remedy.
 ///
 /// Never holds the content of a file.
 package struct SenderError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The kind of fault, for callers that tell them apart.
+    /// The kind of fault.
     package enum Code: Sendable, Equatable {
         /// The app declares no credentials for that service.
         case notConfigured
@@ -10,7 +10,7 @@ package struct SenderError: Error, Sendable, Equatable, CustomStringConvertible 
         case retired
         /// A file that the app names cannot be read.
         case unreadableFile
-        /// A file or setting that the app names is not what it should be.
+        /// A file or setting of the app is invalid.
         case invalid
     }
 

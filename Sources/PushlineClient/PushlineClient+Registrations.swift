@@ -117,8 +117,8 @@ extension PushlineClient {
     ///   - handle: The live ones with that address.
     ///   - state: Those in that state; nil = all but the deleted.
     ///   - limit: The most to return, 1 to 1000.
-    ///   - cursor: From the piece before.
-    /// - Returns: A piece of the list.
+    ///   - cursor: The cursor of the page before.
+    /// - Returns: A page of the list.
     /// - Throws: ``PushlineError``.
     public func registrations(
         user: String? = nil,

@@ -1,7 +1,7 @@
 import DequeModule
 import PushModel
 
-/// A fault and what became of it.
+/// A fault and its hits.
 struct InjectedFault {
     var id: Int
     var fault: SimulatorFault
@@ -10,11 +10,11 @@ struct InjectedFault {
     var hits = 0
 }
 
-/// What came in and what is to go wrong; guarded by one lock, so each member is quick.
+/// The received pushes and the injected faults; guarded by one lock, so each member is quick.
 struct SimulatorState {
-    /// Those that can still hit, oldest first.
+    /// Faults that can still hit, oldest first.
     private var live: [InjectedFault] = []
-    /// Those that cannot any more, the last of them.
+    /// The last faults that are used up.
     private var spent: Deque<InjectedFault> = []
     private var nextFault = 1
     var journal: Journal
@@ -42,7 +42,7 @@ struct SimulatorState {
         self.spent = []
     }
 
-    /// Ends one fault, whose hits stay known.
+    /// Ends one fault, and keeps its hits.
     ///
     /// - Returns: Whether there is one with this id.
     mutating func endFault(_ id: Int) -> Bool {

@@ -4,14 +4,14 @@ import Logging
 import Metrics
 import PushlineMetrics
 
-/// What a connection is used for.
+/// The work on a connection.
 ///
 /// Everything happens on the connection's thread.
 protocol ConnectionWork {
     /// Prepares a new connection.
     mutating func begin(_ connection: AMQPConnection) throws(BrokerError)
 
-    /// Does what there is to do without waiting for anything.
+    /// Does all work that is possible without waiting.
     mutating func turn(_ connection: AMQPConnection) throws(BrokerError) -> TurnOutcome
 
     /// The connection is lost, or could not be had; an attempt follows soon only after a loss.
@@ -24,7 +24,7 @@ protocol ConnectionWork {
     mutating func end()
 }
 
-/// What a turn leaves to wait for.
+/// The result of a turn: the events to wait for.
 struct TurnOutcome {
     /// There is more to do already.
     var isUnfinished = false
@@ -32,8 +32,8 @@ struct TurnOutcome {
     var waitsForSocket = false
 }
 
-/// Keeps one connection on a thread of its own, never on the pool that runs async code: the library's calls block, and it
-/// allows a connection to one thread alone.
+/// Runs a connection on its own thread, never on the pool of async code: the library's calls block, and only one thread
+/// may use a connection.
 struct ConnectionThread: Sendable {
     let role: String
     let configuration: RabbitMQConfiguration
@@ -87,7 +87,7 @@ struct ConnectionThread: Sendable {
         try work.begin(connection)
         wasConnected = true
         self.link.set(.connected)
-        // Whoever read that it was lost wants to read that it is back.
+        // A loss that was logged gets a log entry when the connection is back.
         self.logger.log(
             level: wasAway ? .notice : .debug,
             "Connected to the broker",
@@ -114,7 +114,7 @@ struct ConnectionThread: Sendable {
         }
     }
 
-    /// Says once that the broker has an alarm, and once that it is over.
+    /// Logs once that the broker has an alarm, and once that it has ended.
     ///
     /// - Returns: Whether it has one.
     private func reportAlarm(_ hadAlarm: Bool) -> Bool {

@@ -1,6 +1,6 @@
 import PushModel
 
-/// Who asks, within an app.
+/// The authenticated caller, within an app.
 struct Caller: Sendable, Hashable {
     enum Identity: Sendable, Hashable {
         case account(UserName)
@@ -25,7 +25,7 @@ struct Caller: Sendable, Hashable {
     /// Whether it speaks for the app, whose devices and users are its own affair: an operator, or a backend's key.
     var actsForApp: Bool { self.role == .operator || self.role == .sender && self.key != nil }
 
-    /// Account or key with its kind, so that two callers never share what is kept under it.
+    /// Account or key with its kind, so that two callers never share data stored under it.
     var description: String {
         switch self.identity {
         case .account(let name): "account:\(name.key)"
@@ -33,7 +33,7 @@ struct Caller: Sendable, Hashable {
         }
     }
 
-    /// Whether the job may be seen: an operator sees all of the app, everybody else their own.
+    /// Whether the caller may see the job: operators see all jobs of the app, others their own.
     func maySee(_ job: Job) -> Bool {
         guard job.app == self.app else { return false }
         switch self.identity {
@@ -48,7 +48,9 @@ struct Caller: Sendable, Hashable {
         guard self.role == .operator else { throw Problem.forbidden("only an operator of the app may do this") }
     }
 
-    /// The account behind the call, for what belongs to a user.
+    /// The account behind the call.
+    ///
+    /// Resources of a user need one.
     ///
     /// - Throws: ``Problem`` 403 for a backend's key.
     func requireUser() throws -> UserName {

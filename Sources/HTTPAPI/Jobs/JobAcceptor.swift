@@ -18,8 +18,8 @@ struct JobAcceptor: Sendable {
 
     /// See ``OutboxStore/accept(_:joining:)``.
     ///
-    /// - Parameter jobs: Those of one app, at most ``OutboxMessage/maximumMembers``.
-    /// - Returns: What came of each.
+    /// - Parameter jobs: Jobs of one app, at most ``OutboxMessage/maximumMembers``.
+    /// - Returns: The result for each job.
     /// - Throws: `StoreError` when nothing was accepted.
     func accept(_ jobs: [NewJob]) async throws -> [JobAcceptance] {
         let accepted = try await self.store.accept(jobs)
@@ -33,8 +33,8 @@ struct JobAcceptor: Sendable {
     ///
     /// - Parameters:
     ///   - jobs: As in ``accept(_:)``.
-    ///   - message: The message that lingers already; nil = none.
-    /// - Returns: What came of each, and the message that lingers from now on; nil where that is the same.
+    ///   - message: The lingering message; nil = none.
+    /// - Returns: The result for each job, and the new lingering message; nil if it is the same.
     /// - Throws: `StoreError` when nothing was accepted.
     func accept(
         _ jobs: [NewJob],

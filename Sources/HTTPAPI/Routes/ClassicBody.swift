@@ -2,7 +2,7 @@ import PushModel
 
 /// The body of a classic notification: a text, an object whose `message` is the text, or nothing.
 ///
-/// A body that stands between two quotes and is no JSON is taken literally: existing apps paste raw text there.
+/// A body between two quotes that is not JSON is taken literally: existing apps paste raw text there.
 struct ClassicBody {
     /// nil where no text is given, and so for all that follows.
     let message: String?
@@ -57,7 +57,7 @@ struct ClassicBody {
         return text
     }
 
-    /// What stands between the outer quotes.
+    /// The text between the outer quotes.
     private static func literal(_ body: [UInt8]) -> String? {
         let space: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
         let bytes = Array(body.drop(while: space.contains).reversed().drop(while: space.contains).reversed())

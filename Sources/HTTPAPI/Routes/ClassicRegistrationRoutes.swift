@@ -71,7 +71,7 @@ struct ClassicRegistrationRoutes: Sendable {
         let answer = try await self.take(.delete(id), user: user, request: request)
         return try await self.response(to: answer, request: request) { result in
             switch result {
-            // An id that is gone already is what was asked for.
+            // The id is gone, as requested.
             case .done, .superseded, .gone, .issued: Response(status: .ok)
             default: nil
             }
@@ -112,7 +112,7 @@ struct ClassicRegistrationRoutes: Sendable {
             )
         }
         var forms = Handle.lookupForms(of: text)
-        // A channel address holds escapes of its own, which an app that does not escape sends as they are.
+        // A channel URL contains escapes, and some apps send it without escaping it again.
         for form in Handle.lookupForms(of: parameter.raw) where !forms.contains(form) { forms.append(form) }
         return forms.filter { $0.text.utf8.count <= Handle.maximumLength }
     }

@@ -4,9 +4,9 @@ import PushModel
 enum RegistrationTags {
     /// - Parameters:
     ///   - value: The array; nil = no tags.
-    ///   - member: What the array is called.
-    ///   - users: How the app compares the names of its users.
-    /// - Returns: The tags in their order, each once.
+    ///   - member: The array's member name.
+    ///   - users: The app's comparison of user names.
+    /// - Returns: The tags in order, without duplicates.
     /// - Throws: ``Problem`` that names the element.
     static func read(_ value: JSONValue?, member: String, _ users: AppSpec.Users) throws -> [Tag] {
         guard let value else { return [] }
@@ -43,7 +43,7 @@ struct TagPolicy {
             if let owned = tag.owned, tag != Tag(owned, of: user) {
                 throw Problem.forbidden("the tag \"\(tag)\" belongs to another user")
             }
-            // Whatever the letter case, as tags compare; also in an exact name.
+            // Tags compare in any letter case, also where user names are exact.
             let text = tag.key.withoutCapitals
             if self.reserved.contains(where: { !$0.isEmpty && text.hasPrefix($0.withoutCapitals) }) {
                 throw Problem.forbidden("the tag \"\(tag)\" begins with a prefix that the app reserves")

@@ -1,6 +1,6 @@
-/// A key of the configuration: what may stand there, and what holds where nothing stands.
+/// A key of the configuration: its allowed values and its default.
 package struct ConfigurationKey: Sendable, Equatable {
-    /// What a value may be.
+    /// The kind of a value.
     package enum Kind: Sendable, Equatable {
         case text
         case choice([String])

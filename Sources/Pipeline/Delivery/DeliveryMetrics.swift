@@ -4,7 +4,7 @@ import PushModel
 import PushlineMetrics
 import Store
 
-/// What became of devices, and how long that took.
+/// Results of devices, and their durations.
 struct DeliveryMetrics: Sendable {
     private struct Key: Hashable {
         let app: AppID
@@ -37,10 +37,10 @@ struct DeliveryMetrics: Sendable {
     private let counters = NIOLockedValueBox<[Key: Counters]>([:])
     private let delays = NIOLockedValueBox<[DelayKey: Timer]>([:])
 
-    /// Counts outcomes that are recorded.
+    /// Counts recorded outcomes.
     ///
     /// - Parameters:
-    ///   - outcomes: Those of a message: of one app, service and priority.
+    ///   - outcomes: The outcomes of a message: of one app, service and priority.
     ///   - app: The app.
     ///   - priority: The priority.
     func record(_ outcomes: [BatchOutcome], of app: AppID, _ priority: Priority) {
@@ -61,7 +61,7 @@ struct DeliveryMetrics: Sendable {
         }
     }
 
-    /// What is kept for a key, made where there is none; who is counted has been declared, so there are not many.
+    /// The handler for a key, created on first use; keys are declared apps, so there are few.
     private func made<Key, Value>(
         _ key: Key,
         in known: NIOLockedValueBox<[Key: Value]>,

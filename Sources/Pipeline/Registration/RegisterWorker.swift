@@ -22,11 +22,11 @@ package struct RegisterWorker: Service {
     private let pauses: PauseWatch
 
     /// - Parameters:
-    ///   - hub: Where registrations are made.
-    ///   - store: Holds the jobs.
+    ///   - hub: The hub.
+    ///   - store: The store of jobs.
     ///   - apps: The apps' declarations.
-    ///   - broker: Brings the messages.
-    ///   - concurrency: How many messages are worked on at once.
+    ///   - broker: The broker.
+    ///   - concurrency: The most messages in work at once.
     ///   - logger: For degraded states.
     package init(
         hub: any NotificationHub,
@@ -105,7 +105,7 @@ package struct RegisterWorker: Service {
         }
     }
 
-    /// Defers what is not finished of a message: the sweeper publishes it again.
+    /// Defers the unfinished part of a message: the sweeper publishes it again.
     private func deferMessage(_ id: MessageID, _ deferral: Deferral, _ retry: StoreRetry) async throws {
         _ = try await retry.run { try await self.store.defer(id, epoch: nil, deferral) }
         CrashPoint.outboxDeferred.reach()

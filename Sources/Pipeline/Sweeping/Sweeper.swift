@@ -9,13 +9,13 @@ import PushlineMetrics
 import ServiceLifecycle
 package import Store
 
-/// Publishes what is due and seems to be nowhere (rules 1 and 15).
+/// Publishes due messages that are probably not at the broker (rules 1 and 15).
 ///
 /// That is: retries, lapsed leases, and messages whose process died before it could publish them. It also ends jobs whose
 /// time is over, prunes dead handles (rules 9 and 13), and removes what is kept no longer.
 ///
-/// One process at a time leads: an economy, for nothing breaks when two do the same. Where it leaves undone what is due, for it is
-/// stopped or hangs, the others do that.
+/// Only one process leads, to save work: two leaders do no harm. If it leaves due work undone, because it is stopped or
+/// hangs, the others take over.
 package struct Sweeper: Service {
     /// The store's part that sweeping needs.
     package typealias SweptStore = HousekeepingStore & OutboxStore
@@ -32,7 +32,7 @@ package struct Sweeper: Service {
         package var housekeeping: Duration = .seconds(1)
         /// How often a process that does not lead looks whether the sweep is late, and by how much it must be.
         package var timeout: Duration = .seconds(10)
-        /// How long each is kept that is over; what is not named is kept for good.
+        /// The retention time of each kind of finished data; others are kept for ever.
         package var retention: [Retained: Duration] = [:]
         /// The most rows of a kind in one step.
         package var limit = 500
@@ -105,7 +105,7 @@ package struct Sweeper: Service {
                 continue
             }
             nextStandIn = .now + self.configuration.timeout
-            // On its own: neither a broker that is away nor a row that cannot be published keeps jobs from ending.
+            // Separate: neither an unreachable broker nor an unpublishable row stops jobs from ending.
             if nextHousekeeping <= .now {
                 _ = await self.attempt(self.keepHouse)
                 nextHousekeeping = .now + self.configuration.housekeeping
@@ -127,7 +127,7 @@ package struct Sweeper: Service {
         }
     }
 
-    /// Does what is due for whoever leads, but publishes nothing while that is in time.
+    /// Does the leader's overdue work, but publishes nothing while the leader is in time.
     private func standIn() async throws {
         try await self.keepHouse()
         guard case .connected = await self.broker.status,
@@ -163,10 +163,10 @@ package struct Sweeper: Service {
             overdue: configuration.overdue,
             limit: configuration.limit
         ) { await self.publisher.publish(hints: $0, deadline: .seconds(10)) }
-        // Each may wait long for a broker that confirms nothing: who is to end begins no other.
+        // Each may wait long for a broker without confirms: a cancelled sweep begins no other.
         try Task.checkCancellation()
         let deliveries = try await self.sweep(
-            // Of retired services too: the hub closes what is left of them.
+            // Retired services too: the hub closes their batches.
             Set(PushService.allCases.map(WorkQueue.deliver)),
             overdue: .zero,
             limit: configuration.deliveryLimit,
@@ -191,7 +191,7 @@ package struct Sweeper: Service {
         return true
     }
 
-    /// Takes what is due of some queues, and publishes it.
+    /// Takes due messages of some queues, and publishes them.
     ///
     /// - Returns: Whether there may be more, and whether some were published for the first time.
     private func sweep(
@@ -212,14 +212,14 @@ package struct Sweeper: Service {
         return (messages.count * 2 >= limit, messages.contains { $0.epoch == OutboxMessage.firstTaking })
     }
 
-    /// Ends what is over, in small chunks.
+    /// Ends overdue jobs and registrations, in small chunks.
     package func keepHouse() async throws {
         // Here too: without a broker nothing is swept, and a job that never starts would never end.
         let (store, limit) = (self.store, self.configuration.limit)
         _ = try await store.perform(.startScheduled, limit: limit)
         _ = try await store.perform(.expireJobs, limit: limit)
         CrashPoint.sweepHousekeeping.reach()
-        // Many: dead handles of one app hold up no other's for long.
+        // Several: dead handles of one app do not delay others for long.
         for _ in 0..<Self.prunings where try await store.perform(.pruneRegistrations, limit: limit) < limit { break }
         _ = try await store.perform(.expireRegistrations, limit: limit)
     }

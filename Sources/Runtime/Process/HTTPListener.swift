@@ -9,11 +9,11 @@ import NIOCore
 import NIOPosix
 import ServiceLifecycle
 
-/// Listens, and serves what connects; a drain loses no connection and no answer.
+/// Listens and serves connections; a drain loses no connection and no answer.
 ///
-/// Hummingbird's own server binds its port for itself alone and closes idle connections at once (decision 15).
+/// Hummingbird's own server binds its port exclusively and closes idle connections at once (decision 15).
 struct HTTPListener<Child: ServerChildChannel>: Service {
-    /// What is made of a connection.
+    /// The channel of a connection: HTTP/1.1, or HTTP/2 over TLS.
     let child: Child
     let host: String
     /// Tried one after the other until one is free.
@@ -76,7 +76,7 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
                 let value = channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(deadlines, position: .first)
                 }.flatMap { child.setup(channel: channel, logger: logger) }
-                // The listener only forgets what could not be set up.
+                // The listener drops a channel whose set-up failed without closing it.
                 value.whenFailure { _ in channel.close(promise: nil) }
                 return value
             }
@@ -98,17 +98,19 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
         }
     }
 
-    /// Waits for the shutdown; then takes what is queued, closes the port, and asks connections to end until all have.
+    /// Waits for the shutdown; then accepts queued connections, closes the port, and asks connections to end until all
+    /// have.
     private func drain(_ channel: any Channel, _ connections: OpenConnections) async {
         // Cancelled = something else has ended the server.
         do { try await gracefulShutdown() } catch { return }
         connections.askToEnd()
         await ListenQueue(channel, logger: self.logger).empty()
-        // Closed before the claim goes: whoever is the first to claim the port looks whether it is free. A failure = it is closed.
+        // Closed before the claim is released, because the next holder of the claim checks whether the port is free. A
+        // failure = it is closed.
         try? await channel.close()
         self.claim?.release()
         while !Task.isCancelled {
-            // Again and again: whoever was in the middle of a TLS handshake did not hear it. Cancelled = all have ended.
+            // Repeated, because a connection in its TLS handshake misses the event. Cancelled = all have ended.
             connections.askToEnd()
             try? await Task.sleep(for: .milliseconds(100))
         }
@@ -116,7 +118,7 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
 }
 
 extension HTTPListener {
-    /// Answers requests with what the responder says, and the headers that every answer has.
+    /// Answers requests with the responder's response and the common headers.
     static func answer<Responder: HTTPResponder>(
         with responder: Responder,
         logger: Logger
@@ -124,7 +126,7 @@ extension HTTPListener {
     where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
         let dates = HTTPDates()
         return { request, writer, channel in
-            // Without an `hb.request.id` in the logger: `APIContext` has an id of its own, and no other context is asked for one.
+            // Without an `hb.request.id` in the logger: `APIContext` has its own id.
             let source = ApplicationRequestContextSource(channel: channel, logger: logger)
             var response = try await responder.respond(to: request, context: Responder.Context(source: source))
             response.headers[.date] = dates.now
@@ -134,8 +136,8 @@ extension HTTPListener {
 }
 
 extension ServerBootstrap {
-    /// Has the system take little more of an answer than the client reads, so that it is seen when it reads nothing; and has it give
-    /// up clients that are gone.
+    /// Limits the system's send buffer, so that a client that reads nothing is noticed, and lets the system drop
+    /// vanished clients.
     fileprivate func seeingProgress(silence: TimeAmount) -> ServerBootstrap {
         #if os(Linux)
         let unsent = ChannelOptions.tcpOption(NIOBSDSocket.Option(rawValue: TCP_NOTSENT_LOWAT))
@@ -149,7 +151,7 @@ extension ServerBootstrap {
 }
 
 extension IOError {
-    /// What the system calls the error, without the call that met it.
+    /// The system's text for the error, without the name of the call.
     fileprivate var reason: String {
         switch self.errnoCode {
         case EADDRINUSE: "another process does"

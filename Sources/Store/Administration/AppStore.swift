@@ -5,7 +5,7 @@ package protocol AppStore: Sendable {
     /// Declares an app, or replaces its declaration.
     ///
     /// - Parameters:
-    ///   - spec: What it is to be.
+    ///   - spec: The declaration.
     ///   - app: The app.
     /// - Returns: Whether anything changed.
     /// - Throws: ``StoreError``, with ``StoreError/Code/conflict`` and a sentence for the operator where ``AppSpec/users`` would change

@@ -1,4 +1,4 @@
-/// What came of checking some jobs.
+/// The result of checking some jobs.
 package struct Audit: Sendable {
     /// How many were looked at.
     package var jobs: Int

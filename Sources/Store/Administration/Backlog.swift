@@ -1,13 +1,13 @@
 package import PushModel
 
-/// What waits, of all apps.
+/// The waiting work of all apps.
 package struct Backlog: Sendable, Equatable {
     /// Jobs that are accepted and not final.
     package let jobs: Int
     /// Dead messages that wait for somebody, counted up to ``mostDead``.
     package let dead: Int
 
-    /// Whoever has so many need not know how many more.
+    /// The limit of the count: larger numbers need not be exact.
     package static let mostDead = 10_000
 
     package init(jobs: Int, dead: Int) {
@@ -25,7 +25,7 @@ package struct QueueBacklog: Sendable, Equatable {
     /// The age of the job whose message is at the queue's head: since it was accepted, or was to start.
     package var oldest = Duration.zero
 
-    /// Whoever has so many need not know how many more.
+    /// The limit of the count: larger numbers need not be exact.
     package static let mostMessages = 10_000
 
     package init(queue: WorkQueue) { self.queue = queue }

@@ -1,36 +1,36 @@
-/// What one process does for all of the installation, in chunks: each is a short transaction, and what a crash leaves the next chunk
-/// finds.
+/// Chores that one process does for the whole installation, in chunks: each is a short transaction, and a crash leaves
+/// the rest to the next chunk.
 package protocol HousekeepingStore: Sendable {
-    /// Takes on a role that one process at a time has: an economy, for nothing breaks when two have it.
+    /// Takes a role that one process at a time should have: to save work, because two holders do no harm.
     ///
     /// - Parameter role: The role.
-    /// - Returns: What holds the role until it is let go of, or its process ends; nil while somebody else has the role, here or in
-    ///   another process.
-    /// - Throws: ``StoreError`` when nobody can tell.
+    /// - Returns: The leadership, held until it is released or its process ends; nil while another part or process has
+    ///   the role.
+    /// - Throws: ``StoreError`` when the role cannot be determined.
     func lead(as role: LeaderRole) async throws -> (any Leadership)?
 
-    /// Whether a message that could have been taken has been due that long: whoever leads the sweep takes none, or too few.
+    /// Whether a message that could be taken has been due that long, because the sweep's leader takes none or too few.
     ///
-    /// Reads alone.
+    /// Only reads.
     func isSweepLate(by lateness: Duration) async throws -> Bool
 
-    /// Does a chunk of a chore whose time has come.
+    /// Runs a chunk of a chore.
     ///
     /// - Parameters:
-    ///   - chore: What is done.
-    ///   - limit: The most that is done of it.
-    /// - Returns: How much was done.
+    ///   - chore: The chore.
+    ///   - limit: The most rows.
+    /// - Returns: The number of rows.
     /// - Throws: ``StoreError``.
     func perform(_ chore: Chore, limit: Int) async throws -> Int
 
-    /// Removes some of what is older than `age` by the wall clock.
+    /// Removes rows older than `age` by the wall clock.
     ///
     /// - Parameters:
-    ///   - kind: What is removed.
-    ///   - age: How old it must be; ``Retained`` says from when on.
-    ///   - cursor: Where to begin; 0 for the first chunk.
+    ///   - kind: The kind of rows.
+    ///   - age: The least age; ``Retained`` defines its beginning.
+    ///   - cursor: The first row; 0 for the first chunk.
     ///   - limit: The most rows.
-    /// - Returns: How much it was, and where to go on.
+    /// - Returns: The number of rows removed, and the next cursor.
     /// - Throws: ``StoreError``.
     func remove(_ kind: Retained, olderThan age: Duration, after cursor: Int64, limit: Int) async throws
         -> RetentionChunk

@@ -1,6 +1,6 @@
-/// What one process at a time does for all.
+/// The roles that one process at a time has for all.
 package enum LeaderRole: String, Sendable, CaseIterable {
-    /// Publishes what is due, and keeps house.
+    /// Publishes due messages, and runs the chores.
     case sweeper
 }
 

@@ -3,9 +3,9 @@ package import PushModel
 /// A queue that is not worked on until it is resumed.
 package struct Pause: Sendable, Equatable {
     package let queue: WorkQueue
-    /// Whose work; nil = that of all apps.
+    /// The app; nil = all apps.
     package let app: AppID?
-    /// Who asked for it.
+    /// The author of the pause.
     package let by: String
     package let since: Timestamp
 

@@ -1,6 +1,6 @@
 package import PushModel
 
-/// What an operator has paused, in all processes and over their restarts, until it is resumed.
+/// The queues paused by operators, in all processes and over restarts, until they are resumed.
 ///
 /// Nothing is taken from the outbox for a queue that is paused, send workers have no credit for it, and workers defer the messages that they
 /// are handed.
@@ -11,13 +11,13 @@ package protocol PauseStore: Sendable {
     /// Pauses a queue; one that is paused stays as it is.
     ///
     /// - Parameters:
-    ///   - queue: What is paused.
-    ///   - app: Of this app; nil = of all apps.
-    ///   - caller: Who asks, for whoever wonders.
+    ///   - queue: The queue.
+    ///   - app: The app; nil = all apps.
+    ///   - caller: The author of the pause, for display.
     /// - Throws: ``StoreError``.
     func pause(_ queue: WorkQueue, app: AppID?, by caller: String) async throws
 
-    /// Ends a pause: what waited is due.
+    /// Ends a pause: waiting messages are due.
     ///
     /// - Returns: Whether there was one.
     func resume(_ queue: WorkQueue, app: AppID?) async throws -> Bool

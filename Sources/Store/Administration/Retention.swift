@@ -1,4 +1,4 @@
-/// What is kept for a while.
+/// Data with a retention time.
 package enum Retained: Sendable, CaseIterable {
     /// Single devices in the lists of final jobs, from when they were recorded; the job's counts stay.
     case devices
@@ -12,13 +12,13 @@ package enum Retained: Sendable, CaseIterable {
     case contents
     /// Registrations that are not live, from their end: that they were there is forgotten.
     case registrations
-    /// Messages that nobody could work on, from when they were kept.
+    /// Dead letters, from when they were stored.
     case deadLetters
 }
 
-/// What a chunk removed.
+/// The result of a chunk.
 package struct RetentionChunk: Sendable, Equatable {
-    /// Rows that are gone, of whichever table.
+    /// Removed rows, of all tables.
     package var removed: Int
     /// Where the next chunk begins; nil = nothing is left that is old enough.
     package var next: Int64?

@@ -1,9 +1,9 @@
 /// The files of the store, in bytes.
 package struct StoreSpace: Sendable, Equatable {
     package let store: Int64
-    /// What is written, and not yet moved into the store's file.
+    /// The bytes written and not yet moved into the store's file.
     package let log: Int64
-    /// What the file system has left for the process's user.
+    /// The bytes free on the file system for the process's user.
     package let free: Int64
 
     package init(store: Int64, log: Int64, free: Int64) {

@@ -2,14 +2,14 @@ package import PushModel
 
 /// Uploaded content and the rich notifications that point to it.
 package protocol ContentStore: Sendable {
-    /// Keeps content, where its owner, the app and the disk have room for it.
+    /// Stores content within the quotas of its owner and the app and the free space.
     ///
     /// - Parameters:
-    ///   - content: What is to be kept.
+    ///   - content: The content.
     ///   - app: The app.
-    ///   - key: The name of the backend's key that uploads it; nil = its owner does.
-    ///   - quota: How much the uploader, and all of the app together, may have.
-    /// - Returns: Its id, or why it is not kept.
+    ///   - key: The name of the uploading key; nil = its owner uploads it.
+    ///   - quota: The limits of the uploader and of the whole app.
+    /// - Returns: Its id, or the reason of a refusal.
     /// - Throws: ``StoreError``.
     func put(
         _ content: StoredContent,

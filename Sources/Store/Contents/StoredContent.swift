@@ -1,12 +1,12 @@
 package import PushModel
 
-/// What came of content that was to be kept.
+/// The result of storing content.
 package enum ContentAcceptance: Sendable, Equatable {
     /// Under this id, which is hard to guess.
     case kept(String)
-    /// It is beyond what its uploader may have, who has so many bytes.
+    /// The uploader's quota is reached; it uses this many bytes.
     case accountIsFull(used: Int)
-    /// It is beyond what the app may have, which has so many bytes.
+    /// The app's quota is reached; it uses this many bytes.
     case appIsFull(used: Int)
     /// The disk has little room left, which is kept for other things.
     case diskIsNearlyFull
@@ -14,7 +14,7 @@ package enum ContentAcceptance: Sendable, Equatable {
     /// The bytes that content counts as beyond its own: its row and the indexes have some hundred.
     package static let overhead = 1024
 
-    /// What content counts as.
+    /// The bytes that content counts as.
     package static func cost(of content: StoredContent) -> Int { content.bytes.count + self.overhead }
 }
 

@@ -8,7 +8,7 @@ package struct FanOutClaim: Sendable {
     package let claims: Int
     /// Whether the store knows of the claim; one that only peeked becomes known with its first commit.
     package let isClaimed: Bool
-    /// What is to be done next, as far as it is read; a campaign stays here with its cursors as they move.
+    /// The next work, as far as it is read; a campaign stays here with its cursors as they move.
     package var work: FanOutWork?
     /// The last of its sends that was looked at in this pass, by its number.
     package var position: Int64 = 0
@@ -36,9 +36,9 @@ package struct FanOutClaim: Sendable {
     }
 }
 
-/// What is to be fanned out.
+/// The work of a fan-out.
 package enum FanOutWork: Sendable {
-    /// Small sends, and what each of their services may take now.
+    /// Small sends, and the present credit of each of their services.
     case group([SmallSend], credit: [PushService: Credit])
     /// The only send of its message, of any size.
     case campaign(Campaign)

@@ -1,6 +1,6 @@
 package import PushModel
 
-/// What came of a step.
+/// The result of a step.
 package enum FanOutResult: Sendable, Equatable {
     /// Written.
     case written(FanOutWritten)
@@ -12,13 +12,13 @@ package enum FanOutResult: Sendable, Equatable {
     case lost
 }
 
-/// What a step wrote.
+/// The rows written by a step.
 package struct FanOutWritten: Sendable, Equatable {
     /// The step's delivery messages in their order; nil where nothing is in one.
     package var deliveries: [OutboxMessage?]
     /// Messages of sends that go on alone, to be published; without those for which their app's window has no room.
     package var alone: [OutboxMessage]
-    /// Sends of a group, by number, that were left out: they were stopped meanwhile.
+    /// Sends of a group, by number, that were skipped because they were stopped.
     package var lost: Set<Int64>
     /// Whether the message is done with.
     package var isDone: Bool

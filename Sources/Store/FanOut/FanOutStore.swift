@@ -2,11 +2,12 @@ package import PushModel
 
 /// Fan-out: from the sends of a message to batches (rules 2, 4 and 12).
 package protocol FanOutStore: AudienceStore {
-    /// Reads a send message with its first work, without claiming it: the first ``commit(_:of:)`` claims it, if nobody has since.
+    /// Reads a send message with its first work without claiming it: the first ``commit(_:of:)`` claims it, unless
+    /// another has since.
     ///
-    /// So a message that is fanned out in one step costs one commit. Until then nothing in the store says that someone is at it.
+    /// So a message fanned out in one step costs one commit. Until then the store does not show that it is in work.
     ///
-    /// - Returns: nil when nothing of it is to be fanned out.
+    /// - Returns: nil without work for a fan-out.
     func peek(_ message: MessageID) async throws -> FanOutClaim?
 
     /// Takes a send message over: raises its epoch, so that earlier claims are void, and starts its lease.
@@ -25,13 +26,15 @@ package protocol FanOutStore: AudienceStore {
     /// - Throws: ``StoreError``.
     func work(of claim: FanOutClaim) async throws -> FanOutWork?
 
-    /// Writes batches as rows with their delivery messages, moves the cursors and marks jobs, in one transaction, only where the claim
-    /// is the latest and only for jobs that are still its message's; a claim that only peeked is in the store from then on.
+    /// Commits a step in one transaction: writes batches with their delivery messages, moves the cursors and updates
+    /// jobs, if the claim is the latest, and only for jobs that are still members of its message.
     ///
-    /// The devices count for the rate limit with the commit. Sets the jobs' hub state: Enqueued with the first batch, NoTargetFound
-    /// where there is none; a job whose audience is all in batches is final when nothing of it is open.
+    /// For a peeked message this is the claim.
     ///
-    /// - Returns: What came of it.
+    /// The devices count towards the rate limit with the commit. Sets the jobs' hub state: Enqueued with the first
+    /// batch, NoTargetFound without any; a job whose audience is all in batches is final when none of them is open.
+    ///
+    /// - Returns: The result.
     /// - Throws: ``StoreError``.
     func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult
 
@@ -40,9 +43,9 @@ package protocol FanOutStore: AudienceStore {
     /// - Returns: The routing key of the process that waits, if one does and this call ended the job.
     func abandon(_ claim: FanOutClaim, reason: String) async throws -> String?
 
-    /// What may be published now to a service, for an app and priority (rule 12).
+    /// The credit for publishing to a service, for an app and priority (rule 12).
     func credit(for kind: CreditKind, app: AppID, pns: PushService, priority: Priority) async throws -> Credit
 
-    /// The open batches of a delivery message, for who publishes it again.
+    /// The open batches of a delivery message, for publishing it again.
     func batches(of message: MessageID) async throws -> [DueBatch]
 }

@@ -24,12 +24,12 @@ package struct GroupStep: Sendable {
     }
 }
 
-/// What becomes of a send of a group.
+/// The result for a send of a group.
 package struct FanOutSend: Sendable {
     package enum Fate: Sendable {
         /// These are all its batches, at most one a service; none = it has no target.
         case batches([SinglePage])
-        /// It goes on in a message of its own.
+        /// It gets its own message.
         case alone
     }
 

@@ -1,6 +1,6 @@
 package import PushModel
 
-/// The next pages of a campaign, each a delivery message of its own.
+/// The next pages of a campaign, each with its own delivery message.
 package struct PageStep: Sendable {
     /// Names the job within the store.
     package let sequence: Int64

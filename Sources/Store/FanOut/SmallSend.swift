@@ -10,7 +10,7 @@ package struct SmallSend: Sendable, Equatable {
         package init(pns: PushService) { self.pns = pns }
     }
 
-    /// Whom it reaches.
+    /// The registrations it reaches.
     package enum Audience: Sendable, Equatable {
         /// All its devices, each service once.
         case all([Reach])

@@ -22,7 +22,7 @@ package struct IncomingDeadLetter: Sendable {
     }
 }
 
-/// A kept message that nobody could work on.
+/// A stored message that no worker could process.
 package struct DeadLetter: Sendable, Equatable {
     package let id: Int64
     /// The app that it belongs to; nil = it names none that is declared.
@@ -31,7 +31,7 @@ package struct DeadLetter: Sendable, Equatable {
     package let queue: String
     package let type: String
     package let messageID: String
-    /// The job that it closed, or a batch of it; nil where what it held goes on, or nobody knows what it was for.
+    /// The job that it closed, or whose batch it closed; nil if its work continues or is unknown.
     package let job: JobID?
     package let reason: String
     /// The bytes of its body.
@@ -66,9 +66,9 @@ package struct DeadLetter: Sendable, Equatable {
 
 }
 
-/// What came of replaying a dead message.
+/// The result of a replay.
 package enum Replay: Sendable, Equatable {
-    /// The job goes on; how many devices are retried, where it was a batch's message.
+    /// The job continues; for a batch's message, with the number of devices to retry.
     case begun(job: JobID, devices: Int?)
     /// Nothing was changed, for that reason.
     case refused(String)

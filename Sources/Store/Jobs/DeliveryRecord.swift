@@ -27,7 +27,7 @@ package struct DeliveryQuery: Sendable {
     }
 }
 
-/// What became of one device.
+/// The outcome for one device.
 package struct DeliveryRecord: Sendable, Equatable {
     /// The end of a device's way.
     package enum Outcome: Sendable, Equatable, Hashable {

@@ -1,8 +1,8 @@
 package import PushModel
 
-/// What came of accepting several jobs.
+/// The result of accepting several jobs.
 package struct AcceptedJobs: Sendable {
-    /// What came of each, in their order.
+    /// The result for each job, in order.
     package var answers: [JobAcceptance]
     /// New ones, to be published.
     package var messages: [OutboxMessage]
@@ -20,7 +20,7 @@ package struct AcceptedJobs: Sendable {
     }
 }
 
-/// What came of asking the store to accept a job.
+/// The result of accepting a job.
 package enum JobAcceptance: Sendable, Equatable {
     /// It is new and durable.
     indirect case accepted(Job)

@@ -4,7 +4,7 @@ package import PushModel
 package struct Deferral: Sendable, Equatable {
     /// How long it is not due.
     package var pause: Duration
-    /// The services whose credit it waits for: from its due time on it is taken when one of them has some.
+    /// The services whose credit it waits for: from its due time on it is taken when one of them has credit.
     package var blockedOn: Set<PushService>
     /// Whether it waits as a campaign that has begun there, behind first pages.
     package var isContinued: Bool

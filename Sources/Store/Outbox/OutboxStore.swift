@@ -1,8 +1,9 @@
 package import PushModel
 
-/// The outbox: every message that is published stands in it as one row, for 1 to 500 jobs or batches (rules 1, 2 and 15).
+/// The outbox: every published message is one row of it, for 1 to 500 jobs or batches (rules 1, 2 and 15).
 ///
-/// Who is a member says the member's own row, not the message's: a message is gone when none of its members is open. Its life:
+/// Membership is stored in the member's row, not in the message's: a message is deleted when none of its members is
+/// open.
 ///
 ///     ready ──published──▶ published ──deferred──▶ deferred ──taken──▶ published …
 ///       └──────taken by the sweeper──────▲            ▲ a lapsed lease is taken again
@@ -25,21 +26,21 @@ package protocol OutboxStore: Sendable {
     /// - Throws: ``StoreError`` when nothing was accepted.
     func accept(_ jobs: [NewJob], joining message: MessageID?) async throws -> AcceptedJobs
 
-    /// Says that these messages are at the broker: each is due again when its queue's lease lapses (rule 1).
+    /// Marks messages as published: each is due again when its queue's lease lapses (rule 1).
     ///
-    /// One whose epoch was raised since is left as it is: it was claimed, deferred or published anew.
+    /// A message whose epoch was raised since is unchanged: it was claimed, deferred or published again.
     func markPublished(_ messages: [OutboxMessage]) async throws
 
-    /// Takes messages that should be at the broker and seem not to be: most urgent first, of each app its share, the longest due first
-    /// (rule 12).
+    /// Takes messages that should be at the broker and are probably not: most urgent first, a share for each app, the
+    /// longest due first (rule 12).
     ///
     /// Who takes them publishes them; until they are marked they are due again after ``OutboxMessage/grace``. Those that wait for credit
     /// are taken as far as there is some, deferred messages of jobs as far as their app's window has room; devices that are sent to once
     /// more count for the rate limit. Nothing is written while nothing is due.
     ///
     /// - Parameters:
-    ///   - queues: Which kinds of work.
-    ///   - overdue: How long past its due time a message must be whose own process publishes it.
+    ///   - queues: The kinds of work.
+    ///   - overdue: The time past its due time at which a message is taken although its own process publishes it.
     ///   - limit: The most messages.
     /// - Returns: The messages, under their new epochs.
     /// - Throws: ``StoreError``.
@@ -47,12 +48,12 @@ package protocol OutboxStore: Sendable {
 
     /// Defers a message: it is not at the broker any more, and due again after a pause.
     ///
-    /// Batches of jobs that are being stopped are closed. While its queue is paused no message is taken, whatever its due time.
+    /// Batches of stopping jobs are closed. While its queue is paused no message is taken, despite its due time.
     ///
     /// - Parameters:
     ///   - message: The message.
-    ///   - epoch: Only under this fencing token; nil = whoever has it, unless it is deferred already and not due yet.
-    ///   - deferral: How long, and what for.
+    ///   - epoch: The fencing token; nil = any, unless the message is deferred already and not due yet.
+    ///   - deferral: The pause and its reason.
     /// - Returns: Whether it was deferred.
     /// - Throws: ``StoreError``.
     func `defer`(_ message: MessageID, epoch: Int?, _ deferral: Deferral) async throws -> Bool

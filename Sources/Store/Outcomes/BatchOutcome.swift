@@ -1,6 +1,6 @@
 package import PushModel
 
-/// What became of the devices of a batch.
+/// The outcome of a batch.
 ///
 /// Each device is in exactly one place (rule 3).
 package struct BatchOutcome: Sendable {
@@ -20,7 +20,7 @@ package struct BatchOutcome: Sendable {
     package var retries: [RetryDevice]
     /// Why they are tried again, for whoever asks what the job waits for.
     package var retryReason: WaitReason?
-    /// Handles that the push service says are dead.
+    /// Handles that the push service reported as dead.
     package var deadHandles: [DeadHandle]
     /// When it was sent.
     package var at: Timestamp

@@ -3,7 +3,7 @@ package import PushModel
 /// Whether a batch is still to be worked on.
 package enum BatchStatus: Sendable, Equatable {
     case open
-    /// Open, and its job is being stopped: count what is unsent as cancelled or expired.
+    /// Open, and its job is being stopped: unsent devices count as cancelled or expired.
     case stopping(StopCause)
     case closed
 }

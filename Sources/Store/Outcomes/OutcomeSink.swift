@@ -1,17 +1,17 @@
 package import PushModel
 
-/// Where delivery workers leave what became of their batches (rules 3, 8 and 14).
+/// The outcomes that delivery workers record (rules 3, 8 and 14).
 package protocol OutcomeSink: Sendable {
-    /// How these batches stand, in their order; one that is closed, of a final job, or unknown is ``BatchStatus/closed``.
+    /// The status of batches, in order; one that is closed, of a final job, or unknown is ``BatchStatus/closed``.
     ///
-    /// Asked before sending, and every 500 ms while sending (rule 13). A batch whose job's time is over is ``BatchStatus/stopping(_:)``,
-    /// also where nobody has stopped the job yet.
+    /// Read before sending, and every 500 ms while sending (rule 13). A batch of an expired job is
+    /// ``BatchStatus/stopping(_:)``, even before the sweeper has stopped the job.
     ///
     /// - Parameters:
     ///   - batches: The batches.
-    ///   - message: The message that they came in: one that it does not stand for any more is closed for it, and goes its own way; nil
-    ///     = whatever message they are in.
-    /// - Returns: How each stands, and where.
+    ///   - message: The batches' message: a batch that is no longer its member counts as closed, because another
+    ///     message has it; nil = any message.
+    /// - Returns: The status of each, and where it is stored.
     /// - Throws: ``StoreError``.
     func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedStatus]
 
@@ -22,8 +22,8 @@ package protocol OutcomeSink: Sendable {
     /// - Throws: ``StoreError``; then none is.
     func record(_ outcomes: [BatchOutcome]) async throws -> [Bool]
 
-    /// Whose these registrations are, an element for each that is live; nil = nobody's.
+    /// The users of these registrations, an element for each live one; nil = no user.
     ///
-    /// Asked when a push service calls their tokens dead: it says how much that tells of others.
+    /// Read when a push service calls their tokens dead: it shows how much that proves about others.
     func users(ofLive rows: [Int64]) async throws -> [UserName?]
 }

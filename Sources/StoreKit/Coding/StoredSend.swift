@@ -1,8 +1,8 @@
 package import PushModel
 
-/// The form in which most sends are kept, written and read without a coder: a message to one tag.
+/// The stored form of the most frequent send, a message to one tag, without the cost of a coder.
 ///
-/// It is the JSON that ``StoredJSON`` writes for them, member for member. What it cannot say is left to that.
+/// It is the JSON of ``StoredJSON``, member for member. Other sends are left to that.
 package enum StoredSend {
     /// The JSON text, or nil where the work is of another kind.
     package static func text(_ work: Job.Work) -> String? {
@@ -50,7 +50,7 @@ package enum StoredSend {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Reads what ``text(_:)`` writes; nil for any other text, which may be as good in its own way.
+    /// Decodes the output of ``text(_:)``; nil for any other text, which may be valid too.
     package static func read(_ text: [UInt8]) -> SendRequest? {
         var reader = Reader(text)
         guard reader.take(Part.audience), let name = reader.string(), let tag = try? Tag(name, .exact) else {

@@ -7,7 +7,7 @@ package enum StoredTag: Hashable, Sendable {
     /// Any other tag, by its number.
     case number(Int64)
 
-    /// In the order of the indexes: next to each other, seeks cost a quarter of what they cost at random.
+    /// Orders tags as the indexes do: neighbouring seeks cost a quarter of random ones.
     package static func precedes(_ one: StoredTag, _ other: StoredTag) -> Bool {
         switch (one, other) {
         case (.user(let one, _), .user(let other, _)): one < other
@@ -19,7 +19,7 @@ package enum StoredTag: Hashable, Sendable {
 }
 
 extension Tag {
-    /// The key of the user whose own tag it is; nil for any other tag.
+    /// The user's key in a user's own tag; nil for any other tag.
     package var owner: String? {
         let beginning = Tag.Owned.user.rawValue.utf8
         guard self.key.utf8.starts(with: beginning) else { return nil }

@@ -95,7 +95,7 @@ extension SQLiteStore {
         app: AppID,
         _ body: @escaping @Sendable (Database, AudienceTerms?) throws -> Value
     ) async throws -> Value {
-        // A number is for ever, so those of many tags can be found in several transactions.
+        // Tag numbers never change, so many tags can be looked up in several transactions.
         var tags: [StoredTag?] = []
         while expression.tags.count - tags.count > Self.tagsARead {
             let some = expression.tags[tags.count..<(tags.count + Self.tagsARead)]
@@ -112,14 +112,14 @@ extension SQLiteStore {
     }
 }
 
-/// An expression with what the store calls its tags.
+/// An expression with the store's numbers of its tags.
 struct AudienceTerms {
     let expression: TagExpression
     let app: Int64
     /// The tags of the expression; nil = no registration ever had it.
     let tags: [StoredTag?]
 
-    /// The tag whose registrations are the audience, where it comes down to that.
+    /// The only tag of the audience, if it has just one.
     var onlyTag: StoredTag? {
         guard self.expression.alternatives != nil else { return nil }
         let known = self.tags.compactMap { $0 }

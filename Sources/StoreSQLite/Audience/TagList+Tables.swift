@@ -4,7 +4,8 @@ import Store
 import StoreKit
 
 extension TagList {
-    /// What does not hold of registrations' tags: each must be one of its app's, and in `tagged`, which has nothing else.
+    /// The faults of registrations' tag lists: each tag must be one of its app's, and `tagged` must have exactly these
+    /// rows.
     static func faults(in database: Database) throws -> [String] {
         // One statement, so that all of it sees one state of the store.
         let counts = try Row.fetchOne(
@@ -32,7 +33,7 @@ extension TagList {
         return try faults.filter { $0.count != 0 }.map { "\($0.count) \($0.text)" } + self.unreadable(in: database)
     }
 
-    /// Registrations whose tags are no list: nothing can be done with those.
+    /// Registrations with malformed tag lists, which are not checked further.
     private static func unreadable(in database: Database) throws -> [String] {
         let rows = try RawStatement(
             "SELECT id, tags, json_valid(tags) FROM registration WHERE tags IS NOT NULL",

@@ -57,14 +57,14 @@ struct JobRow {
         self.message = row[18]
     }
 
-    /// The job as it is shown.
+    /// The job for display.
     ///
     /// - Parameters:
-    ///   - database: Where its counts and open batches are.
-    ///   - clock: Tells when it goes on.
-    ///   - unwritten: Counts that are not yet in the table.
-    /// - Returns: The job with its counts, seen as retrying where all of it waits.
-    /// - Throws: ``StoreError`` where a row makes no sense; what SQLite says.
+    ///   - database: The connection, for counts and open batches.
+    ///   - clock: Converts the time of the next retry.
+    ///   - unwritten: Counts not yet in the table.
+    /// - Returns: The job with its counts; its state is retrying if all its open work waits.
+    /// - Throws: ``StoreError`` for a corrupt row; SQLite's error.
     func job(
         in database: Database,
         clock: StoreClock,
@@ -126,7 +126,7 @@ struct JobRow {
         var progress: [PushService: Job.Progress.Service] = [:]
         for cursor in cursors {
             var estimate: Int?
-            // Who stops a job ends its fan-out too.
+            // A stop ends the fan-out too.
             if cursor.isDone || (self.isFannedOut && !self.state.isStopped) {
                 estimate = cursor.devices
             } else if cursor.after > 0 {

@@ -109,7 +109,7 @@ struct GroupStepWriter {
     ///
     /// - Returns: Whether it was still its message's.
     private mutating func write(_ batches: [SinglePage], of job: Int64) throws -> Bool {
-        // One that is alone needs no row of its own.
+        // A single batch needs no row of its own.
         let only = batches.count == 1 ? batches.first : nil
         let message = try only.map { try self.delivery(for: $0, of: job).id }
         let statement = self.fanOut.statement

@@ -82,7 +82,7 @@ private struct JobGroup {
                 return
             }
         }
-        // What starts in a year must not keep out what starts now.
+        // Jobs scheduled for later do not use up the backlog of present ones.
         let isScheduled = job.startsLater(than: self.context.wall)
         guard (isScheduled ? self.capacity.later : self.capacity.now) > 0 else { return }
         if isScheduled { self.capacity.later -= 1 } else { self.capacity.now -= 1 }
@@ -93,7 +93,7 @@ private struct JobGroup {
         if self.next.count == JobInserter.most { try self.insert() }
     }
 
-    /// Writes what is left of a priority, and ends its shared message.
+    /// Writes the remaining jobs of a priority, and ends its shared message.
     mutating func end(_ priority: Priority) throws {
         try self.insert()
         guard let shared = self.shared, let jobs = shared.jobs else { return }
@@ -212,7 +212,7 @@ private struct JobInserter {
     ///
     /// - Parameter rows: At most ``most``, and at least one.
     /// - Returns: The sequence of the first; the others follow it.
-    /// - Throws: What SQLite says.
+    /// - Throws: SQLite's error.
     func insert(_ rows: [NewRow]) throws -> Int64 {
         var rest = rows[...]
         for step in Self.statements {
@@ -221,7 +221,7 @@ private struct JobInserter {
                 rest = rest.dropFirst(step.rows)
             }
         }
-        // Nobody else writes meanwhile, and each has the number behind the last.
+        // Inside the write transaction the numbers are consecutive.
         let first = self.context.database.lastInsertedRowID - Int64(rows.count - 1)
         for (offset, row) in rows.enumerated() {
             let isScheduled = row.state == .scheduled

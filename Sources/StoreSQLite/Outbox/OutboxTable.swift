@@ -37,7 +37,7 @@ enum OutboxTable {
         CREATE INDEX message_window ON message(app, queue, priority, state, size) WHERE \(OutboxTable.isInFlight);
         """
 
-    /// A delivery message, which alone has a size, that is published or deferred.
+    /// A delivery message (only these have a size) that is published or deferred.
     static let isInFlight = """
         size > 0 AND state IN (\(MessageState.published.rawValue), \(MessageState.deferred.rawValue))
         """
@@ -86,7 +86,7 @@ extension WorkQueue {
     }
 }
 
-/// What the column `blocked_on` says.
+/// The value of the column `blocked_on`.
 struct BlockedOn {
     /// It has begun at a service that it waits for.
     private static let isContinuedBit = 1
@@ -169,7 +169,7 @@ extension WriteContext {
             .flatMap { $0 > 0 ? $0 : nil }
     }
 
-    /// Gives every open member of a message a message of its own; they inherit the redeliveries.
+    /// Gives every open member of a message its own message; they inherit the redeliveries.
     func split(_ message: Int64) throws {
         let row = try self.database.first(
             "SELECT queue, app, priority, first, last, redeliveries FROM message WHERE id = ?",

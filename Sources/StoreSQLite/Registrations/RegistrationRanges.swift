@@ -3,7 +3,7 @@ import PushModel
 import Store
 import StoreKit
 
-/// Where a list of registrations is read: ranges of indexes, each in the order of rows, of which no more than a page is taken.
+/// The ranges of indexes for a list of registrations, each in row order and read at most a page far.
 struct RegistrationRanges {
     private let query: RegistrationQuery
     private let tag: StoredTag?
@@ -104,9 +104,9 @@ struct RegistrationRanges {
         }
     }
 
-    /// Those that are not live; the deleted only where they are asked for.
+    /// Registrations that are not live; deleted ones only on request.
     private mutating func addEnded() {
-        // The indexes are partial: `state <> 1` is what leads to them.
+        // The indexes are partial: `state <> 1` selects them.
         let service = self.query.pns.map { " AND pns = \($0.number)" } ?? ""
         let source = "registration WHERE app = ? AND state <> 1\(service)"
         if let user = self.query.user?.key {
