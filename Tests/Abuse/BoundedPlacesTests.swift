@@ -13,7 +13,7 @@ struct BoundedPlacesTests {
         SlowRequest.head(path, user: "carol", password: EndToEndInstallation.password, fields)
     }
 
-    @Test func announcedBodiesThatDoNotComeKeepNobodyElseOut() async throws {
+    @Test func announcedBodiesThatNeverArriveDoNotBlockOtherCallers() async throws {
         let installation = try #require(EndToEndInstallation.current)
         for user in ["bob", "carol"] { #expect(try await installation.asUser(user, "GET", "/api/jobs").status == 200) }
         let head = Self.head("/api/sends", "Content-Length: 100")
@@ -26,7 +26,7 @@ struct BoundedPlacesTests {
         #expect(try await installation.asBackend("POST", "/api/sends", body: body).status == 202)
     }
 
-    @Test func uploadsOfLinesThatDripAreEndedAndKeepNobodyElseOut() async throws {
+    @Test func drippingUploadsAreEndedAndDoNotBlockOtherCallers() async throws {
         let installation = try #require(EndToEndInstallation.current)
         #expect(try await installation.asUser("carol", "GET", "/api/jobs").status == 200)
         let head = Self.head("/api/sends/batch", "Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked")

@@ -114,7 +114,7 @@ import Testing
         #expect(sorted[sorted.count / 2] < .seconds(1) && sorted[sorted.count * 9 / 10] < .seconds(1), "\(sorted)")
     }
 
-    @Test func silentConnectionsAndSlowReadersEndAndOthersAreServed() async throws {
+    @Test func silentConnectionsAndSlowReadersAreClosedAndOthersAreServed() async throws {
         let installation = try #require(EndToEndInstallation.current)
         let port = installation.port
         let large = "GET /openapi.yaml HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -133,7 +133,7 @@ import Testing
     }
 
     /// Without a descriptor for it a connection waits, and is taken when there is one again.
-    @Test func aListenerWithoutDescriptorsGoesOn() async throws {
+    @Test func aListenerOutOfDescriptorsAcceptsAgainOnceOneIsFree() async throws {
         let installation = try #require(EndToEndInstallation.current)
         let process = try #require(await installation.processIdentifier(of: "api"))
         // A connection that is there serves on, and shows that the process does.
@@ -161,7 +161,7 @@ import Testing
     }
 
     /// A second API of the installation, with a certificate.
-    @Test func halfHandshakesEndAndOthersAreServed() async throws {
+    @Test func unfinishedHandshakesAreClosedAndOthersAreServed() async throws {
         let installation = try #require(EndToEndInstallation.current)
         let folder = FileManager.default.temporaryDirectory.appending(path: "flood-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -51,7 +51,7 @@ import Testing
     }
 
     /// A user who registers without end has as many devices as an app allows that says nothing, and others lose none.
-    @Test func oneUserFillsNoAudience() async throws {
+    @Test func oneUserCannotExceedTheRegistrationLimit() async throws {
         let installation = try self.installation
         try await installation.register("alice", platform: "apns", handle: Self.token())
         struct Page: Decodable {

@@ -7,7 +7,7 @@ import Testing
 
 /// A broker whose frames are smaller than ours.
 @Suite(.serialized, .installation(broker: ["frame_max = 8192"]), .timeLimit(.minutes(3))) struct FrameSizeTests {
-    @Test func batchesAreCutAsNegotiated() async throws {
+    @Test func batchesAreSplitAtTheNegotiatedFrameSize() async throws {
         let installation = try #require(EndToEndInstallation.current)
         let lines = (0..<1000).map { #"{"pns":"fcm","handle":"\#($0):frames","user":"alice","tags":["frames"]}"# }
         try await installation.importRegistrations(lines)
@@ -28,7 +28,7 @@ import Testing
 
 /// A broker that is configured against the protocol.
 @Suite(.timeLimit(.minutes(1))) struct SmallestFrameTests {
-    @Test func lessThanTheProtocolAsksForIsSaid() async throws {
+    @Test func aFrameLimitBelowTheProtocolsMinimumIsReported() async throws {
         let node = try await RabbitMQTestNode.start(settings: ["frame_max = 2048"])
         let text: Result<String?, any Error>
         do {
@@ -52,7 +52,7 @@ import Testing
 /// What the driver takes, whatever the kernel lets it send at once.
 @Suite(.serialized, .installation(), .timeLimit(.minutes(3))) struct LargeHeaderTests {
     /// As where `net.core.wmem_max` is Debian's.
-    @Test(arguments: [60_000, 130_900]) func headersAreReadWhateverTheSendBuffer(size: Int) async throws {
+    @Test(arguments: [60_000, 130_900]) func headersOfAnySizeAreReadWithASmallSendBuffer(size: Int) async throws {
         let url = try #require(RabbitMQTestNode.current).url
         var configuration = try RabbitMQConfiguration(url: url)
         configuration.sendBuffer = 212_992

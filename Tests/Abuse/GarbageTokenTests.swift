@@ -46,7 +46,7 @@ import Testing
         return ContinuousClock.now - start
     }
 
-    @Test func whatOneUserMakesUpStopsNobodyAndIsPruned() async throws {
+    @Test func inventedTokensOfOneUserArePrunedAndDelayNobody() async throws {
         let installation = try self.installation
         let phone = String(repeating: "a1", count: 32)
         try await installation.register("alice", platform: "apns", handle: phone)
@@ -74,7 +74,7 @@ import Testing
         #expect(try await !installation.log(of: "delivery-worker").contains("The circuit breaker opened"))
     }
 
-    @Test func tokensOfManyUsersThatDieTogetherAreAFlood() async throws {
+    @Test func deadTokensOfManyUsersAtOnceAreAFloodAndKept() async throws {
         let installation = try self.installation
         let tokens = (0..<200).map { (token: String(format: "%060x", $0) + "feed", user: "user\($0 % 50)") }
         try await installation.importRegistrations(

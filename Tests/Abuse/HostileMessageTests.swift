@@ -43,7 +43,7 @@ enum HostileMessage: String, CaseIterable {
     private var installation: EndToEndInstallation { get throws { try #require(EndToEndInstallation.current) } }
     private var node: RabbitMQTestNode { get throws { try #require(RabbitMQTestNode.current) } }
 
-    @Test(arguments: HostileMessage.allCases) func itEndsInTheTableOfTheDead(_ kind: HostileMessage) async throws {
+    @Test(arguments: HostileMessage.allCases) func aHostileMessageIsDeadLettered(_ kind: HostileMessage) async throws {
         let installation = try self.installation
         try await installation.register("alice", platform: "apns", handle: String(repeating: "a", count: 64))
         let before = try await Self.deadLetters(installation)
@@ -62,7 +62,7 @@ enum HostileMessage: String, CaseIterable {
     }
 
     /// What ends whoever reads the dead queue is put aside by the broker.
-    @Test func aPoisonedDeadQueueIsParkedAndShown() async throws {
+    @Test func aMessageThatCrashesTheDeadLetterConsumerIsParkedAndReported() async throws {
         let installation = try self.installation
         let before = try await Self.deadLetters(installation)
         _ = try await installation.terminate("send-worker")

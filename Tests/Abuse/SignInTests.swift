@@ -6,7 +6,7 @@ import Testing
 
 /// Who knows no password keeps nobody out who knows one.
 @Suite(.serialized, .installation(), .timeLimit(.minutes(3))) struct SignInTests {
-    @Test func aFloodOfWrongPasswordsKeepsNobodyOut() async throws {
+    @Test func aFloodOfWrongPasswordsDoesNotBlockCorrectOnes() async throws {
         let installation = try #require(EndToEndInstallation.current)
         #expect(try await installation.asUser("alice", "GET", "/api/jobs").status == 200)
         let flood = Flood(port: installation.port)

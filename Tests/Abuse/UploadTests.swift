@@ -8,7 +8,7 @@ import Testing
 struct UploadTests {
     private static let size = 8_388_607
 
-    @Test func aThousandUploadsThatDripLeaveMemoryAndOtherUsersAlone() async throws {
+    @Test func aThousandDrippingUploadsUseLittleMemoryAndDelayNobody() async throws {
         let installation = try #require(EndToEndInstallation.current)
         for user in ["bob", "carol"] { #expect(try await installation.asUser(user, "GET", "/api/jobs").status == 200) }
         let head = SlowRequest.head(

@@ -12,5 +12,5 @@ import Testing
     }
 
     @Test(arguments: ["", "secret", "PLK_x", "plk_" + String(repeating: "x", count: 125)])
-    func whatIsNoSecretIsNotRead(text: String) { #expect(APIKeySecret(text) == nil) }
+    func malformedSecretsAreRefused(text: String) { #expect(APIKeySecret(text) == nil) }
 }

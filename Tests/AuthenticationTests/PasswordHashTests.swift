@@ -20,9 +20,9 @@ import Testing
         "scrypt$2$8$1$!$!",
         "scrypt$2$8$1$AAAA$AAAA",
     ])
-    func whatIsNoHashIsNotRead(text: String) { #expect(PasswordHash(text) == nil) }
+    func malformedHashesAreRefused(text: String) { #expect(PasswordHash(text) == nil) }
 
-    @Test func ofAnotherLengthIsNotEqual() {
+    @Test func comparisonFailsForAnotherLength() {
         #expect(ConstantTime.equal([1, 2], [1, 2]))
         #expect(!ConstantTime.equal([1, 2], [1, 3]))
         #expect(!ConstantTime.equal([1, 2], [1, 2, 0]))

@@ -8,7 +8,7 @@ import Testing
         try await contract.run(InMemoryBroker(), "test")
     }
 
-    @Test func unavailableFailsAndRedelivers() async throws {
+    @Test func anUnavailableBrokerFailsPublishesAndRedelivers() async throws {
         let broker = InMemoryBroker()
         try await broker.declare(Self.topology())
         #expect(await broker.publish([Self.message("1")], deadline: .seconds(1)) == [.published])
@@ -37,7 +37,7 @@ import Testing
         #expect(broker.ready(in: "work") == 0)
     }
 
-    @Test func blockedRefuses() async throws {
+    @Test func aBlockedBrokerRefusesMessages() async throws {
         let broker = InMemoryBroker()
         try await broker.declare(Self.topology())
         broker.setBlocked("low on memory")
@@ -52,7 +52,7 @@ import Testing
         #expect(await broker.publish([Self.message("1")], deadline: .seconds(1)) == [.published])
     }
 
-    @Test func lostConfirmStillArrives() async throws {
+    @Test func aMessageWithALostConfirmStillArrives() async throws {
         let broker = InMemoryBroker()
         try await broker.declare(Self.topology())
         broker.loseConfirms(1)
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func repeatsTakeTheirPlacesAgain() async throws {
+    @Test func redeliveriesComeInTheirOriginalOrder() async throws {
         let broker = InMemoryBroker()
         try await broker.declare(Self.topology())
         _ = await broker.publish((0..<5).map { Self.message(String($0)) }, deadline: .seconds(1))

@@ -29,7 +29,7 @@ struct BatchTests {
         }
     }
 
-    @Test("several batches at once take turns and all end")
+    @Test("concurrent batches take turns and all complete")
     func several() async throws {
         try await Origin.with { origin in
             let accepted = await withTaskGroup(of: Int.self) { group in
@@ -51,7 +51,7 @@ struct BatchTests {
         }
     }
 
-    @Test("headers that were asked for are kept of failures")
+    @Test("requested headers of failures are kept")
     func interesting() async throws {
         try await Origin.with { origin in
             origin.simulator.inject(SimulatorFault(.answer(reason: "ServiceUnavailable", retryAfter: .seconds(7))))
@@ -65,7 +65,7 @@ struct BatchTests {
         }
     }
 
-    @Test("what was not sent is withdrawn when the batch is stopped")
+    @Test("stopping a batch withdraws unsent requests")
     func stop() async throws {
         try await Origin.with(SimulatorConfiguration(apnsStreams: 10)) { origin in
             origin.simulator.inject(SimulatorFault(.delay, latency: 40))
@@ -82,7 +82,7 @@ struct BatchTests {
         }
     }
 
-    @Test("cancelling the task withdraws what was not sent")
+    @Test("cancelling the task withdraws unsent requests")
     func cancel() async throws {
         try await Origin.with(SimulatorConfiguration(apnsStreams: 10)) { origin in
             origin.simulator.inject(SimulatorFault(.delay, latency: 40))
@@ -95,7 +95,7 @@ struct BatchTests {
         }
     }
 
-    @Test("what was not sent in time is given back")
+    @Test("requests not sent in time are returned")
     func outOfTime() async throws {
         try await Origin.with(SimulatorConfiguration(apnsStreams: 10)) { origin in
             origin.simulator.inject(SimulatorFault(.delay, latency: 40))
@@ -106,7 +106,7 @@ struct BatchTests {
         }
     }
 
-    @Test("silence ends with the request's deadline")
+    @Test("an unanswered request ends at its deadline")
     func silence() async throws {
         try await Origin.with { origin in
             origin.simulator.inject(SimulatorFault(.silence, token: Origin.token(5)))
@@ -129,7 +129,7 @@ struct BatchTests {
         }
     }
 
-    @Test("a path that would break out of its line is not sent")
+    @Test("a path with a line break is not sent")
     func hostilePath() async throws {
         try await Origin.with { origin in
             var batch = origin.batch(3)

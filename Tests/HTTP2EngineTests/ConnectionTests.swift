@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Connections", .serialized)
 struct ConnectionTests {
-    @Test("the peer's limit of streams holds, also when it changes")
+    @Test("the peer's stream limit is observed, also after it changes")
     func settings() async throws {
         try await Origin.with { origin in
             origin.simulator.inject(SimulatorFault(.delay, latency: 2))
@@ -20,7 +20,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("GOAWAY in the middle loses nothing and sends nothing twice", arguments: [false, true])
+    @Test("GOAWAY during a batch loses nothing and sends nothing twice", arguments: [false, true])
     func goAway(graceful: Bool) async throws {
         try await Origin.with { origin in
             #expect(await origin.client.send(origin.batch(1, from: 90_000)).accepted == 1)
@@ -42,7 +42,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("a stream that is always refused is given back as not processed")
+    @Test("a stream that is always refused is reported as not processed")
     func alwaysRefused() async throws {
         try await Origin.with { origin in
             origin.simulator.inject(SimulatorFault(.refuse, token: Origin.token(3)))
@@ -63,7 +63,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("a cut connection: what left is unsure, the rest goes out on another, nothing twice")
+    @Test("a cut connection leaves sent requests uncertain; the rest use another, none twice")
     func cut() async throws {
         try await Origin.with { origin in
             #expect(await origin.client.send(origin.batch(1, from: 90_000)).accepted == 1)
@@ -75,7 +75,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("a connection without a sign of life is given up")
+    @Test("an unresponsive connection is closed")
     func lifeless() async throws {
         let adjust: (inout HTTP2Configuration) -> Void = {
             $0.pingAfter = .milliseconds(100)
@@ -108,7 +108,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("nobody listens: requests come back as not processed, soon")
+    @Test("a refused connection soon returns requests as not processed")
     func nobody() async throws {
         let simulator = Simulator()
         try await simulator.start()
@@ -126,7 +126,7 @@ struct ConnectionTests {
         await origin.client.close()
     }
 
-    @Test("the service comes back: so does the connection")
+    @Test("the client reconnects when the service is back")
     func reconnect() async throws {
         let first = Simulator()
         try await first.start()
@@ -143,7 +143,7 @@ struct ConnectionTests {
         try await second.stop()
     }
 
-    @Test("a certificate that nobody vouches for is not talked to")
+    @Test("a connection with an untrusted certificate is refused")
     func untrusted() async throws {
         try await Origin.with(SimulatorConfiguration(), { $0.trust = .system }) { origin in
             let outcomes = await origin.client.send(origin.batch(1))
@@ -155,7 +155,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("what is no HTTP/2 ends its connection, and what left is unsure; the next one is as good as ever")
+    @Test("an answer that is not HTTP/2 closes the connection, and the next one works")
     func garbage() async throws {
         try await Origin.with { origin in
             origin.simulator.inject(SimulatorFault(.garbage, pns: .apns, count: 1))

@@ -8,7 +8,7 @@ import Testing
 @testable import HTTPAPI
 
 @Suite struct AuthenticationTests {
-    @Test func onlyWhoIsKnownIsLetIn() async throws {
+    @Test func unknownCredentialsAreRefused() async throws {
         try await Harness.run { api async throws in
             let unknown = Harness.As.bearer(APIKeySecret.make().text)
             let refused: [Harness.As] = [
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func nobodyLearnsWhoIsKnown() async throws {
+    @Test func aRefusalDoesNotRevealWhetherTheAccountExists() async throws {
         try await Harness.run { api async throws in
             let before = api.passwords.computations
             let wrong = try await api.call(.get, "/api/jobs", as: .basic("alice", "wrong"))
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func aRightPasswordIsRememberedAndAWrongOneIsNot() async throws {
+    @Test func correctPasswordsAreCachedAndWrongOnesAreNot() async throws {
         try await Harness.run { api async throws in
             for _ in 0..<5 { #expect(try await api.call(.get, "/api/jobs").status == 200) }
             #expect(api.passwords.computations == 1)
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func aRevokedKeyIsWorthless() async throws {
+    @Test func aRevokedKeyIsRefused() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.sender, name: "shop")
             #expect(try await api.call(.get, "/api/jobs", as: key).status == 200)
@@ -98,7 +98,7 @@ import Testing
         ("Basic", "dave:Dave", 403), ("Basic", "dave:", 403), ("Basic", ":", 403), ("Basic", "dave", 403),
         ("Digest", "dave:dave", 403), ("Basic", "da ve:da ve", 403),
     ])
-    func theDemonstrationSchemeIsAsTheOriginalHasIt(scheme: String, credentials: String, status: Int) async throws {
+    func theDemonstrationSchemeAcceptsTheNameAsThePassword(scheme: String, credentials: String, status: Int) async throws {
         var options = Harness.Options()
         options.spec.authentication = .demonstration
         try await Harness.run(options) { api async throws in
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test func theDemonstrationSchemeEndsAtTheLoopback() async throws {
+    @Test func theDemonstrationSchemeIsRefusedBeyondTheLoopback() async throws {
         var options = Harness.Options()
         options.spec.authentication = .demonstration
         options.configuration.isLoopback = false
@@ -119,12 +119,12 @@ import Testing
         }
     }
 
-    @Test func theDecoyCostsWhatAccountsCost() throws {
+    @Test func theDecoyHashCostsAsMuchAsAnAccounts() throws {
         let decoy = try #require(PasswordHash(PasswordVerifier.standardDecoy))
         #expect(decoy.cost == .standard)
     }
 
-    @Test func theCacheIsBoundedAndForgets() {
+    @Test func theCacheIsBoundedAndExpires() {
         let cache = ExpiringCache<Int, Int>(lifetime: .seconds(60), capacity: 3)
         for number in 0..<10 { cache.store(number, for: number) }
         #expect((0..<10).filter { cache[$0] != nil } == [7, 8, 9])

@@ -13,7 +13,7 @@ import Testing
         return try #require(answer.json["id"]?.text)
     }
 
-    @Test func metricsTellOfTheBrokerAndOfTheBacklog() async throws {
+    @Test func metricsReportTheBrokerAndTheBacklog() async throws {
         var options = Harness.Options()
         options.hub = .isSilent
         try await Harness.run(options) { api async throws in
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func aQueuedJobSaysWhatItWaitsFor() async throws {
+    @Test func aQueuedJobReportsWhyItWaits() async throws {
         var options = Harness.Options()
         options.hub = .isSilent
         try await Harness.run(options) { api async throws in

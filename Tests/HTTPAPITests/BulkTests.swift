@@ -26,7 +26,7 @@ import Testing
         )
     }
 
-    @Test func onlyOperatorsMay() async throws {
+    @Test func onlyOperatorsMayImportAndExport() async throws {
         try await Harness.run { api async throws in
             for (caller, status) in [
                 (Harness.As.nobody, 401), (.user("alice"), 403), (.user("desk"), 403),
@@ -102,7 +102,7 @@ import Testing
         (String(repeating: " ", count: 70_000) + "{}", "", "more than 65536 bytes"),
         (String(repeating: "[", count: 60_000), "", "deeper"),
     ])
-    func aBadLineIsNamedAndStopsNothing(line: String, member: String, reason: String) async throws {
+    func aBadLineIsReportedAndTheOthersAreImported(line: String, member: String, reason: String) async throws {
         try await Harness.run { api async throws in
             let body = "{\"pns\":\"fcm\",\"handle\":\"one\"}\n\(line)\n{\"pns\":\"fcm\",\"handle\":\"three\"}\n"
             let answer = try await self.bring(body, to: api)
@@ -118,7 +118,7 @@ import Testing
     }
 
     /// What one exports can be imported again, one's own tags of every meaning included.
-    @Test func onesOwnTagsAreImportedAndExported() async throws {
+    @Test func ownedTagsAreImportedAndExported() async throws {
         try await Harness.run { api async throws in
             let owned = PushModel.Tag.Owned.allCases
             let tags = owned.map { "\"\($0.rawValue)ann\"" }.reversed().joined(separator: ",")
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func aBodyOfAnotherKindIs415() async throws {
+    @Test func aBodyOfAnotherMediaTypeIs415() async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(
                 .post,
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func asManyAsMayBeUnderWay() async throws {
+    @Test func bulkRequestsBeyondTheLimitAreRefused() async throws {
         var options = Harness.Options()
         options.configuration.bulkRequests = 1
         try await Harness.run(options) { api async throws in
@@ -180,7 +180,7 @@ import Testing
     }
 
     /// What export writes, import takes: to the byte, whatever is in it.
-    @Test func exportAndImportAreEachOthersInverse() async throws {
+    @Test func anExportCanBeImportedUnchanged() async throws {
         try await Harness.run { api async throws in
             let other = try AppID("other")
             let secret = try #require(APIKeySecret("plk_other"))
@@ -231,7 +231,7 @@ import Testing
         }
     }
 
-    @Test func exportIsFilteredAndComesInPieces() async throws {
+    @Test func anExportIsFilteredAndPaged() async throws {
         try await Harness.run { api async throws in
             let rows = try (0..<2500).map { number in
                 ImportedRegistration(
@@ -267,7 +267,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNotLiveIsNotExported() async throws {
+    @Test func onlyLiveRegistrationsAreExported() async throws {
         try await Harness.run { api async throws in
             let id = try await api.register()
             _ = try await api.register(handle: String(repeating: "cd", count: 32))
@@ -368,7 +368,7 @@ import Testing
         }
     }
 
-    @Test func aStoreThatFailsSaysHowFarItCame() async throws {
+    @Test func anImportThatTheStoreFailsReportsTheLinesDone() async throws {
         let store = FailingStore(groups: 1)
         let failure = try await self.take(lines: 90_000, by: self.importer(store)) { $0.finish() }
         #expect((failure?.cause as? StoreError)?.code == .unavailable)
@@ -378,7 +378,7 @@ import Testing
         #expect(store.taken.withLockedValue { $0.allSatisfy { $0 < 40_000 } })
     }
 
-    @Test func anUploadThatBreaksOffKeepsItsWholeGroups() async throws {
+    @Test func anInterruptedUploadKeepsItsCompleteGroups() async throws {
         struct Broken: Error {}
         let store = FailingStore(groups: .max)
         let failure = try await self.take(lines: 40_000, by: self.importer(store)) { $0.finish(Broken()) }
@@ -397,7 +397,7 @@ import Testing
         #expect(store.taken.withLockedValue { $0.isEmpty })
     }
 
-    @Test func aSlowStoreIsNotTheClientsFault() async throws {
+    @Test func timeSpentInTheStoreDoesNotCountAsAStalledUpload() async throws {
         let timeout = ProgressTimeout(idle: .milliseconds(50), total: .seconds(60), rate: 1000)
         try await timeout.run {
             try await timeout.waiting({ 0 }) {}
@@ -413,7 +413,7 @@ import Testing
     }
 
     /// A byte now and then is progress by events, and none by bytes.
-    @Test func whoDripsIsEndedAndWhoBringsItsRateIsNot() async throws {
+    @Test func aDrippingUploadIsEndedAndASteadyOneIsNot() async throws {
         let timeout = ProgressTimeout(idle: .milliseconds(500), total: .seconds(60), rate: 1000)
         await #expect(throws: ProgressTimeout.Stalled.self) {
             try await timeout.run {

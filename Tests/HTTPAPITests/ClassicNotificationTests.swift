@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: [("apns", PushService.apns), ("GCM", .fcm), ("fcm", .fcm), ("Wns", .wns)])
-    func aTextGoesToAUser(platform: String, pns: PushService) async throws {
+    func aTextIsSentToAUser(platform: String, pns: PushService) async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(
                 .post,
@@ -59,21 +59,21 @@ import Testing
         Body(#"{"message":null}"#, nil),
         Body(#"{"MESSAGE":"x","richType":"img"}"#, "x"),
     ])
-    func theMessageIsReadAsAppsWriteIt(body: Body) throws {
+    func theBodyFormsOfExistingAppsAreRead(body: Body) throws {
         #expect(try ClassicBody(body.bytes).message == body.text)
     }
 
     @Test(arguments: ["\"", "hello", "42", "null", "[]", "true", " ", #"{"message":1}"#, #"{"message":"x"#])
-    func aBodyThatIsNoTextIsRefused(body: String) {
+    func aBodyWithoutATextIsRefused(body: String) {
         #expect(throws: Problem.self) { try ClassicBody(Array(body.utf8)) }
     }
 
-    @Test func bytesThatAreNoTextAreRefused() {
+    @Test func invalidUTF8IsRefused() {
         #expect(throws: Problem.self) { try ClassicBody([0x22, 0xFF, 0x22]) }
     }
 
     @Test(arguments: [("", ""), ("{}", ""), (#"{"message":"m","richType":"url"}"#, "m")])
-    func aTextMayStandInAnObjectOrBeLeftOut(body: String, text: String) async throws {
+    func aTextMayBeInAnObjectOrAbsent(body: String, text: String) async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(.post, "/api/notifications?pns=apns&to_tag=bob", body: body)
             #expect(answer.status == 200)
@@ -110,7 +110,7 @@ import Testing
         ("pns=apns&to_tag=%00", "\"x\"", "to_tag"),
         ("pns=apns&to_tag=bob", "7", ""),
     ])
-    func whatIsWrongIsNamed(query: String, body: String, member: String) async throws {
+    func theRefusalNamesTheWrongParameter(query: String, body: String, member: String) async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(.post, "/api/notifications?\(query)", body: body)
             #expect(answer.status == 400)
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func aHubThatIsSilentHasTheSend() async throws {
+    @Test func aSendIsAcceptedThoughTheHubDoesNotAnswer() async throws {
         var options = Harness.Options()
         options.hub = .isSilent
         options.configuration.classicWait = .milliseconds(100)
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func aHubThatAbandonsIsAFailureWithoutABody() async throws {
+    @Test func anAbandonedSendIs500WithoutABody() async throws {
         var options = Harness.Options()
         options.hub = .abandons
         try await Harness.run(options) { api async throws in
@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func aKeySendsUnderItsName() async throws {
+    @Test func aSendByAKeyHasTheKeysName() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.sender, name: "shop")
             let answer = try await api.call(.post, "/api/notifications?pns=fcm&to_tag=bob", as: key, body: "\"x\"")
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func richPushWithoutABodyIsTheAppsDefault() async throws {
+    @Test func aRichPushWithoutABodyUsesTheAppsDefault() async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(.post, "/api/notifications")
             #expect(answer.status == 200)
@@ -189,7 +189,7 @@ import Testing
         }
     }
 
-    @Test func uploadedContentIsReadByItsAddresseeAlone() async throws {
+    @Test func uploadedContentIsReadableByItsOwnerOnly() async throws {
         try await Harness.run { api async throws in
             let upload = try await api.call(
                 .post,
@@ -240,7 +240,7 @@ import Testing
     }
 
     @Test(arguments: ["0", "-1", "99999999999", "x", "2147483647"])
-    func noSuchRichNotification(id: String) async throws {
+    func anUnknownRichNotificationIs404(id: String) async throws {
         try await Harness.run { api async throws in
             #expect(try await api.call(.get, "/api/notifications/\(id)").status == 404)
         }

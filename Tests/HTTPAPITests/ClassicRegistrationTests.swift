@@ -8,7 +8,7 @@ import Testing
 @Suite struct ClassicRegistrationTests {
     static let token = String(repeating: "AB01", count: 16)
 
-    @Test func anAppRegistersAsItAlwaysDid() async throws {
+    @Test func anExistingAppRegistersUnchanged() async throws {
         try await Harness.run { api async throws in
             let issued = try await api.call(.post, "/api/register?handle=\(Self.token)")
             #expect(issued.status == 200)
@@ -83,7 +83,7 @@ import Testing
         Case("no object", "[]", 400, ""),
     ]
 
-    @Test func everyBodyHasItsAnswer() async throws {
+    @Test func everyKindOfBodyGetsItsStatus() async throws {
         try await Harness.run { api async throws in
             for test in Self.cases {
                 let id = String(try await api.call(.post, "/api/register").text.dropFirst().dropLast())
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func tagsComeBeforeOwnership() async throws {
+    @Test func tagsAreCheckedBeforeOwnership() async throws {
         try await Harness.run { api async throws in
             let id = try await api.register(as: .user("bob"))
             let stolen = #"{"Platform":"fcm","Handle":"mine","Tags":["username:bob"]}"#
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test(arguments: PushModel.Tag.Owned.allCases) func aTagWithAMeaningIsItsUsersAlone(owned: PushModel.Tag.Owned)
+    @Test(arguments: PushModel.Tag.Owned.allCases) func anOwnedTagIsRefusedForOtherUsers(owned: PushModel.Tag.Owned)
         async throws
     {
         try await Harness.run { api async throws in
@@ -133,7 +133,7 @@ import Testing
     }
 
     /// An app that moves here keeps the id that another backend gave it.
-    @Test func anIDThatNobodyHasIsTaken() async throws {
+    @Test func anUnknownIDIsRegistered() async throws {
         try await Harness.run { api async throws in
             let id = "1234567890123456789-1234567890123456789-1"
             let body = #"{"Platform":"apns","Handle":"\#(Self.token)","Tags":["news"]}"#
@@ -152,7 +152,7 @@ import Testing
     }
 
     @Test(arguments: ["/API", "/Api", "/api", "/api/apps/default", "/API/Apps/default"])
-    func theClassicPathsAreFoundInAnyLetterCase(prefix: String) async throws {
+    func theClassicPathsIgnoreLetterCase(prefix: String) async throws {
         try await Harness.run { api async throws in
             let body = #"{"Platform":"apns","Handle":"\#(Self.token)"}"#
             for (method, path, status) in [
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func otherPathsAndNamesAreExact() async throws {
+    @Test func otherPathsAndNamesAreCaseSensitive() async throws {
         try await Harness.run { api async throws in
             for path in [
                 "/api/Jobs", "/api/jobs/", "/Healthz", "/healthz/", "/api/Registrations", "/api/apps/default/Jobs",
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    @Test func aRegistrationPassesToWhoSignsInOnTheSamePhone() async throws {
+    @Test func aRegistrationPassesToTheNextUserOfThePhone() async throws {
         try await Harness.run { api async throws in
             let id = try await api.register(as: .user("alice"), handle: Self.token, tags: #"["a"]"#)
             let body = #"{"Platform":"apns","Handle":"\#(Self.token)","Tags":["b"]}"#
@@ -195,7 +195,7 @@ import Testing
         }
     }
 
-    @Test func aChannelPastedIntoTheQueryIsFound() async throws {
+    @Test func anUnescapedChannelInTheQueryIsRead() async throws {
         try await Harness.run { api async throws in
             let id = try await api.register(platform: "wns", handle: Self.channel)
             let found = try await api.call(.post, "/api/register?handle=\(Self.channel)")
@@ -204,7 +204,7 @@ import Testing
     }
 
     @Test(arguments: ["/api/register?handle=%7BLENGTH=32,BYTES=0X12%7D", "/api/register?handle={LENGTH=32}"])
-    func aPrintedObjectIsNoHandle(path: String) async throws {
+    func aPrintedObjectIsRefusedAsAHandle(path: String) async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(.post, path)
             #expect(answer.status == 400)
@@ -212,7 +212,7 @@ import Testing
         }
     }
 
-    @Test func aHubThatIsSilentIsNoSuccess() async throws {
+    @Test func aRegistrationWithoutAHubAnswerIs503() async throws {
         var options = Harness.Options()
         options.hub = .isSilent
         options.configuration.classicWait = .milliseconds(100)
@@ -230,7 +230,7 @@ import Testing
         }
     }
 
-    @Test func aLostEventCostsHalfASecond() async throws {
+    @Test func aLostEventDelaysTheAnswerOnlyBriefly() async throws {
         var options = Harness.Options()
         options.hub = .saysNothing
         options.configuration.classicWait = .seconds(60)
@@ -241,7 +241,7 @@ import Testing
         }
     }
 
-    @Test func aKeyHasNoDevices() async throws {
+    @Test func aKeyCannotRegisterDevices() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.operator)
             #expect(try await api.call(.post, "/api/register", as: key).status == 403)

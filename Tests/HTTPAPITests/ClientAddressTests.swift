@@ -39,7 +39,7 @@ import Testing
         ("10.0.0.0/8", "::ffff:10.0.0.1", ["203.0.113.7"], "203.0.113.7"),
         ("0.0.0.0/0", "192.0.2.1", ["2001:db8::1"], "2001:db8::"),
     ])
-    func theClientIsTheLastThatNoProxyOfOursIs(
+    func theClientIsTheLastAddressThatIsNoTrustedProxy(
         proxies: String,
         from: String,
         forwarded: [String],
@@ -52,12 +52,12 @@ import Testing
         "10.0.0.0/33", "10.0.0", "proxy.example", "10.0.0.0/", "fd00::/129", "10.0.0.1/-1",
         "10.0.0.1;10.0.0.2",
     ])
-    func whatIsNoNetworkIsRefusedByName(text: String) {
+    func anInvalidNetworkIsRefusedByName(text: String) {
         let error = #expect(throws: InvalidValue.self) { try TrustedProxies("127.0.0.1, \(text)") }
         #expect(error?.reason.contains("'\(text)'") == true)
     }
 
-    @Test func networksEndWhereTheySay() throws {
+    @Test func networkPrefixesMatchExactly() throws {
         let proxies = try TrustedProxies("192.0.2.128/25, 2001:db8::/33")
         let cases = [
             ("192.0.2.128", true), ("192.0.2.255", true), ("192.0.2.127", false),

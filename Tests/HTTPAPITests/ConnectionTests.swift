@@ -40,7 +40,7 @@ import Testing
             ("\u{16}\u{3}\u{1}", 400, "method"),
         ]
     )
-    func theRefusalIsAProblem(request: String, status: Int, words: String) async throws {
+    func malformedRequestsAreRefusedWithAProblem(request: String, status: Int, words: String) async throws {
         var options = Harness.Options()
         options.setup = .live
         try await Harness.run(options) { api async throws in
@@ -57,7 +57,7 @@ import Testing
 
     /// The fault comes while the request before it is still being answered.
     @Test(arguments: [("/healthz", 200, "\"ok\""), ("/api/jobs", 401, "authentication required")])
-    func theAnswerBeforeItStaysAsItIs(path: String, status: Int, words: String) async throws {
+    func aMalformedRequestDoesNotChangeTheAnswerBeforeIt(path: String, status: Int, words: String) async throws {
         var options = Harness.Options()
         options.setup = .live
         try await Harness.run(options) { api async throws in
@@ -73,7 +73,7 @@ import Testing
     @Test(arguments: [
         ("Content-Length: 100000000", 413), ("Content-Length: 100", 408), ("Transfer-Encoding: chunked", 408),
     ])
-    func anEarlyAnswerEndsTheConnection(header: String, status: Int) async throws {
+    func anAnswerBeforeTheWholeRequestClosesTheConnection(header: String, status: Int) async throws {
         var options = Harness.Options()
         options.setup = .live
         options.configuration.requestTime = .milliseconds(300)
@@ -87,7 +87,7 @@ import Testing
     }
 
     /// `GET` has chunks, and no length that could be told.
-    @Test func headOfAnExportTellsNoLength() async throws {
+    @Test func headOfAnExportHasNoContentLength() async throws {
         var options = Harness.Options()
         options.setup = .live
         try await Harness.run(options) { api async throws in
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerToAWholeRequestLeavesTheConnectionOpen() async throws {
+    @Test func anAnswerToACompleteRequestKeepsTheConnectionOpen() async throws {
         var options = Harness.Options()
         options.setup = .live
         try await Harness.run(options) { api async throws in

@@ -89,7 +89,7 @@ import Testing
         return (rows, written.deliveries.compactMap { $0 })
     }
 
-    @Test(arguments: ["/api/", "/api/apps/default/"]) func seenReplayedAndGone(prefix: String) async throws {
+    @Test(arguments: ["/api/", "/api/apps/default/"]) func aDeadLetterIsListedReplayedAndThenGone(prefix: String) async throws {
         try await Harness.run { api async throws in
             let (job, path) = try await Self.dead(api, prefix: prefix)
             let key = try await api.key(.operator)
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeReplayedSaysWhy() async throws {
+    @Test func aRefusedReplayHasAReason() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.operator)
             try await api.store.deadLetter(
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func whatIsWrongIsRefused() async throws {
+    @Test func unknownDeadLettersAndWrongParametersAreRefused() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.operator)
             for id in ["0", "-1", "x", "01", "9223372036854775808", "%00", "1%2F2"] {

@@ -11,7 +11,7 @@ import Yams
 /// The examples in `docs/api.md` and in the OpenAPI document are what the program takes and answers.
 @Suite struct DocumentedExamplesTests {
     /// Each route is asked for with curl, and each such line leads to a route.
-    @Test func everyRouteIsAskedForInTheGuide() async throws {
+    @Test func theGuideHasAnExampleOfEveryRoute() async throws {
         let examples = try Self.guide().replacing(/\\\n\s*/, with: "").split(separator: "\n").filter {
             $0.trimmingPrefix(while: \.isWhitespace).hasPrefix("curl ")
         }
@@ -27,7 +27,7 @@ import Yams
         }
     }
 
-    @Test func anExampleHasTheMembersThatItsSchemaSays() throws {
+    @Test func examplesMatchTheirSchemas() throws {
         let document = try OpenAPITests.document()
         for name in Self.shown {
             let schema = try #require(document["components"]?["schemas"]?[name])
@@ -37,7 +37,7 @@ import Yams
     }
 
     /// One of each is made in a running API and asked for.
-    @Test func anExampleHasTheMembersOfARealAnswer() async throws {
+    @Test func examplesMatchRealAnswers() async throws {
         let answers = NIOLockedValueBox<[String: String]>([:])
         var options = Harness.Options()
         options.hub = .onlyRegisters

@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test(arguments: [(1024, 896), (16, 14), (8, 7), (4, 3), (3, 2), (2, 1), (1, 1), (0, 0)])
-    func whoIsAloneGetsAllButTheReserve(capacity: Int, most: Int) {
+    func oneCallerGetsAllPermitsButTheReserve(capacity: Int, most: Int) {
         let permits = FairPermits(capacity)
         #expect(Self.take(2000, of: permits, for: .user("mallory")) == most)
         // One of what is left is anybody's.
@@ -20,7 +20,7 @@ import Testing
         #expect(Self.take(1, of: permits, for: .user("mallory")) == 0)
     }
 
-    @Test func theReserveLastsTheLongerTheMoreTakeOfIt() {
+    @Test func eachFurtherCallerGetsLessOfTheReserve() {
         let permits = FairPermits(1024)
         _ = Self.take(2000, of: permits, for: .user("mallory"))
         var taken: [Int] = []
@@ -31,7 +31,7 @@ import Testing
         for number in 0..<8 { #expect(permits.take(for: .user("alice\(number)"))) }
     }
 
-    @Test func manyCallersOfOneAppLeaveRoomForAnotherThatAsks() throws {
+    @Test func manyCallersOfOneAppLeavePermitsForAnotherApp() throws {
         let other = try AppID("other")
         let permits = FairPermits(64)
         // It has asked once, and holds nothing.
@@ -46,7 +46,7 @@ import Testing
         #expect(permits.take(for: .user("eve", app: other)))
     }
 
-    @Test func oneCallerLeavesRoomForOthersOfItsAppToo() throws {
+    @Test func oneCallerLeavesPermitsForOthersOfItsApp() throws {
         let other = try AppID("other")
         let permits = FairPermits(16)
         #expect(permits.take(for: .user("bob", app: other)))
@@ -56,12 +56,12 @@ import Testing
         #expect(permits.take(for: .user("bob", app: other)))
     }
 
-    @Test func anAppThatIsAloneMayHaveAll() {
+    @Test func anAppAloneMayHoldAllPermits() {
         let permits = FairPermits(64)
         #expect((0..<100).count { permits.take(for: .user("user\($0)")) } == 64)
     }
 
-    @Test func largePiecesAreCountedAsSuch() {
+    @Test func aLargeRequestCountsAsManyPermits() {
         let permits = FairPermits(80)
         #expect(permits.take(40, for: .user("mallory")))
         #expect(!permits.take(31, for: .user("mallory")))

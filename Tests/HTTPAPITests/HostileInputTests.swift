@@ -32,7 +32,7 @@ import Testing
         (.get, "/api/apps/%00/jobs"), (.get, "/api/apps/default/jobs?limit=99999999999999999999"),
     ]
 
-    @Test func nothingIsA500() async throws {
+    @Test func noHostileRequestIsA500() async throws {
         var options = Harness.Options()
         options.configuration.classicWait = .seconds(3)
         try await Harness.run(options) { api async throws in
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func malformedJSONSaysWhere() async throws {
+    @Test func malformedJSONIsReportedWithItsPosition() async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(.post, "/api/sends", body: "{\"to\":\n {\"user\" \"bob\"}}")
             #expect(answer.status == 400)
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func aBodyThatBreaksOffIsTheCallersFault() async throws {
+    @Test func anInterruptedBodyIsA4xx() async throws {
         struct Broken: Error {}
         let pieces = AsyncThrowingStream<ByteBuffer, any Error> { stream in
             stream.yield(ByteBuffer(string: "{"))
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func headersAreChecked() async throws {
+    @Test func invalidHeadersAreRefused() async throws {
         try await Harness.run { api async throws in
             let body = #"{"to":{"user":"bob"},"body":"x"}"#
             for prefer in ["wait=", "wait=-1", "wait=99999999999999999999999", ";;,=", "wait=\"0\", respond-async"] {

@@ -14,7 +14,7 @@ import Testing
         ("\"\\ud800\\u0041\"", .string("\u{FFFD}A")),
         ("\"\\u0000\"", .string("\u{0}")),
     ])
-    func whatIsJSONIsRead(text: String, value: JSONValue) throws {
+    func validJSONIsRead(text: String, value: JSONValue) throws {
         #expect(try JSONReader.read(Array(text.utf8)) == value)
     }
 
@@ -25,11 +25,11 @@ import Testing
         "Infinity",
         "\u{0}", "// x\n1",
     ])
-    func whatIsNoneIsRefused(text: String) {
+    func invalidJSONIsRefused(text: String) {
         #expect(throws: JSONSyntaxError.self) { try JSONReader.read(Array(text.utf8)) }
     }
 
-    @Test func theFaultHasAPlace() {
+    @Test func aSyntaxErrorHasALineAndColumn() {
         let error = #expect(throws: JSONSyntaxError.self) {
             try JSONReader.read(Array("{\n  \"a\": 1,\n  b: 2\n}".utf8))
         }
@@ -48,14 +48,14 @@ import Testing
         }
     }
 
-    @Test func bytesThatAreNoTextAreRefused() {
+    @Test func invalidUTF8IsRefused() {
         for bytes: [UInt8] in [[0x22, 0xFF, 0x22], [0x22, 0xC3, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22], [0xFF]] {
             #expect(throws: JSONSyntaxError.self) { try JSONReader.read(bytes) }
         }
     }
 
     @Test(arguments: ["a\"b\\c", "\u{1}\u{7F}\n\u{2028}", "😀é", ""])
-    func whatIsWrittenIsReadBack(text: String) throws {
+    func writtenJSONIsReadBack(text: String) throws {
         let value = JSONValue.object([
             .init(text, .array([.string(text), .null, .bool(false), .integer(-3)]))
         ])

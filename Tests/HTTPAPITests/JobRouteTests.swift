@@ -7,7 +7,7 @@ import Testing
 @testable import HTTPAPI
 
 @Suite struct JobRouteTests {
-    @Test func listsGoPieceByPiece() async throws {
+    @Test func listsArePaged() async throws {
         try await Harness.run { api async throws in
             var sent: [String] = []
             for number in 0..<5 {
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func whatIsWrongIsNamed() async throws {
+    @Test func theRefusalNamesTheWrongParameter() async throws {
         try await Harness.run { api async throws in
             let id = try #require(
                 try await api.call(.post, "/api/sends", body: #"{"to":{"user":"bob"},"body":"x"}"#).json["id"]?.text
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: ["x", "00000000-0000-7000-8000-000000000000", "%00", "..", "%2e%2e", "a%2Fb"])
-    func noSuchJob(id: String) async throws {
+    func anUnknownJobIs404(id: String) async throws {
         try await Harness.run { api async throws in
             #expect(try await api.call(.get, "/api/jobs/\(id)").status == 404)
             #expect(try await api.call(.delete, "/api/jobs/\(id)").status == 404)
@@ -158,7 +158,7 @@ import Testing
         )
     }
 
-    @Test func aRunningJobSaysHowFastAndHowLongStill() throws {
+    @Test func aRunningJobHasARateAndARemainingTime() throws {
         let progress = Job.Progress([.apns: Job.Progress.Service(devices: 400, estimate: 1000)])
         let running = JobText(job: try Self.running(250, progress: progress), prefix: "/api/", rates: [.apns: 50])
         let text = try JSONReader.read(running.bytes)
@@ -183,7 +183,7 @@ import Testing
             ([.apns: 100, .fcm: 0], nil), ([.apns: 100], nil),
         ] as [([PushService: Double], Double?)]
     )
-    func theSlowestServiceTellsHowLongStill(rates: [PushService: Double], seconds: Double?) throws {
+    func theRemainingTimeIsThatOfTheSlowestService(rates: [PushService: Double], seconds: Double?) throws {
         let progress = Job.Progress([
             .apns: Job.Progress.Service(devices: 400, estimate: 1000),
             .fcm: Job.Progress.Service(devices: 100, estimate: 800),
@@ -203,7 +203,7 @@ import Testing
             (.running, 0.25, 1000), (.cancelling, 0.25, 1000), (.cancelled, 0.25, 1000), (.expired, 0.25, 1000),
         ] as [(Job.State, Double, Int?)]
     )
-    func progressIsOneAtTheEndAlone(state: Job.State, share: Double, estimate: Int?) throws {
+    func progressIsOneOnlyForAFinalJob(state: Job.State, share: Double, estimate: Int?) throws {
         let progress = estimate.map { Job.Progress([.apns: Job.Progress.Service(devices: 300, estimate: $0)]) }
         let job = try Self.running(250, progress: progress, state: state)
         let text = try JSONReader.read(JobText(job: job, prefix: "/api/").bytes)
@@ -219,7 +219,7 @@ import Testing
         #expect(text["progress"]?.number == 0)
     }
 
-    @Test func aRunningJobIsReadAFewTimesASecondHoweverOftenItIsLookedAt() async throws {
+    @Test func readsOfARunningJobAreCached() async throws {
         let reads = NIOLockedValueBox(0)
         let monitor = JobMonitor { _, _ in
             let count = reads.withLockedValue { count in

@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func aBodyThatDoesNotComeIs408() async throws {
+    @Test func aBodyThatNeverArrivesIs408() async throws {
         var configuration = APIConfiguration()
         configuration.requestTime = .milliseconds(50)
         let (body, source) = AsyncStream<ByteBuffer>.makeStream()
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func theBucketFillsWithTime() throws {
+    @Test func theRateLimitRefillsWithTime() throws {
         let limiter = RateLimiter()
         let caller = Caller(app: .default, identity: .key("k"), role: .sender)
         let start = ContinuousClock.now
@@ -76,7 +76,7 @@ import Testing
         #expect(limiter.take(caller, rate: 2, now: start + .seconds(100)) != nil)
     }
 
-    @Test func tooManyRequestsUnderWayAre503AndHealthIsStillTold() async throws {
+    @Test func tooManyConcurrentRequestsAre503AndHealthStillAnswers() async throws {
         var options = Harness.Options()
         options.hub = .isSilent
         // One of them is kept for others.
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func unknownPathsAndMethodsAreTold() async throws {
+    @Test func unknownPathsAre404AndUnknownMethods405() async throws {
         try await Harness.run { api async throws in
             for path in [
                 "/", "/api", "/api/", "/api/nothing", "/api/jobs/", "//api/jobs", "/api/apps/default", "/API/jobs",
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func healthIsOpen() async throws {
+    @Test func healthNeedsNoCredentials() async throws {
         try await Harness.run { api async throws in
             for path in ["/healthz", "/metrics", "/openapi.yaml"] {
                 #expect(try await api.call(.get, path, as: .nobody).status == 200, "\(path)")

@@ -17,7 +17,7 @@ import Testing
         return lines.map { $0.bytes.map { String(decoding: $0, as: UTF8.self) } ?? "too long" }
     }
 
-    @Test(arguments: [1, 2, 3, 5, 8, 100]) func piecesMakeNoDifference(size: Int) {
+    @Test(arguments: [1, 2, 3, 5, 8, 100]) func linesAreTheSameHoweverTheBodyIsSplit(size: Int) {
         #expect(self.split("a\nbb\n\nccc", pieces: size) == ["a", "bb", "", "ccc"])
         #expect(self.split("a\n", pieces: size) == ["a"])
         #expect(self.split("", pieces: size).isEmpty)
@@ -29,7 +29,7 @@ import Testing
         )
     }
 
-    @Test func aLineWithoutEndIsNotKept() {
+    @Test func aTooLongLineIsNotKeptInMemory() {
         var splitter = LineSplitter(limit: 64)
         for _ in 0..<1000 { splitter.split(ByteBuffer(repeating: 0x20, count: 1000)) { _ in Issue.record("a line") } }
         #expect(splitter.last()?.bytes == nil)

@@ -37,7 +37,7 @@ import Testing
         return answer.json["total"]?.number
     }
 
-    @Test func aUserIsOneHoweverTheNameIsTyped() async throws {
+    @Test func userNamesIgnoreLetterCase() async throws {
         try await Harness.run { api async throws in
             try await Self.addCarol(api)
             let phone = Harness.As.basic("carol", "Carol-password")
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func whatIsOnesOwnIsSoInOtherLetters() async throws {
+    @Test func ownershipIgnoresLetterCase() async throws {
         try await Harness.run { api async throws in
             try await Self.addCarol(api)
             let small = Harness.As.basic("carol", "Carol-password")
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func aCallerHasOneShareInAllLetters() {
+    @Test func rateLimitsIgnoreLetterCase() {
         let limiter = RateLimiter()
         let now = ContinuousClock.now
         #expect(limiter.take(.user("Alice"), rate: 1, now: now) == nil)
@@ -99,7 +99,7 @@ import Testing
         #expect(Caller.user("Alice").description == "account:alice")
     }
 
-    @Test func sixtyTagsAreCountedAsTheyCompare() async throws {
+    @Test func theTagLimitIgnoresLetterCase() async throws {
         try await Harness.run { api async throws in
             let sixty = (0..<60).map { "\"t\($0)\"" }.joined(separator: ",")
             _ = try await api.register(tags: "[\(sixty),\"T0\"]")
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test func sendsToTagsCompareThem() async throws {
+    @Test func tagsOfASendIgnoreLetterCase() async throws {
         try await Harness.run { api async throws in
             _ = try await api.register(tags: #"["Beta"]"#)
             let desk = Harness.As.user("desk")
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func anAccountIsChangedInOtherLetters() async throws {
+    @Test func accountsAreFoundInAnyLetterCase() async throws {
         try await Harness.run { api async throws in
             try await Self.addCarol(api)
             let error = await #expect(throws: StoreError.self) { try await Self.addCarol(api, "carol") }
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func linesAreImportedAsNamesCompare() async throws {
+    @Test func importedNamesCompareAsTheAppDeclares() async throws {
         let body = """
             {"pns":"fcm","handle":"h1","user":"Ann","tags":["USERNAME:ann","From:ANN","Beta","BETA"]}
             {"pns":"fcm","handle":"h2","tags":["UserName:Ann"]}
@@ -170,7 +170,7 @@ import Testing
     }
 
     /// In an app whose users come from elsewhere, letters tell them apart, and nothing else changes.
-    @Test func exactUsersAreToldApart() async throws {
+    @Test func exactUsersDifferByLetterCase() async throws {
         try await Harness.run(Self.exact) { api async throws in
             try await Self.addCarol(api, "Carol", .exact)
             try await Self.addCarol(api, "carol", .exact)
@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    @Test(arguments: AppSpec.Users.allCases) func theDemonstrationSchemeComparesAsItsApp(users: AppSpec.Users)
+    @Test(arguments: AppSpec.Users.allCases) func theDemonstrationSchemeComparesNamesAsItsApp(users: AppSpec.Users)
         async throws
     {
         var options = Harness.Options()

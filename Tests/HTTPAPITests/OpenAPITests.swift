@@ -10,7 +10,7 @@ import Yams
         try #require(try Yams.compose(yaml: OpenAPIDocument.text))
     }
 
-    @Test func everyRouteIsInTheDocumentAndNoOther() async throws {
+    @Test func theDocumentHasExactlyTheRoutes() async throws {
         let node = try Self.document()
         let names: Set<String> = ["get", "put", "post", "delete", "patch", "options", "head", "trace"]
         var documented: [String: Set<String>] = [:]
@@ -28,7 +28,7 @@ import Yams
         }
     }
 
-    @Test func everyParameterOfAPathIsDeclared() throws {
+    @Test func everyPathParameterIsDeclared() throws {
         let node = try Self.document()
         for (path, item) in try #require(node["paths"]?.mapping) {
             let path = try #require(path.string)
@@ -43,7 +43,7 @@ import Yams
     }
 
     /// Not every reader follows YAML's aliases, so the operations of an app are written out; they must not drift apart.
-    @Test func anAppsOperationsAreThoseOfTheDefaultApp() throws {
+    @Test func operationsOfAnAppMatchThoseOfTheDefaultApp() throws {
         let paths = try #require(try Self.document()["paths"]?.mapping)
         for (path, item) in paths {
             let path = try #require(path.string)
@@ -61,7 +61,7 @@ import Yams
     }
 
     /// Client generators name their functions so.
-    @Test func everyOperationHasANameOfItsOwn() throws {
+    @Test func operationIDsAreUnique() throws {
         var names: Set<String> = []
         for (path, item) in try #require(try Self.document()["paths"]?.mapping) {
             for (method, operation) in try #require(item.mapping) where method.string != "parameters" {
@@ -72,7 +72,7 @@ import Yams
         }
     }
 
-    @Test func everyReferenceLeadsSomewhere() throws {
+    @Test func everyReferenceResolves() throws {
         let node = try Self.document()
         func visit(_ node: Node, root: Node) {
             if let reference = node.mapping?["$ref"]?.string {
@@ -84,7 +84,7 @@ import Yams
         visit(node, root: node)
     }
 
-    @Test func theWordsAreThoseOfTheModel() throws {
+    @Test func enumerationsMatchTheModel() throws {
         let node = try Self.document()
         func words(_ schema: String) -> [String] {
             node["components"]?["schemas"]?[schema]?["enum"]?.sequence?.compactMap(\.string) ?? []
@@ -113,7 +113,7 @@ import Yams
             (.post, "/api/register?handle=a%20b", 200), (.post, "/api/register?handle=", 200),
         ] as [(HTTPRequest.Method, String, Int)]
     )
-    func valuesAreTakenAsTheDocumentSays(method: HTTPRequest.Method, path: String, status: Int) async throws {
+    func valuesAreAcceptedAsDocumented(method: HTTPRequest.Method, path: String, status: Int) async throws {
         try await Harness.run { api async throws in
             #expect(try await api.call(method, path).status == status)
         }

@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func allWhoWaitAreReadTogether() async throws {
+    @Test func waitingJobsAreReadTogether() async throws {
         let answers = Answers(failures: 2)
         // Nothing but the regular look tells.
         let broker = InMemoryBroker()
@@ -91,7 +91,7 @@ import Testing
         #expect(sizes.count < 300)
     }
 
-    @Test func anEventBringsTheAnswerWithoutAWait() async throws {
+    @Test func anEventAnswersWithoutWaitingForTheTick() async throws {
         let answers = Answers()
         let broker = InMemoryBroker()
         try await Self.with(answers, tick: .seconds(600), broker: broker) { waiter in
@@ -105,7 +105,7 @@ import Testing
         #expect(answers.looks.allSatisfy { $0 == [Self.id(2)] })
     }
 
-    @Test func whoHasLeftIsNotReadAnyMore() async throws {
+    @Test func aJobIsNotReadAfterItsWaiterLeft() async throws {
         let answers = Answers()
         try await Self.with(answers, tick: .milliseconds(5)) { waiter in
             waiter.leave(waiter.enter(Self.id(4)))

@@ -33,7 +33,7 @@ import Testing
         )
     }
 
-    @Test func ofTooManyTheLeastUsedGo() {
+    @Test func beyondTheCapacityTheLeastRecentlyUsedAreForgotten() {
         let memory = PasswordMemory(lifetime: .seconds(8000), capacity: 10)
         let start = ContinuousClock.now
         let pairs = (0..<15).map { memory.pair("password \($0)", "hash") }
@@ -62,7 +62,7 @@ import Testing
         func log(event: LogEvent) { self.lines.yield(event.metadata ?? [:]) }
     }
 
-    @Test func thereIsOneNoticeWithCountsAlone() async throws {
+    @Test func signInFailuresAreLoggedOnceAsCounts() async throws {
         let (lines, continuation) = AsyncStream<Logger.Metadata>.makeStream()
         let failures = SignInFailures(
             interval: .milliseconds(200),

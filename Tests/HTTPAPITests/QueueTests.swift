@@ -12,7 +12,7 @@ import Testing
         return try #require(list.json["items"]?.elements.first { $0["name"]?.text == name })
     }
 
-    @Test(arguments: ["/api/", "/api/apps/default/"]) func pausedAndResumed(prefix: String) async throws {
+    @Test(arguments: ["/api/", "/api/apps/default/"]) func aQueueIsPausedAndResumed(prefix: String) async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.operator)
             #expect(try await Self.queue("deliver.apns", api, as: key)["paused"] == .bool(false))
@@ -36,7 +36,7 @@ import Testing
     }
 
     /// An app's operator neither ends what holds for all apps, nor hears who did it.
-    @Test func aPauseOfAllAppsIsTheHosts() async throws {
+    @Test func anAppsOperatorCannotEndAPauseOfAllApps() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.operator)
             try await api.store.pause(.send, app: nil, by: "host:root")
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func theBrokerIsAskedAndMayBeAway() async throws {
+    @Test func queuesAreListedWithoutTheBrokerToo() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.operator)
             for name in ["dead", "parking"] {
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func twoPausesAreBothTold() async throws {
+    @Test func bothPausesOfAQueueAreReported() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.operator)
             try await api.store.pause(.send, app: nil, by: "host:root")
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func whatIsWrongIsRefused() async throws {
+    @Test func unknownQueuesAndMembersAreRefused() async throws {
         try await Harness.run { api async throws in
             let key = try await api.key(.operator)
             for name in ["dead", "deliver.mpns", "deliver", "send.high", "%00"] {

@@ -13,7 +13,7 @@ import Testing
         try await api.call(.post, "/api/contents", as: caller, body: Self.body)
     }
 
-    @Test func whatIsBeyondAQuotaIs507() async throws {
+    @Test func uploadsBeyondAQuotaAre507() async throws {
         var options = Harness.Options()
         // Each upload counts as 10 KiB.
         options.spec.contents = AppSpec.Contents(accountBytes: 25 << 10, appBytes: 50 << 10)
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func aDiskThatIsNearlyFullTakesNoUploadsAndAllElse() async throws {
+    @Test func aNearlyFullDiskRefusesUploadsOnly() async throws {
         var options = Harness.Options()
         options.reserve = .max
         try await Harness.run(options) { api async throws in
@@ -51,7 +51,7 @@ import Testing
     }
 
     /// Content beyond the usual limit of bodies takes of the memory for large ones until it is written, and comes whole.
-    @Test func largeContentComesWhole() async throws {
+    @Test func largeContentIsStoredCompletely() async throws {
         var options = Harness.Options()
         options.setup = .live
         options.configuration.maximumBodySize = 1000

@@ -9,7 +9,7 @@ import Testing
 
 /// What is not done in time is ended, and nothing else is.
 @Suite struct RequestTimeoutsTests {
-    @Test func workThatIsLateIsEndedOnce() async throws {
+    @Test func lateWorkIsEndedOnce() async throws {
         let timeouts = RequestTimeouts(limit: .milliseconds(40))
         let (stream, source) = AsyncStream<Int>.makeStream()
         let ends = Atomic(0)
@@ -23,7 +23,7 @@ import Testing
         #expect(ends.load(ordering: .relaxed) == 1)
     }
 
-    @Test func workInTimeIsLeftAlone() async throws {
+    @Test func workInTimeIsNotEnded() async throws {
         struct Fault: Error {}
         let timeouts = RequestTimeouts(limit: .milliseconds(40))
         let ends = Atomic(0)
@@ -39,7 +39,7 @@ import Testing
     }
 
     /// One that is late is ended while others come and go.
-    @Test func theTimerGoesOnWhileWorkIsUnderWay() async throws {
+    @Test func lateWorkIsEndedWhileOtherWorkComesAndGoes() async throws {
         let timeouts = RequestTimeouts(limit: .seconds(1))
         let (stream, source) = AsyncStream<Int>.makeStream()
         let late = Task { try await timeouts.run({ _ in for await _ in stream {} }) { source.finish() } }
@@ -51,7 +51,7 @@ import Testing
     }
 
     /// Work whose bytes go on coming is not late, and is so again when they stop.
-    @Test func workThatIsExtendedGoesOn() async throws {
+    @Test func extendedWorkIsNotEnded() async throws {
         let timeouts = RequestTimeouts(limit: .seconds(1))
         let (stream, source) = AsyncStream<Int>.makeStream()
         let start = ContinuousClock.now

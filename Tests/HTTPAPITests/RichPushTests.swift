@@ -30,7 +30,7 @@ import Testing
         return options
     }
 
-    @Test func goesToTheServicesThatTheBodyNames() async throws {
+    @Test func aRichPushGoesToTheServicesInItsBody() async throws {
         try await Harness.run { api async throws in
             let body = #"{"Platforms":["GCM","wns","fcm"]}"#
             let answer = try await api.call(.post, "/api/notifications", body: body)
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: [[:], ["Prefer": "respond-async, wait=0"]])
-    func aRepeatKeepsNothingNew(headers: [String: String]) async throws {
+    func aRepeatedRequestStoresNoSecondNotification(headers: [String: String]) async throws {
         try await Harness.run { api async throws in
             let headers = headers.merging(["Idempotency-Key": "k1"]) { $1 }
             for _ in 0..<3 {
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func whatIsRefusedForTheBacklogLeavesNothing() async throws {
+    @Test func aPushRefusedForTheBacklogStoresNothing() async throws {
         var options = Harness.Options()
         options.hub = .isSilent
         options.backlog = 1
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func aQuotaRefusesAndWhatWasReadMakesPlace() async throws {
+    @Test func readNotificationsMakeRoomInAFullQuota() async throws {
         try await Harness.run(Self.options { $0.perAccount = 2 }) { api async throws in
             let first = try await Self.rich(api.call(.post, "/api/notifications"), api)
             #expect(try await api.call(.post, "/api/notifications").status == 200)
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func theSecureFormSaysTheTextToItsAddressee() async throws {
+    @Test func aSecureNotificationIsReadableByItsAddresseeOnly() async throws {
         try await Harness.run(Self.options { $0.isSecure = true }) { api async throws in
             let rich = try await Self.rich(api.call(.post, "/api/notifications", body: #""say \"hi\"""#), api)
             #expect(rich.isSecure)
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func theContentOfASecureOneIsOpenToItsAddressee() async throws {
+    @Test func contentOfASecureNotificationIsReadableByItsAddressee() async throws {
         let options = Self.options { $0.isSecure = true }
         try await Harness.run(options) { api async throws in
             // The app's default picture, which an operator has uploaded.
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func sendersAndOperatorsSeeWhatWasRead() async throws {
+    @Test func sendersAndOperatorsSeeWhichNotificationsWereRead() async throws {
         try await Harness.run { api async throws in
             let first = try await Self.rich(api.call(.post, "/api/notifications"), api)
             let second = try await Self.rich(api.call(.post, "/api/notifications", as: .user("bob")), api)

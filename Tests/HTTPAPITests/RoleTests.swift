@@ -91,7 +91,7 @@ import Testing
         Row(method: .post, path: "/api/contents", body: "x", user: 201, sender: 201, senderKey: 201, operatorKey: 201),
     ]
 
-    @Test func everyRoleGetsItsOwn() async throws {
+    @Test func everyRoleHasItsPermissions() async throws {
         try await Harness.run { api async throws in
             let senderKey = try await api.key(.sender, name: "sender")
             let operatorKey = try await api.key(.operator, name: "operator")
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func aJobOfAnotherIsAsGoodAsNone() async throws {
+    @Test func jobsOfOthersAre404() async throws {
         try await Harness.run { api async throws in
             let senderKey = try await api.key(.sender, name: "sender")
             let otherKey = try await api.key(.sender, name: "other")
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func operatorsSeeToAccountsAndKeys() async throws {
+    @Test func operatorsManageAccountsAndKeys() async throws {
         try await Harness.run { api async throws in
             let root = Harness.As.user("root")
             let accounts = try await api.call(.get, "/api/accounts", as: root)

@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func manyAtOnceShareMessagesAndNoneIsMissing() async throws {
+    @Test func manyConcurrentSendsShareMessagesAndAllAreAccepted() async throws {
         try await Self.with { groups, store in
             let other = try AppID("other")
             let jobs = try (0..<300).map { try Self.send(app: $0 % 3 == 0 ? other : .default) }
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func aRepeatAmongThemIsTheSameSend() async throws {
+    @Test func aRepeatInTheSameGroupIsTheSameSend() async throws {
         try await Self.with { groups, store in
             let jobs = try (0..<40).map { try Self.send(key: "k\($0 % 10)") }
             let ids = await Self.accept(jobs, by: groups).map { answer in
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func oneThatCannotBeWrittenDoesNotKeepOutTheOthers() async throws {
+    @Test func aSendThatFailsDoesNotFailTheOthersOfItsGroup() async throws {
         try await Self.with { groups, store in
             let taken = JobID.make()
             _ = try await store.accept([Self.send(id: taken)])

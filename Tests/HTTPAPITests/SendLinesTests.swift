@@ -27,7 +27,7 @@ import Testing
         return found
     }
 
-    @Test func everyLineIsAnsweredForItself() async throws {
+    @Test func everyLineHasItsOwnAnswer() async throws {
         try await Harness.run { api async throws in
             let body = [
                 Self.line("bob"), "", #"{"to":{"user":"bob"},"body":7}"#, "  ", "{", #"{"to":{"tag":"t"},"body":"x"}"#,
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func aUserWritesToUsersOnly() async throws {
+    @Test func aUserMaySendToUsersOnly() async throws {
         try await Harness.run { api async throws in
             let body = Self.line("bob") + "\n" + #"{"to":{"tag":"t"},"body":"x"}"#
             let lines = try Self.lines(try await api.call(.post, "/api/sends/batch", body: body))
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func aBrokenUploadIsRepeatedWithItsKey() async throws {
+    @Test func anInterruptedUploadIsRepeatedWithItsKey() async throws {
         try await Harness.run { api async throws in
             let all = (0..<1200).map { Self.line("user\($0)") }
             let key = ["Idempotency-Key": "campaign-7"]
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func beyondTheBacklogLinesSayThatTheyMayComeAgain() async throws {
+    @Test func linesBeyondTheBacklogMayBeRepeated() async throws {
         var options = Harness.Options()
         options.backlog = 3
         options.hub = .isSilent
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func limitsAreKept() async throws {
+    @Test func limitsOfLinesAndSizeAreEnforced() async throws {
         try await Harness.run { api async throws in
             let long = Self.line("bob", String(repeating: "x", count: APIConfiguration().maximumSendSize))
             let body = [long, Self.line("bob"), long].joined(separator: "\n")
@@ -122,7 +122,7 @@ import Testing
             ("{}", ["Content-Type": "application/x-ndjson; charset=utf-8"], 200),
         ] as [(String, [String: String], Int)]
     )
-    func whatIsNoUploadIsRefusedAsAWhole(body: String, headers: [String: String], status: Int) async throws {
+    func aRequestThatIsNoUploadIsRefused(body: String, headers: [String: String], status: Int) async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(.post, "/api/sends/batch", body: body, headers: headers)
             #expect(answer.status == status, "\(answer.text)")
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func whatIsAcceptedTogetherIsPublishedTogether() async throws {
+    @Test func linesOfAnUploadShareMessages() async throws {
         var options = Harness.Options()
         options.hub = .isSilent
         try await Harness.run(options) { api async throws in

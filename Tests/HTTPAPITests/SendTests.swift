@@ -9,7 +9,7 @@ import Testing
 @Suite struct SendTests {
     private static let valid = #"{"to":{"user":"bob"},"title":"t","body":"b","data":{"k":"v"}}"#
 
-    @Test func aSendIsAcceptedAndTold() async throws {
+    @Test func anAcceptedSendIsReturnedAsAJob() async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(.post, "/api/sends", body: Self.valid)
             #expect(answer.status == 202)
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: ["tomorrow", "2020-01-01T00:00:00Z", "2200-01-01T00:00:00Z", "2026-11-21"])
-    func aStartThatCannotBeMeantIsRefused(at: String) async throws {
+    func anUnusableStartTimeIsRefused(at: String) async throws {
         try await Harness.run { api async throws in
             let body = #"{"to":{"user":"bob"},"body":"b","at":"\#(at)"}"#
             let answer = try await api.call(.post, "/api/sends", body: body)
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func aStartThatHasJustPassedMeansAtOnce() async throws {
+    @Test func aStartTimeJustPassedMeansNow() async throws {
         try await Harness.run { api async throws in
             let body = #"{"to":{"user":"bob"},"body":"b","at":"\#(Timestamp.now.advanced(by: .seconds(-60)).iso8601)"}"#
             let answer = try await api.call(.post, "/api/sends", body: body)
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func waitingBringsTheHubsAnswer() async throws {
+    @Test func aWaitingRequestGetsTheHubsAnswer() async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(.post, "/api/sends", body: Self.valid, headers: ["Prefer": "wait=5"])
             #expect(answer.status == 200)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func anotherAppsPathLeadsThere() async throws {
+    @Test func aSendUnderAnAppsPathBelongsToThatApp() async throws {
         try await Harness.run { api async throws in
             let other = Harness.As.basic("alice", "other-password")
             let answer = try await api.call(.post, "/api/apps/other/sends", as: other, body: Self.valid)
@@ -133,7 +133,7 @@ import Testing
         (#"{"to":{"user":"bob"},"body":"x","collapse":"a "}"#, "collapse"),
         (#"{"to":{"user":"bob"},"body":"x","collapse":" "}"#, "collapse"),
     ])
-    func whatIsWrongIsNamed(body: String, member: String) async throws {
+    func theRefusalNamesTheWrongMember(body: String, member: String) async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: body)
             #expect(answer.status == 400, "\(answer.text)")
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func anExpressionIsATarget() async throws {
+    @Test func aSendMayHaveATagExpression() async throws {
         try await Harness.run { api async throws in
             let body = #"{"to":{"tags":"beta&&!(muted || ios)"},"body":"x"}"#
             let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: body)
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func aFaultInAnExpressionHasItsColumn() async throws {
+    @Test func anErrorInAnExpressionHasItsColumn() async throws {
         try await Harness.run { api async throws in
             for path in ["/api/sends", "/api/sends/count"] {
                 let body = #"{"to":{"tags":"beta && (ios"},"body":"x"}"#
@@ -181,7 +181,7 @@ import Testing
     }
 
     /// Deeper and longer than anybody writes.
-    @Test func aHugeExpressionIsTakenAndShownCut() async throws {
+    @Test func aHugeExpressionIsAcceptedAndShownTruncated() async throws {
         try await Harness.run { api async throws in
             let text = String(repeating: "a&&(b||(", count: 10_000) + "c" + String(repeating: "))", count: 10_000)
             let body = #"{"to":{"tags":"\#(text)"},"body":"x"}"#
@@ -232,7 +232,7 @@ import Testing
         }
     }
 
-    @Test func countingEndsWithItsTime() async throws {
+    @Test func countingStopsAtItsTimeLimit() async throws {
         var options = Harness.Options()
         options.configuration.countTime = .zero
         try await Harness.run(options) { api async throws in
@@ -247,7 +247,7 @@ import Testing
         }
     }
 
-    @Test func thePayloadIsMeasuredForTheServicesOfTheApp() async throws {
+    @Test func thePayloadLimitIsThatOfTheAppsServices() async throws {
         var options = Harness.Options()
         options.spec.wns = AppSpec.WNS(clientID: "c", clientSecretFile: "f", tokenURL: "https://x")
         try await Harness.run(options) { api async throws in
@@ -287,7 +287,7 @@ import Testing
         }
     }
 
-    @Test func repeatsAtOnceAreOneJob() async throws {
+    @Test func concurrentRepeatsAreOneJob() async throws {
         try await Harness.run { api async throws in
             let ids = try await withThrowingTaskGroup(of: String?.self) { group in
                 for _ in 0..<12 {
@@ -303,7 +303,7 @@ import Testing
         }
     }
 
-    @Test func aRefusalLeavesTheKeyFree() async throws {
+    @Test func aRefusedSendDoesNotUseUpItsKey() async throws {
         try await Harness.run { api async throws in
             let key = ["Idempotency-Key": "k"]
             #expect(try await api.call(.post, "/api/sends", body: "{}", headers: key).status == 400)
@@ -311,7 +311,7 @@ import Testing
         }
     }
 
-    @Test func aBrokerThatIsDownDelaysAndRefusesNothing() async throws {
+    @Test func sendsAreAcceptedAtOnceThoughTheBrokerIsDown() async throws {
         var options = Harness.Options()
         options.configuration.publishTime = .seconds(60)
         try await Harness.run(options) { api async throws in

@@ -7,7 +7,7 @@ import Testing
 
 /// What anybody may ask for costs no more for many than for one.
 @Suite struct SharedCopyTests {
-    @Test func manyWhoAskAtOnceGetOneCopy() async throws {
+    @Test func concurrentReadersShareOneCopy() async throws {
         let made = NIOLockedValueBox(0)
         let (gate, open) = AsyncStream<Void>.makeStream()
         let copy = SharedCopy(lifetime: .seconds(600)) {
@@ -34,7 +34,7 @@ import Testing
         #expect(made.withLockedValue { $0 } == 1)
     }
 
-    @Test func anOldCopyIsMadeAnew() async throws {
+    @Test func anExpiredCopyIsReplaced() async throws {
         let made = NIOLockedValueBox(0)
         let copy = SharedCopy(lifetime: .milliseconds(1)) {
             made.withLockedValue { made in
@@ -48,7 +48,7 @@ import Testing
     }
 
     /// Whoever is a stranger makes one time series, whichever routes exist.
-    @Test func aStrangersRequestsAreOneSeries() throws {
+    @Test func unauthenticatedRequestsShareOneMetricSeries() throws {
         let table = RouteTable([
             Route(.get, "/healthz", access: .open) { _ in .init(status: .ok) },
             Route(.get, "/api/jobs/{id}") { _ in .init(status: .ok) },

@@ -80,7 +80,7 @@ import Testing
         func answer(_ request: String) -> String? { self.answers.withLockedValue { $0[request] } }
     }
 
-    @Test func clientsThatFailedComeLater() {
+    @Test func clientsWithFailuresAreCheckedLater() {
         var desk = Desk()
         desk.fail(client: 1, times: 2)
         desk.enter("a", 1)
@@ -90,7 +90,7 @@ import Testing
         #expect(desk.answer("a") == "true")
     }
 
-    @Test func namesThatFailedComeLaterFromWhereverTheyAre() {
+    @Test func namesWithFailuresAreCheckedLaterFromAnyClient() {
         var desk = Desk()
         for client in 1...3 {
             desk.enter("victim", client)
@@ -102,7 +102,7 @@ import Testing
         #expect(desk.answer("victim") == "true")
     }
 
-    @Test func theWorseOfNameAndClientDecides() {
+    @Test func theWorseRankOfNameAndClientCounts() {
         var desk = Desk()
         desk.fail(client: 1, times: 5)
         desk.enter("victim", 2)
@@ -114,7 +114,7 @@ import Testing
         #expect((0..<3).compactMap { _ in desk.check() } == ["other", "victim", "clean"])
     }
 
-    @Test func whosePasswordIsGuessedPassesWhoGuesses() {
+    @Test func theOwnerOfAGuessedNameIsCheckedBeforeTheGuessers() {
         var desk = Desk()
         for client in 1...20 {
             desk.enter("victim", client, password: "guess \(client)")
@@ -125,7 +125,7 @@ import Testing
         #expect(desk.next()?.password == "right")
     }
 
-    @Test func whetherThereIsAnAccountHasNoSay() {
+    @Test func unknownNamesAreCheckedInTheSameOrder() {
         var desk = Desk()
         for number in 0..<10 {
             desk.enter("n\(number)", number, stored: number.isMultiple(of: 2) ? nil : "hash")
@@ -133,7 +133,7 @@ import Testing
         #expect((0..<10).compactMap { _ in desk.check() } == (0..<10).map { "n\($0)" })
     }
 
-    @Test func aClientHasOneEntryInTheBestQueue() {
+    @Test func aClientHasOnlyOneEntryInTheBestQueue() {
         var desk = Desk()
         for number in 0..<20 { desk.enter("many-\(number)", 1) }
         desk.enter("one", 2)
@@ -141,7 +141,7 @@ import Testing
         #expect(desk.check(isRight: true) == "one")
     }
 
-    @Test func aBetterRankTakesThePlaceOfTheWorst() {
+    @Test func aFullQueueDropsTheWorstRankForABetterOne() {
         var desk = Desk(capacity: 3)
         desk.fail(client: 1, times: 5)
         desk.fail(client: 2, times: 1)
@@ -184,7 +184,7 @@ import Testing
         #expect((0..<20).filter { desk.answer("bob-\($0)") == "turned away" } == [16, 17, 18, 19])
     }
 
-    @Test func repeatsTakeNoPlaceOfOthers() {
+    @Test func repeatedRequestsDisplaceNoOthers() {
         var desk = Desk(capacity: 8)
         desk.fail(client: 1, times: 5)
         for request in 0..<10 { desk.enter("same", 1, as: "same-\(request)") }
@@ -204,7 +204,7 @@ import Testing
         #expect((0..<3).compactMap { _ in desk.check(isRight: true) } == ["bob", "alice", "carol"])
     }
 
-    @Test func eachQueueHasItsShare() {
+    @Test func everyQueueGetsItsShare() {
         var desk = Desk(capacity: 256)
         for (client, failures) in [(1, 1), (2, 5), (3, 20)] {
             desk.fail(client: client, times: failures)
@@ -222,7 +222,7 @@ import Testing
         }
     }
 
-    @Test func nobodyWaitsForEver() {
+    @Test func waitingChecksExpire() {
         var desk = Desk()
         desk.enter("a", 1)
         desk.now += .seconds(31)
@@ -232,7 +232,7 @@ import Testing
         #expect(desk.answer("b") == "true")
     }
 
-    @Test func asManyAreCheckedAsThereAreThreads() throws {
+    @Test func checksRunOnEveryThreadAndNoMore() throws {
         var desk = Desk(threads: 2)
         for number in 0..<3 { desk.enter("n\(number)", number) }
         let begun = desk.next()
@@ -243,7 +243,7 @@ import Testing
         #expect(desk.next()?.key.name == "n2")
     }
 
-    @Test func failuresAreForgottenAndARightPasswordIsNone() {
+    @Test func failuresExpireAndACorrectPasswordIsNoFailure() {
         var desk = Desk()
         desk.fail(client: 1, times: 3)
         desk.enter("right", 2)
@@ -268,7 +268,7 @@ import Testing
         #expect(failures.count(2, now: now) == 0)
     }
 
-    @Test func inventedKeysNeitherFillTheMemoryNorPushOutTheWorst() {
+    @Test func inventedNamesNeitherFillTheMemoryNorDisplaceTheWorst() {
         var failures = RecentFailures<Int>(capacity: 100)
         let now = ContinuousClock.now
         for _ in 0..<20 { failures.add(-1, now: now) }

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: [TestingSetup.router, .live])
-    func twentyThousandAreTakenAndTheAnswerIsShort(setup: TestingSetup) async throws {
+    func aSendMayHave20000UsersAndItsAnswerIsShort(setup: TestingSetup) async throws {
         var options = Harness.Options()
         options.hub = .isSilent
         options.setup = setup
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: [(0, 400), (1, 202), (20_001, 400)])
-    func thereAreOneToTwentyThousand(count: Int, status: Int) async throws {
+    func aSendHasOneTo20000Users(count: Int, status: Int) async throws {
         try await Harness.run { api async throws in
             let body = Self.body((0..<count).map { "u\($0)" })
             let answer = try await api.call(.post, "/api/sends", body: body)
@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func oneUserAmongUsersIsASendToThatUser() async throws {
+    @Test func aListOfOneUserIsASendToThatUser() async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(.post, "/api/sends", body: Self.body(["bob", "bob"]))
             #expect(answer.json["to"]?.elements.compactMap(\.text) == ["username:bob"])
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func wrongNamesAreToldByTheirPlace() async throws {
+    @Test func invalidNamesAreReportedByPosition() async throws {
         try await Harness.run { api async throws in
             var names = (0..<30).map { "\"u\($0)\"" }
             (names[3], names[17], names[18], names[29]) = ("7", "\"a b\"", "\"\"", "\"\(Self.longNames(1)[0])y\"")
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func usersWriteToUsersAndNothingElse() async throws {
+    @Test func aUserMaySendToManyUsersButNotToTags() async throws {
         try await Harness.run { api async throws in
             let body = Self.body(["alice", "bob"])
             for caller in [Harness.As.user("alice"), .user("desk"), .user("root")] {
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func theirDevicesAreCounted() async throws {
+    @Test func devicesOfManyUsersAreCounted() async throws {
         try await Harness.run { api async throws in
             let rows = try (0..<600).map { number in
                 ImportedRegistration(
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func largeSendsOfOneCallerLeaveRoomForOthers() async throws {
+    @Test func largeSendsOfOneCallerDoNotBlockOthers() async throws {
         var configuration = APIConfiguration()
         configuration.maximumBodySize = 100
         // Whatever else the machine has to do.

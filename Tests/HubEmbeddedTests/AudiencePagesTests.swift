@@ -33,14 +33,14 @@ struct AudiencePagesTests {
         if !pages.isEmpty { #expect(from == cursor.through) }
     }
 
-    @Test func anInnerPieceEndsWhereItWasReadTo() {
+    @Test func theLastPageEndsAtTheLastRowRead() {
         let audience = self.audience(10, handleBytes: 64, scannedThrough: 500)
         let cursor = AudienceCursor(pns: .apns, after: 0, through: 1_000_000, nextPage: 0, isDone: false)
         let pages = AudiencePages(audience, cursor: cursor).pages
         #expect(pages.last?.batch.to == 500)
     }
 
-    @Test func aThousandTokensTravelTogether() {
+    @Test func aThousandTokensFitOnePage() {
         let pages = AudiencePages(
             self.audience(1000, handleBytes: 64),
             cursor: AudienceCursor(pns: .apns, after: 0, through: 1_000_000, nextPage: 0, isDone: false)

@@ -60,7 +60,7 @@ import Testing
         return spec
     }
 
-    @Test func aGroupGoesOutInOneStep() async throws {
+    @Test func aGroupIsFannedOutInOneStep() async throws {
         try await self.fanOut(users: ["apple", "droid", "both", "nobody"], isPaused: false) { store, advance, ids in
             guard case .done = advance.progress else { throw Unexpected() }
             #expect(advance.answered.map(\.job) == ids)
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func whatGoesToThePausedServiceAloneWaits() async throws {
+    @Test func sendsOnlyToAPausedServiceWait() async throws {
         try await self.fanOut(users: ["apple", "droid", "nobody", "apple"], isPaused: true) { store, advance, ids in
             guard case .blocked(let claim, on: let services, after: let pause) = advance.progress else {
                 throw Unexpected()
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func whatAlsoGoesToAnotherServiceGoesAlone() async throws {
+    @Test func aSendToAPausedAndAnotherServiceLeavesItsGroup() async throws {
         try await self.fanOut(users: ["both", "droid"], isPaused: true) { store, advance, ids in
             guard case .done = advance.progress else { throw Unexpected() }
             #expect(advance.answered.map(\.job) == [ids[1]])
@@ -101,7 +101,7 @@ import Testing
         return try DeliveryMessage(decoding: try #require(body as [UInt8]?)).batches
     }
 
-    @Test func whatIsSurelyNotPublishedIsPublishedAgain() async throws {
+    @Test func aMessageTheBrokerDidNotTakeIsPublishedAgain() async throws {
         // It has no queues yet.
         let broker = InMemoryBroker()
         try await self.fanOut(users: ["apple", "droid", "apple"], broker: broker) { store, advance, ids in
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeDeliveredWhenItIsPublishedAgainIsClosed() async throws {
+    @Test func aBatchWithoutCredentialsIsClosedInsteadOfRepublished() async throws {
         let broker = InMemoryBroker()
         try await self.fanOut(users: ["apple", "apple"], broker: broker) { store, _, ids in
             try await broker.declare(.pushline)
@@ -139,7 +139,7 @@ import Testing
     }
 
     /// What is published again has its lease before it, however much of it is not settled.
-    @Test func whatCannotBeSettledIsNotPublished() async throws {
+    @Test func aMessageWhoseBatchesCannotBeSettledIsNotPublished() async throws {
         let broker = InMemoryBroker()
         try await self.fanOut(users: ["apple", "both"], broker: broker) { store, _, ids in
             try await broker.declare(.pushline)
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func aSendThatIsAloneGoesOnServiceByService() async throws {
+    @Test func aSendAloneIsFannedOutServiceByService() async throws {
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)
         try await self.fanOut(users: ["both", "both"], isPaused: true, broker: broker) { store, advance, ids in

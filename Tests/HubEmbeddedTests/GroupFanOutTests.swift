@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func eachServiceHasMessagesOfItsOwn() throws {
+    @Test func eachServiceHasItsOwnMessages() throws {
         var fanOut = self.fanOut(apns: 10_000, fcm: 10_000)
         try self.divide([[.apns: 1], [.apns: 1, .fcm: 2], [:], nil, [.mpns: 1], [.fcm: 1]], with: &fanOut)
         #expect(self.fates(fanOut) == ["1 apns:0", "2 apns:0 fcm:1", "3 ", "4 alone", "5 alone", "6 fcm:1"])
@@ -90,28 +90,28 @@ import Testing
         #expect(fanOut.blocked.isEmpty)
     }
 
-    @Test func aMessageThatIsFullIsFollowedByAnother() throws {
+    @Test func aFullMessageIsFollowedByAnother() throws {
         var fanOut = self.fanOut(apns: 10_000, fcm: 0)
         try self.divide(Array(repeating: [.apns: 90], count: 25), with: &fanOut)
         #expect(fanOut.messages.map(\.count) == [11, 11, 3])
         #expect(fanOut.step.messages == 3)
     }
 
-    @Test func whatGoesToClosedServicesAloneIsPassedOver() throws {
+    @Test func sendsOnlyToServicesWithoutCreditAreSkipped() throws {
         var fanOut = self.fanOut(apns: 0, fcm: 10)
         try self.divide([[.apns: 1], [.fcm: 1], [.apns: 1, .fcm: 1], [.apns: 3]], with: &fanOut)
         #expect(self.fates(fanOut) == ["2 fcm:0", "3 alone"])
         #expect(fanOut.blocked == [.apns])
     }
 
-    @Test func aStepEndsWhereItsCreditDoes() throws {
+    @Test func aStepEndsWhenCreditRunsOut() throws {
         var fanOut = self.fanOut(apns: 10, fcm: 0)
         try self.divide([[.apns: 8], [.fcm: 1], [.apns: 3]], looksAt: 2, with: &fanOut)
         #expect(self.fates(fanOut) == ["1 apns:0"])
         #expect(fanOut.blocked == [.fcm])
     }
 
-    @Test func whatIsTooMuchForAllCreditGoesAlone() throws {
+    @Test func aSendLargerThanAllCreditLeavesItsGroup() throws {
         var fanOut = self.fanOut(apns: 10, fcm: 0)
         try self.divide([[.apns: 11], [.apns: 10]], with: &fanOut)
         #expect(self.fates(fanOut) == ["1 alone", "2 apns:0"])

@@ -73,7 +73,7 @@ import Testing
         return try await store.registrations(query).items.count
     }
 
-    @Test func aUserHasAsManyAsTheAppAllows() async throws {
+    @Test func aUserHasAtMostTheAppsLimitOfRegistrations() async throws {
         #expect(try await self.live(registering: 103, spec: AppSpec()) == 100)
         #expect(try await self.live(registering: 4, spec: AppSpec(registrationsPerUser: 2)) == 2)
     }

@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: [("all && late", 300), ("all && !late", 700), ("late && !all", 0), ("!none", 1000)])
-    func everyTargetIsInABatchOnce(text: String, targets: Int) async throws {
+    func everyTargetIsInExactlyOneBatch(text: String, targets: Int) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }

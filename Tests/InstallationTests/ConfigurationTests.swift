@@ -94,7 +94,7 @@ import Yams
             "api.trusted_proxies: '10.0.0.0/33' is neither an address nor a network such as 10.0.0.0/8 or fd00::/8"
         ),
     ])
-    func isRefusedByName(_ text: String, _ message: String) async {
+    func invalidSettingsAreRefusedByName(_ text: String, _ message: String) async {
         #expect(await self.refusal(text) == message)
     }
 
@@ -106,11 +106,11 @@ import Yams
     }
 
     @Test(arguments: ["", "# nothing\n", "---\n", "api:\n"])
-    func emptyFilesAreFine(_ text: String) async throws {
+    func emptyFilesAreAccepted(_ text: String) async throws {
         #expect(try await self.configuration(text).api.port == 8080)
     }
 
-    @Test func theStoreHasAShortName() async throws {
+    @Test func theStoreHasAShortVariableName() async throws {
         let short = ["PUSHLINE_STORE": "/a.sqlite"]
         #expect(try await self.configuration("store:\n  path: b", environment: short).store.path == "/a.sqlite")
         let both = ["PUSHLINE_STORE": "/a.sqlite", "PUSHLINE_STORE_PATH": "/c.sqlite"]
@@ -118,12 +118,12 @@ import Yams
         #expect(await self.refusal("store:\n  path: \"\"") == "store.path must name a file")
     }
 
-    @Test func wrongEnvironmentIsRefusedByName() async {
+    @Test func invalidVariablesAreRefusedByName() async {
         let message = await self.refusal("", environment: ["PUSHLINE_API_PORT": "http"])
         #expect(message == "environment: PUSHLINE_API_PORT must be a whole number from 0 to 65535")
     }
 
-    @Test func aMisspeltVariableIsTold() {
+    @Test func aMisspeltVariableIsReported() {
         let known =
             ConfigurationKey.all.map(\.environmentVariable) + [
                 "PUSHLINE_STORE", "PUSHLINE_STRICT", "PUSHLINE_CRASH_AT", "PUSHLINE_KEY", "PATH",

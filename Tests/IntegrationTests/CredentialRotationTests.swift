@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: ["apns", "fcm"])
-    func oneSenderWaitsAndTheOthersGoOn(pns: String) async throws {
+    func aRefusedCredentialStopsItsSenderOnly(pns: String) async throws {
         let installation = try #require(EndToEndInstallation.current)
         let credentials = try installation.simulator.credentials
         let file = try KeptFile(pns == "apns" ? credentials.apnsKeyFile : credentials.fcmServiceAccountFile)

@@ -37,7 +37,7 @@ extension EndToEndTests {
         #expect(job.totals.outcomes == devices)
     }
 
-    @Test func aServiceThatFailsForSomeSecondsHoldsUpNoOtherAndLosesNothing() async throws {
+    @Test func aFailingServiceLosesNothingAndDelaysNoOtherService() async throws {
         let installation = try self.installation
         let (phones, tablets) = (3000, 500)
         try await self.importDevices("fcm", (0..<phones).map { "\($0):down" }, tag: "down")

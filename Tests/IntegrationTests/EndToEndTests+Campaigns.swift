@@ -30,7 +30,7 @@ extension EndToEndTests {
             .sorted()
     }
 
-    @Test func aCampaignThatIsCancelledStopsWithinASecond() async throws {
+    @Test func aCancelledCampaignStopsWithinASecond() async throws {
         let installation = try self.installation
         try await self.registerCampaign("stop")
         installation.simulator.inject(SimulatorFault(.delay, pns: .fcm, token: ":stop", latency: 200))
@@ -59,7 +59,7 @@ extension EndToEndTests {
         Issue.record("it never stopped within a second: \(seconds)")
     }
 
-    @Test func aCampaignGoesAsFastAsItsAppAllows() async throws {
+    @Test func aCampaignIsSentAtItsAppsRateLimit() async throws {
         let installation = try self.installation
         try await self.registerCampaign("pace")
         var spec = try installation.simulator.appSpec

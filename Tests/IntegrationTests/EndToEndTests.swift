@@ -50,7 +50,7 @@ import FoundationXML
     }
 
     @Test(arguments: [("apns", "apns"), ("fcm", "fcm"), ("gcm", "gcm"), ("wns", "wns")])
-    func anExistingAppSendsToAUser(_ platform: String, _ pns: String) async throws {
+    func anExistingAppSendsUnchanged(_ platform: String, _ pns: String) async throws {
         let installation = try self.installation
         let tail = Self.hexadecimal(32)
         let handle =
@@ -79,7 +79,7 @@ import FoundationXML
         #expect(try Self.text(try #require(received.first)) == "From alice: \(Self.hostile)")
     }
 
-    @Test func aDeviceThatIsBusyIsTriedAgainWhenItAsked() async throws {
+    @Test func aBusyDeviceIsRetriedAfterRetryAfter() async throws {
         let installation = try self.installation
         let handle = Self.hexadecimal(32)
         try await installation.register("carol", platform: "apns", handle: handle, tags: ["busy"])
@@ -120,7 +120,7 @@ import FoundationXML
         }
     }
 
-    @Test func everythingIsAccountedForWhenProgramsAreKilled() async throws {
+    @Test func killedProcessesLoseNothing() async throws {
         let installation = try self.installation
         try await installation.register("alice", platform: "apns", handle: Self.hexadecimal(32), tags: ["all"])
         try await installation.register("alice", platform: "fcm", handle: "d:\(Self.hexadecimal(16))", tags: ["all"])
@@ -145,7 +145,7 @@ import FoundationXML
     }
 
     @Test(arguments: ["send-worker", "register-worker", "delivery-worker", "api"])
-    func aProgramEndsInOrder(_ program: String) async throws {
+    func aProcessShutsDownCleanly(_ program: String) async throws {
         let installation = try self.installation
         let start = ContinuousClock.now
         let status = try await installation.terminate(program)

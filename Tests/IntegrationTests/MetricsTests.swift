@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func allThatIsExposedIsInTheTableAndPassesPromtool() async throws {
+    @Test func exposedMetricsAreInTheTableAndPassPromtool() async throws {
         try await self.work()
         var exposed: Set<String> = []
         var all = ""

@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func pipelineTopologyIsAccepted() async throws {
+    @Test func theBrokerAcceptsThePipelinesTopology() async throws {
         try await withRabbitMQ(try RabbitMQConfiguration(url: Self.brokerURL())) { broker in
             try await broker.declare(.pushline)
             try await broker.declare(.pushline)
@@ -25,7 +25,7 @@ import Testing
 
     /// Also where one exists with other arguments: the queue that is there is read.
     @Test(arguments: [false, true])
-    func configuredQueuesAreThereBeforeSubscriptions(existsWithOthers: Bool) async throws {
+    func configuredQueuesAreDeclaredBeforeSubscriptions(existsWithOthers: Bool) async throws {
         let name = "test.configured.\(UUID().uuidString.prefix(8))"
         func topology(limit: Int) -> Topology {
             Topology(queues: [Topology.Queue(name: name, kind: .quorum(deadLetterQueue: nil, deliveryLimit: limit))])
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func nothingWaitsForABrokerThatIsAway() async throws {
+    @Test func anUnreachableBrokerFailsAtOnce() async throws {
         // The port of the discard service, which nobody serves here.
         let configuration = try RabbitMQConfiguration(url: "amqp://127.0.0.1:9")
         try await withRabbitMQ(configuration) { broker in

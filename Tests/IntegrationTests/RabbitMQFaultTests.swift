@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func exclusiveQueueIsBackAfterALoss() async throws {
+    @Test func anExclusiveQueueIsDeclaredAgainAfterALoss() async throws {
         let node = try Self.node()
         let name = Self.uniqueName("events")
         let queue = Topology.Queue(name: name, kind: .exclusive, exchange: "\(name).exchange")
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func staleAcknowledgementIsLeftOut() async throws {
+    @Test func aStaleAcknowledgementIsNotSent() async throws {
         let node = try Self.node()
         let queue = Self.uniqueName("stale")
         try await withRabbitMQ(try Self.configuration()) { broker in
@@ -88,7 +88,7 @@ import Testing
 
     // MARK: - Alarms
 
-    @Test func alarmFailsPublishingInTime() async throws {
+    @Test func aResourceAlarmFailsPublishingInTime() async throws {
         let node = try Self.node()
         let queue = Self.uniqueName("alarm")
         try await withRabbitMQ(try Self.configuration()) { broker in
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func silentBrokerIsNoticedByHeartbeats() async throws {
+    @Test func heartbeatsDetectASilentBroker() async throws {
         let node = try Self.node()
         var configuration = try Self.configuration()
         configuration.heartbeat = .seconds(1)
@@ -159,7 +159,7 @@ import Testing
 
     // MARK: - Refusals
 
-    @Test func fullQueueRefuses() async throws {
+    @Test func aFullQueueRefusesMessages() async throws {
         let node = try Self.node()
         let queue = Self.uniqueName("full")
         try await node.control(
@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    @Test func poisonGoesToTheDeadQueue() async throws {
+    @Test func aPoisonMessageGoesToTheDeadQueue() async throws {
         let queue = Self.uniqueName("poison")
         try await withRabbitMQ(try Self.configuration()) { broker in
             let dead = Topology.Queue(name: "\(queue).dead", kind: .quorum(deadLetterQueue: nil, deliveryLimit: nil))
@@ -233,7 +233,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func tlsRefusesWhatItCannotVerify(withoutClientCertificate: Bool) async throws {
+    func tlsRefusesUnverifiedCertificates(withoutClientCertificate: Bool) async throws {
         let node = try Self.node()
         let files = node.directory + "/tls/"
         // Once an authority that has not signed the broker's certificate, once no certificate of ours.
@@ -249,7 +249,7 @@ import Testing
         }
     }
 
-    @Test func wrongPasswordIsSaid() async throws {
+    @Test func aWrongPasswordIsReported() async throws {
         var configuration = try Self.configuration()
         configuration.password = "wrong"
         try await withRabbitMQ(configuration) { broker in

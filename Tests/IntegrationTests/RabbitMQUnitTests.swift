@@ -5,7 +5,7 @@ import Testing
 
 /// The driver's parts that need no broker.
 @Suite struct RabbitMQUnitTests {
-    @Test func addressIsRead() throws {
+    @Test func aBrokerAddressIsParsed() throws {
         let configuration = try RabbitMQConfiguration(url: "amqps://us%40er:p%3Aa%2Fss@broker.example:1234/my%2Fhost")
         #expect(configuration.username == "us@er")
         #expect(configuration.password == "p:a/ss")
@@ -22,7 +22,7 @@ import Testing
         ("amqps://localhost/v", "localhost", 5671, "v"),
         ("amqp://[::1]:7/v", "::1", 7, "v"),
     ])
-    func addressDefaults(_ url: String, _ host: String, _ port: Int, _ virtualHost: String) throws {
+    func aBrokerAddressHasDefaults(_ url: String, _ host: String, _ port: Int, _ virtualHost: String) throws {
         let configuration = try RabbitMQConfiguration(url: url)
         #expect(configuration.host == host)
         #expect(configuration.port == port)
@@ -35,11 +35,11 @@ import Testing
         "amqp://h/%00", "amqp://h/v?heartbeat=5", "amqps://127.0.0.1/v", "amqps://[::1]/v", "amqp://u:%f0@h",
         "amqp://u:%4",
     ])
-    func addressIsRefused(_ url: String) {
+    func invalidBrokerAddressesAreRefused(_ url: String) {
         #expect(throws: RabbitMQConfiguration.Invalid.self) { try RabbitMQConfiguration(url: url) }
     }
 
-    @Test func refusalDoesNotTellThePassword() throws {
+    @Test func theErrorDoesNotContainThePassword() throws {
         let error = #expect(throws: RabbitMQConfiguration.Invalid.self) {
             try RabbitMQConfiguration(url: "amqp://user:secret@host:x/")
         }
@@ -70,7 +70,7 @@ import Testing
         keeper.cancel()
     }
 
-    @Test func confirmsSingleAndMultiple() {
+    @Test func singleAndMultipleConfirmsAreApplied() {
         var window = ConfirmWindow<String>()
         for entry in ["a", "b", "c", "d", "e"] { window.append(entry) }
         var confirmed: [String] = []
@@ -92,7 +92,7 @@ import Testing
         #expect(confirmed.last == "f")
     }
 
-    @Test func windowBeginsAnew() {
+    @Test func aResetWindowReturnsUnconfirmedEntries() {
         var window = ConfirmWindow<Int>()
         for entry in 1...3 { window.append(entry) }
         window.confirm(2, multiple: false) { _ in }
@@ -128,7 +128,7 @@ import Testing
         #expect(backoff.next(using: &generator) <= .milliseconds(100))
     }
 
-    @Test func framesAreAsNegotiated() throws {
+    @Test func theFrameSizeIsAsNegotiated() throws {
         #expect(try FrameSize.negotiated(8192) == 8192)
         #expect(try FrameSize.negotiated(131_072) == 131_072)
         // No limit.
@@ -138,7 +138,7 @@ import Testing
     }
 
     /// RabbitMQ does not change a queue that is there: what has other arguments has another name (rule 7).
-    @Test func queuesOfThePipelineArePinned() {
+    @Test func theQueuesOfThePipelineDoNotChange() {
         let work: [String: String] = [
             "x-queue-type": "quorum", "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "pushline.dead.v2",
             "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish",
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func workQueueHasWhatAtLeastOnceNeeds() {
+    @Test func workQueuesDeadLetterAtLeastOnce() {
         let arguments = QueueArguments(.quorum(deadLetterQueue: "dead", deliveryLimit: 1000))
         #expect(
             arguments.texts == [

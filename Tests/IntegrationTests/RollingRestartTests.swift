@@ -100,7 +100,7 @@ import Testing
         #expect(!log.split(separator: "\n").contains { $0.split(separator: " ").dropFirst().first == "error" })
     }
 
-    @Test func nothingIsLostAndNobodyIsRefused() async throws {
+    @Test func aRollingRestartLosesAndRefusesNothing() async throws {
         let installation = try #require(EndToEndInstallation.current)
         let device = String(repeating: "0a", count: 32)
         try await installation.register("alice", platform: "apns", handle: device)

@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: ["send-worker", "delivery-worker"])
-    func nothingIsLostWhenAWorkerIsKilledInTheMiddle(_ program: String) async throws {
+    func aKilledWorkerLosesNothing(_ program: String) async throws {
         let installation = try self.installation
         let users = Users(prefix: program == "send-worker" ? "sent" : "brought", count: 1500)
         try await self.register(users)

@@ -13,7 +13,7 @@ import Testing
         (.apns, .alert, #"{"aps":{"alert":"From bob: hello"}}"#),
         (.fcm, .message, #"{"data":{"message":"From bob: hello"}}"#),
     ])
-    func classicTable(pns: PushService, kind: NativePayload.Kind, body: String) throws {
+    func classicPayloadsOfEachService(pns: PushService, kind: NativePayload.Kind, body: String) throws {
         let content = Content.classic(sender: "bob", text: "hello")
         let payload = try PayloadFormatter.format(content, for: pns)
         #expect(payload.kind == kind)
@@ -38,7 +38,7 @@ import Testing
         (.fcm, .message, #"{"data":{"richId":"7","richMessage":"Check this image out!","richType":"img"}}"#),
         (.wns, .raw, #"{"richId":"7","richMessage":"Check this image out!","richType":"img"}"#),
     ])
-    func rich(pns: PushService, kind: NativePayload.Kind, body: String) throws {
+    func richPayloadsOfEachService(pns: PushService, kind: NativePayload.Kind, body: String) throws {
         let content = Content.rich(
             .init(id: 7, message: "Check this image out!", richType: "img", isSecure: false)
         )
@@ -52,7 +52,7 @@ import Testing
         (.fcm, #"{"data":{"secureId":"2147483647"}}"#),
         (.wns, "2147483647"),
     ])
-    func secureSaysItsIDAlone(pns: PushService, body: String) throws {
+    func aSecurePayloadContainsOnlyItsID(pns: PushService, body: String) throws {
         let content = Content.rich(.init(id: .max, message: "private", richType: "img", isSecure: true))
         #expect(try self.text(content, pns) == body)
     }

@@ -60,7 +60,7 @@ import Testing
         #expect(same, "\(found.debugDescription) is not \(text.debugDescription)", sourceLocation: line)
     }
 
-    @Test func byteOrderMarkStays() throws {
+    @Test func aByteOrderMarkIsKept() throws {
         let content = Content.message(.init(body: "\u{FEFF}b"))
         #expect(
             try PayloadFormatter.format(content, for: .apns).body
@@ -68,7 +68,7 @@ import Testing
         )
     }
 
-    @Test func apns() throws {
+    @Test func hostileTextIsEscapedForAPNs() throws {
         try self.everyText { text in
             let message = Content.Message(title: text, body: text, data: ["k\(text)": text])
             let payload = try self.json(PayloadFormatter.format(.message(message), for: .apns).body)
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func fcm() throws {
+    @Test func hostileTextIsEscapedForFCM() throws {
         try self.everyText { text in
             let message = Content.Message(title: text, body: text, data: ["k\(text)": text])
             let options = PayloadFormatter.Options(collapse: "c")
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func wnsToast() throws {
+    @Test func hostileTextIsEscapedInAWNSToast() throws {
         try self.everyText { text in
             let message = Content.Message(title: text, body: text, data: ["k": text])
             let payload = try PayloadFormatter.format(.message(message), for: .wns)
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func wnsRaw() throws {
+    @Test func hostileTextIsEscapedInRawWNS() throws {
         try self.everyText { text in
             let payload = try self.json(PayloadFormatter.format(.message(.init(data: ["k": text])), for: .wns).body)
             #expect(payload.count == 1)
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func classic() throws {
+    @Test func hostileTextIsEscapedInClassicPayloads() throws {
         let sender = "a@b.c:d#e_f-g"
         try self.everyText { text in
             let content = Content.classic(sender: sender, text: text)
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func rich() throws {
+    @Test func hostileTextIsEscapedInRichPayloads() throws {
         try self.everyText { text in
             let content = Content.rich(.init(id: 1, message: text, richType: text, isSecure: false))
             let payload = try self.json(PayloadFormatter.format(content, for: .apns).body)

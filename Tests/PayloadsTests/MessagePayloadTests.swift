@@ -53,7 +53,7 @@ import Testing
     ]
 
     @Test(arguments: Self.cases)
-    func table(_ row: Case) throws {
+    func payloadsOfEachService(_ row: Case) throws {
         let silent = row.message.isSilent
         for (pns, expected, kind) in [
             (PushService.apns, row.apns, silent ? NativePayload.Kind.background : .alert),
@@ -74,7 +74,7 @@ import Testing
         (.init(timeToLive: .seconds(9_999_999)), #","android":{"ttl":"2419200s"}"#),
         (.init(timeToLive: .seconds(-5)), #","android":{"ttl":"0s"}"#),
     ])
-    func optionsOfFCM(options: PayloadFormatter.Options, android: String) throws {
+    func optionsAreInTheFCMMessage(options: PayloadFormatter.Options, android: String) throws {
         let content = Content.message(.init(body: "B"))
         let payload = try PayloadFormatter.format(content, for: .fcm, options: options)
         #expect(String(decoding: payload.body, as: UTF8.self) == #"{"notification":{"body":"B"}"# + android + "}")
@@ -91,7 +91,7 @@ import Testing
         (PushService.fcm, "from"), (.fcm, "gcm"), (.fcm, "gcm.notification.x"), (.fcm, "google.c.a"), (.fcm, "googlex"),
         (.fcm, "message_type"), (.fcm, "gcm\u{301}"), (.apns, "aps"),
     ])
-    func reservedNames(pns: PushService, key: String) {
+    func reservedNamesAreRefused(pns: PushService, key: String) {
         let content = Content.message(.init(body: "B", data: [key: "v", "ok": "v"]))
         let error = #expect(throws: InvalidValue.self) { try PayloadFormatter.format(content, for: pns) }
         #expect(error?.member == "data.\(key)")
@@ -102,13 +102,13 @@ import Testing
         (.apns, "APS"),
         (.wns, "aps"), (.wns, "from"), (.wns, "gcm"),
     ])
-    func namesThatAreFree(pns: PushService, key: String) throws {
+    func otherNamesAreAccepted(pns: PushService, key: String) throws {
         let payload = try PayloadFormatter.format(.message(.init(data: [key: "v"])), for: pns)
         #expect(String(decoding: payload.body, as: UTF8.self).contains("\"\(key)\":\"v\""))
     }
 
     @Test(arguments: [(PushService.apns, 4096, 38), (.fcm, 4096, 26), (.wns, 5000, 88)])
-    func limits(pns: PushService, limit: Int, frame: Int) throws {
+    func payloadsBeyondTheLimitAreRefused(pns: PushService, limit: Int, frame: Int) throws {
         let fits = Content.message(.init(body: String(repeating: "é", count: (limit - frame) / 2)))
         let payload = try PayloadFormatter.format(fits, for: pns)
         #expect(payload.body.count + 1 >= limit)
@@ -117,13 +117,13 @@ import Testing
         #expect(error?.reason.contains("\(limit + 7) bytes, 7 more than the \(limit)") == true)
     }
 
-    @Test func optionsDoNotCountForFCM() throws {
+    @Test func optionsDoNotCountTowardsTheFCMLimit() throws {
         let content = Content.message(.init(body: String(repeating: "x", count: 4096 - 26)))
         let options = PayloadFormatter.Options(priority: .high, timeToLive: .seconds(60), collapse: "key")
         #expect(try PayloadFormatter.format(content, for: .fcm, options: options).body.count > 4096)
     }
 
-    @Test func collapseKeyOver64Bytes() throws {
+    @Test func aCollapseKeyOver64BytesIsRefused() throws {
         let content = Content.message(.init(body: "B"))
         let fits = PayloadFormatter.Options(collapse: String(repeating: "é", count: 32))
         let tooLong = PayloadFormatter.Options(collapse: String(repeating: "é", count: 32) + "x")
@@ -136,7 +136,7 @@ import Testing
         }
     }
 
-    @Test func retiredService() {
+    @Test func aRetiredServiceHasNoPayload() {
         #expect(throws: InvalidValue.self) { try PayloadFormatter.format(.message(.init(body: "B")), for: .mpns) }
     }
 }

@@ -32,7 +32,7 @@ import Testing
         return self.inWork.begin(self.keys, statuses.map { LocatedStatus($0) }, of: self.first)
     }
 
-    @Test func whatIsOpenIsBegun() {
+    @Test func openAndStoppingBatchesAreBegun() {
         #expect(self.begin([.open, .closed, .stopping(.expired)]) == [0, 2])
         #expect(Set(self.inWork.keys) == [self.keys[0], self.keys[2]])
         #expect(self.inWork.stopCause(of: self.keys[0]) == nil)
@@ -66,7 +66,7 @@ import Testing
         #expect(ended[0].deliveries.map(\.0.tag) == [0, 9])
     }
 
-    @Test func aMessageThatIsWorkedOnItselfIsNotOverBeforeThat() {
+    @Test func aMessageEndsAfterItsOwnWorkAndItsSharedBatches() {
         #expect(self.begin([.open, .open, .closed]) == [0, 1])
         #expect(self.begin(self.second))
         let located = [LocatedStatus(.open), LocatedStatus(.open)]
@@ -79,7 +79,7 @@ import Testing
         #expect(self.inWork.keys.isEmpty)
     }
 
-    @Test func oneBatchTwiceInAMessageEndsWithIt() {
+    @Test func aBatchTwiceInAMessageEndsWithTheMessage() {
         #expect(self.begin(self.first))
         let keys = [self.keys[0], self.keys[0]]
         #expect(self.inWork.begin(keys, [LocatedStatus(.open), LocatedStatus(.open)], of: self.first) == [0])
@@ -102,7 +102,7 @@ import Testing
         #expect(!self.inWork.isAnyStopped(of: self.keys))
     }
 
-    @Test func whatSomebodyElseHasClosedIsStopped() {
+    @Test func batchesClosedElsewhereAreStopped() {
         #expect(self.begin([.open, .open, .open]) == [0, 1, 2])
         self.inWork.note(.closed, of: self.keys[0])
         #expect(self.inWork.stopCause(of: self.keys[0]) == .cancelled)
@@ -111,7 +111,7 @@ import Testing
         #expect(self.inWork.stopCause(of: self.keys[1]) == .expired)
     }
 
-    @Test func whatIsNotInWorkIsNotNoted() {
+    @Test func aStopOfABatchNotInWorkIsIgnored() {
         self.inWork.note(.stopping(.cancelled), of: self.keys[0])
         #expect(self.inWork.stopCause(of: self.keys[0]) == nil)
         #expect(self.begin([.open, .open, .open]) == [0, 1, 2])

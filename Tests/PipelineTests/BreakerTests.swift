@@ -47,7 +47,7 @@ struct BreakerTests {
         return breaker
     }
 
-    @Test func opensOnARunOfFailures() {
+    @Test func aRunOfFailuresOpensTheBreaker() {
         var breaker = self.breaker()
         #expect(breaker.record(self.failed(60), as: .free, now: self.start) == nil)
         // One that was taken between them is no proof of health, many are.
@@ -65,7 +65,7 @@ struct BreakerTests {
         }
     }
 
-    @Test func silenceAndRefusedCredentialsAreFailures() {
+    @Test func missingAnswersAndRefusedCredentialsAreFailures() {
         for result in [DeviceResult.unanswered(reason: "no answer in time"), .misconfigured(reason: "x", status: 403)] {
             var breaker = self.breaker()
             let statistics = SendStatistics(Array(repeating: result, count: 100))
@@ -80,7 +80,7 @@ struct BreakerTests {
     }
 
     /// A channel's host is the device's choice: one that does not exist is no fault of the service.
-    @Test func hostsThatDoNotAnswerSayNothingAboutWNS() {
+    @Test func unreachableChannelHostsDoNotOpenTheWNSBreaker() {
         let unknown = DeviceResult.retry(after: nil, scope: .sender, counts: true, reason: "no such host", status: nil)
         for result in [unknown, .unanswered(reason: "no answer in time")] {
             let results = Array(repeating: result, count: 1000)
@@ -95,7 +95,7 @@ struct BreakerTests {
         #expect(wns.record(statistics, as: .free, now: self.start) != nil)
     }
 
-    @Test func oneProbeAtATimeClosesIt() {
+    @Test func oneProbeAtATimeClosesTheBreaker() {
         var breaker = self.opened()
         let later = self.start.advanced(by: .seconds(5))
         #expect(breaker.peek(now: later) == .probe)
@@ -120,7 +120,7 @@ struct BreakerTests {
         #expect(breaker.isOpen)
     }
 
-    @Test func aProbeWithoutResultLeavesItToTheNext() {
+    @Test func aProbeWithoutAResultIsFollowedByAnother() {
         var breaker = self.opened()
         let later = self.start.advanced(by: .seconds(5))
         #expect(breaker.enter(now: later) == .probe)
@@ -130,7 +130,7 @@ struct BreakerTests {
         #expect(breaker.enter(now: later) == .probe)
     }
 
-    @Test func fewGoodTokensDoNotEndAFlood() {
+    @Test func aFewGoodTokensDoNotEndAFlood() {
         var breaker = self.breaker()
         _ = breaker.record(self.dead(950, of: 1000), as: .free, now: self.start)
         let later = self.start.advanced(by: .seconds(5))
@@ -141,14 +141,14 @@ struct BreakerTests {
         guard case .rejected = breaker.enter(now: later) else { return #expect(Bool(false)) }
     }
 
-    @Test func waitsAsLongAsTheServiceAsks() {
+    @Test func theBreakerWaitsForRetryAfter() {
         var breaker = self.breaker()
         _ = breaker.record(self.failed(100, after: .seconds(30)), as: .free, now: self.start)
         #expect(breaker.enter(now: self.start.advanced(by: .seconds(29))) != .probe)
         #expect(breaker.enter(now: self.start.advanced(by: .seconds(30))) == .probe)
     }
 
-    @Test func opensOnAFloodOfBadTokens() {
+    @Test func aFloodOfBadTokensOpensTheBreaker() {
         var breaker = self.breaker()
         #expect(breaker.record(self.dead(99, of: 99), as: .free, now: self.start) == nil)
         #expect(breaker.record(self.dead(0, of: 900), as: .free, now: self.start) == nil)
@@ -174,7 +174,7 @@ struct BreakerTests {
 
 /// What the tokens of few users say of all others': little.
 extension BreakerTests {
-    @Test func whatOneUserMakesUpIsNoFlood() {
+    @Test func inventedTokensOfOneUserAreNoFlood() {
         var breaker = self.breaker()
         for _ in 0..<10 {
             let garbage = self.dead(500, of: 500, users: 1)
@@ -190,7 +190,7 @@ extension BreakerTests {
     }
 
     @Test(arguments: [(24, false), (25, true)])
-    func aFloodIsOfManyUsers(users: Int, isFlood: Bool) {
+    func deadTokensAreAFloodOnlyFromManyUsers(users: Int, isFlood: Bool) {
         var breaker = self.breaker()
         let opens = breaker.record(self.dead(1000, of: 1000, users: users), as: .free, now: self.start) != nil
         #expect(opens == isFlood)
@@ -207,7 +207,7 @@ extension BreakerTests {
         #expect(opened == [99])
     }
 
-    @Test func tokensOfRegistrationsThatAreGoneSayNothing() {
+    @Test func tokensOfEndedRegistrationsDoNotCountTowardsAFlood() {
         var breaker = self.breaker()
         var statistics = self.dead(500, of: 500)
         statistics.owners = []
@@ -222,7 +222,7 @@ extension BreakerTests {
         return (breaker, self.start.advanced(by: .seconds(5)))
     }
 
-    @Test func whatOneUserMakesUpDoesNotKeepItOpen() {
+    @Test func inventedTokensOfOneUserDoNotKeepTheBreakerOpen() {
         var (breaker, now) = self.probing()
         for _ in 0..<20 {
             #expect(breaker.enter(now: now) == .probe)
@@ -234,7 +234,7 @@ extension BreakerTests {
         #expect(!breaker.doubtsTokens)
     }
 
-    @Test func whatOneUserMakesUpDoesNotOpenItAgain() {
+    @Test func inventedTokensOfOneUserDoNotReopenTheBreaker() {
         var (breaker, now) = self.probing()
         #expect(breaker.enter(now: now) == .probe)
         #expect(breaker.record(self.accepted(20), as: .probe, now: now) == .closed)
@@ -243,7 +243,7 @@ extension BreakerTests {
         #expect(!breaker.isFlood(garbage))
     }
 
-    @Test func aFloodThatIsStillOnOpensItAgainSoon() {
+    @Test func anOngoingFloodReopensTheBreakerSoon() {
         var (breaker, now) = self.probing()
         #expect(breaker.enter(now: now) == .probe)
         #expect(breaker.record(self.dead(12, of: 20, users: 20), as: .probe, now: now) == .closed)
@@ -329,7 +329,7 @@ extension PipelineLoadTests {
         }
 
         @Test(arguments: [SimulatorFault.Action.answer(status: 503), .silence, .garbage])
-        func aServiceThatFailsIsLeftAloneUntilItWorks(_ action: SimulatorFault.Action) async throws {
+        func aFailingServiceIsProbedUntilItWorks(_ action: SimulatorFault.Action) async throws {
             try await self.run { harness, other in
                 harness.simulator.inject(SimulatorFault(action, pns: .apns, token: "cafe"))
                 let campaign = try await harness.accept(try self.send(to: "news", .apns))
@@ -352,7 +352,7 @@ extension PipelineLoadTests {
         }
 
         @Test(arguments: [SimulatorFault.Action.mute, .plain, .expiredCertificate])
-        func aServiceThatCannotBeReachedIsLeftAlone(_ action: SimulatorFault.Action) async throws {
+        func anUnreachableServiceOpensTheBreaker(_ action: SimulatorFault.Action) async throws {
             try await self.run(connectTimeout: .seconds(1)) { harness, _ in
                 harness.simulator.inject(SimulatorFault(action, pns: .apns))
                 let campaign = try await harness.accept(try self.send(to: "news", .apns))

@@ -11,7 +11,7 @@ import Testing
 extension PipelineLoadTests {
     /// Campaigns that are stopped, that start later, and what they ask of the push services.
     @Suite(.serialized, .timeLimit(.minutes(2))) struct CampaignTests {
-        @Test func aRunningCampaignThatIsCancelledStops() async throws {
+        @Test func aCancelledCampaignStops() async throws {
             // A window of two batches: most of the campaign is in no batch when it is stopped.
             try await PipelineHarness.with(window: InFlightWindow(devices: 2000, messages: 2)) { harness in
                 try await harness.register("ann", devices: 1...4000, tags: ["news"])
@@ -51,7 +51,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func aScheduledSendGoesOutAtItsMoment() async throws {
+        @Test func aScheduledSendIsSentAtItsStart() async throws {
             try await PipelineHarness.with { harness in
                 try await harness.register("ann", .apns, token(1))
                 let start = Timestamp.now.advanced(by: .seconds(2))
@@ -76,7 +76,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func asksEachServiceForWhatTheSendSays() async throws {
+        @Test func optionsOfASendReachEachService() async throws {
             try await PipelineHarness.with { harness in
                 let channel = try harness.simulator.urls.wnsChannel + "a1"
                 try await harness.register("ann", .apns, token(1))
@@ -115,7 +115,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func anAppWithASilentServiceHoldsUpNoOther() async throws {
+        @Test func anAppWithASilentServiceDelaysNoOther() async throws {
             try await PipelineHarness.with([.send, .sweeper]) { harness in
                 let other = try AppID("other")
                 _ = try await harness.store.apply(try harness.simulator.appSpec, to: other)

@@ -36,7 +36,7 @@ struct CleanerTests {
         }
     }
 
-    @Test func aPassIsAChunkOfEachKindAndAnIdleIntervalWhereNothingIsLeft() async throws {
+    @Test func aPassRemovesOneChunkOfEachKindAndThenRests() async throws {
         let store = Rows([.devices: 25, .jobs: 5, .contents: 100])
         var cleaner = Cleaner(store: store, ages: [.devices: .seconds(3), .jobs: .seconds(7)], limit: 10)
         var removed: [Int] = []
@@ -53,7 +53,7 @@ struct CleanerTests {
         #expect(await store.left[.contents] == 100)
     }
 
-    @Test func passesFollowEachOtherAsLongAsMuchIsLeft() async throws {
+    @Test func passesFollowEachOtherWhileRowsAreLeft() async throws {
         var cleaner = Cleaner(store: Rows([.jobs: 15]), ages: [.jobs: .seconds(7)], limit: 10)
         let start = ContinuousClock.now
         #expect(try await cleaner.pass() == 10)

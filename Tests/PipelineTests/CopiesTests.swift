@@ -50,7 +50,7 @@ extension PipelineLoadTests {
             try await hub.resume(taken, specs: [.default: try harness.simulator.appSpec])
         }
 
-        @Test func twoWorkersAtOneBatchCountItOnce() async throws {
+        @Test func aBatchDeliveredByTwoWorkersIsCountedOnce() async throws {
             try await PipelineHarness.with([]) { harness in
                 try await harness.register("ann", devices: 1...50)
                 // Long enough for both to be at it before either has an answer.
@@ -70,7 +70,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func aPageThatChangedBetweenTwoPublishesCountsAsOneOfThem() async throws {
+        @Test func aPageReadTwiceDifferentlyIsCountedOnce() async throws {
             try await PipelineHarness.with([]) { harness in
                 let news = try Tag("news", .folded)
                 var leaving: [RegistrationID] = []
@@ -132,7 +132,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func aMessageThatEndedItsWorkersIsDeadAndItsNeighboursAreDelivered() async throws {
+        @Test func aPoisonMessageIsDeadLetteredAndItsNeighboursAreDelivered() async throws {
             try await PipelineHarness.with([.dead]) { harness in
                 try await harness.register("ann", .apns, token(1))
                 let fannedOut = RecordingBroker(base: harness.broker)

@@ -42,7 +42,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func whatDiedIsDeliveredAfterItsReplay() async throws {
+        @Test func aReplayedDeliveryIsSent() async throws {
             try await PipelineHarness.with([.send, .sweeper, .dead]) { harness in
                 try await harness.register("ann", devices: 1...30)
                 let id = try await harness.send(to: "username:ann")
@@ -71,7 +71,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func registrationsAndSendsThatDiedAreWorkedOnAfterTheirReplay() async throws {
+        @Test func replayedSendsAndRegistrationsAreProcessed() async throws {
             try await PipelineHarness.with { harness in
                 try await harness.register("ann", .apns, token(1))
                 let send = try await harness.send(to: "username:ann", isPublished: false)

@@ -39,7 +39,7 @@ import Testing
         sending.push(group, deadline: .now) { false }
     }
 
-    @Test func aPageGoesAsItIs() {
+    @Test func aPageIsPushedUnchanged() {
         let batch = Self.batch(devices: 5)
         var sending = Self.begun([batch])
         let groups = sending.take(atMost: nil)
@@ -52,7 +52,7 @@ import Testing
         #expect(push.job == batch.key.job)
     }
 
-    @Test func whatHasTheSameFieldsGoesTogether() throws {
+    @Test func batchesWithTheSameOptionsArePushedTogether() throws {
         let batches = [
             Self.batch(devices: 1), Self.batch(devices: 2, collapse: "c"), Self.batch(devices: 3),
             Self.batch(devices: 0),
@@ -91,7 +91,7 @@ import Testing
         #expect(sending.outcomes.allSatisfy { $0.accepted == 3 && $0.total == 3 })
     }
 
-    @Test func aStopWithdrawsNoOtherBatch() {
+    @Test func stoppingABatchDoesNotStopTheOthers() {
         let batches = [Self.batch(devices: 2), Self.batch(devices: 3)]
         var sending = Self.begun(batches)
         let stop = { (key: BatchKey) in key == batches[0].key ? StopCause.cancelled : nil }
@@ -112,7 +112,7 @@ import Testing
     }
 
     /// As when the time for sending is over, or the process ends.
-    @Test(arguments: [true, false]) func whatNobodyStoppedIsRetried(isStopped: Bool) {
+    @Test(arguments: [true, false]) func unsentDevicesAreRetriedUnlessTheirJobWasStopped(isStopped: Bool) {
         let batches = [Self.batch(devices: 1), Self.batch(devices: 2)]
         var sending = Self.begun(batches)
         let group = sending.take(atMost: nil)[0]
@@ -125,7 +125,7 @@ import Testing
         #expect(sending.outcomes.flatMap(\.retries).allSatisfy { $0.tries == 0 })
     }
 
-    @Test func anAppThatCannotSendWaits() {
+    @Test func anAppThatCannotSendRetriesLater() {
         var sending = Self.begun([Self.batch(devices: 2), Self.batch(devices: 1)])
         sending.addStopped(reason: "why", wait: .seconds(9))
         #expect(sending.isOver)

@@ -121,7 +121,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func whatIsClosedInAMessageIsNotSent() async throws {
+        @Test func closedBatchesAreNotSent() async throws {
             try await Self.with { site in
                 let batches = Self.batches(3)
                 site.store.with { $0.open[MessageID(number: 1)] = [batches[1].key] }
@@ -134,7 +134,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func anOutcomeThatCannotBeRecordedIsSplitOffAndThenDead() async throws {
+        @Test func anUnrecordableOutcomeIsSplitOffAndDeadLettered() async throws {
             try await Self.with { site in
                 let batches = Self.batches(3)
                 site.store.with { $0.unrecordable = [batches[1].key] }
@@ -152,7 +152,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func aMessageThatCannotBeSplitIsDead() async throws {
+        @Test func aMessageThatCannotBeSplitIsDeadLettered() async throws {
             try await Self.with { site in
                 let batches = Self.batches(2)
                 site.store.with { ($0.unrecordable, $0.isSplitRefused) = ([batches[0].key], true) }
@@ -179,7 +179,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func aRedeliveryOfWhatIsGoneIsDropped() async throws {
+        @Test func aRedeliveryOfADeletedMessageIsDropped() async throws {
             try await Self.with { site in
                 await site.publish(1, Self.batches(2), isOpen: false)
                 try await site.lose(1, times: 1)
@@ -189,7 +189,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func whatIsNoDeliveryMessageIsDead() async throws {
+        @Test func anUnreadableMessageIsDeadLettered() async throws {
             try await Self.with { site in
                 var message = OutgoingMessage(
                     routingKey: Self.queue,
@@ -208,7 +208,7 @@ extension PipelineLoadTests {
 
         /// A stranger's message with the number of a real one: what the row says goes on, unless it cannot be read either.
         @Test(arguments: [(0, 1, "anew"), (0, 3, "anew"), (1, 3, "split"), (4, 1, "anew"), (5, 1, "dead")])
-        func whatCannotBeReadIsPublishedAnewFromItsRow(before: Int, members: Int, end: String) async throws {
+        func anUnreadableMessageIsPublishedAgainFromItsRow(before: Int, members: Int, end: String) async throws {
             try await Self.with { site in
                 let id = MessageID(number: 1)
                 site.store.with { $0.redeliveries[id] = before }
@@ -247,7 +247,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func aStoppedBatchWithdrawsNoOther() async throws {
+        @Test func stoppingABatchDoesNotStopTheOthers() async throws {
             try await Self.with { site in
                 let batches = Self.batches(5)
                 site.store.with { $0.stopping[batches[2].key] = .cancelled }
@@ -259,7 +259,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func whatIsPausedIsDeferred() async throws {
+        @Test func pausedDeliveriesAreDeferred() async throws {
             try await Self.with { site in
                 let pause = Pause(queue: .deliver(.apns), app: nil, by: "ann", since: .now)
                 site.store.with { $0.pauses = [pause] }

@@ -26,7 +26,7 @@ import Testing
         #expect(inside.withLockedValue { $0.now } == 0)
     }
 
-    @Test func keepsASlotForUrgentWork() async throws {
+    @Test func aSlotIsReservedForUrgentWork() async throws {
         let limiter = FairLimiter(permits: 1)
         let first = try await limiter.acquire(.low)
         // Full for all but the urgent.
@@ -39,7 +39,7 @@ import Testing
         limiter.release(second)
     }
 
-    @Test func sharesPermitsByWeight() async throws {
+    @Test func permitsAreSharedByWeight() async throws {
         let limiter = FairLimiter(permits: 1)
         let first = try await limiter.acquire(.high)
         let second = try await limiter.acquire(.high)
@@ -65,7 +65,7 @@ import Testing
         #expect((1...4).contains(early.filter { $0 == .low }.count))
     }
 
-    @Test func exclusiveWorkIsAlone() async throws {
+    @Test func exclusiveWorkRunsAlone() async throws {
         let limiter = FairLimiter(permits: 4)
         let inside = NIOLockedValueBox(0)
         let collisions = NIOLockedValueBox(0)
@@ -107,7 +107,7 @@ import Testing
         #expect(try await limiter.acquire(.low, cost: 1000).kind == .ordinary(10))
     }
 
-    @Test func aTenantThatHoldsAllPermitsLeavesASlotToOthers() async throws {
+    @Test func aTenantWithAllPermitsLeavesASlotToOthers() async throws {
         let limiter = FairLimiter(permits: 4, slowAfter: .seconds(3600))
         let (big, small) = (try AppID("big"), try AppID("small"))
         for _ in 0..<4 { _ = try await limiter.acquire(.normal, tenant: big) }
@@ -118,7 +118,7 @@ import Testing
         #expect(again.kind == .idleTenant)
     }
 
-    @Test func theTenantThatHoldsLeastIsNext() async throws {
+    @Test func theTenantWithTheFewestPermitsIsNext() async throws {
         let limiter = FairLimiter(permits: 3, slowAfter: .seconds(3600))
         let (big, small) = (try AppID("big"), try AppID("small"))
         for _ in 0..<2 { _ = try await limiter.acquire(.normal, tenant: big) }
@@ -139,7 +139,7 @@ import Testing
         #expect(order.withLockedValue { $0 } == [small, big, big])
     }
 
-    @Test func slowTenantsShareHalfAndWhatWaitsOfThemIsRejected() async throws {
+    @Test func slowTenantsShareHalfThePermitsAndTheirWaitersAreRejected() async throws {
         let limiter = FairLimiter(permits: 4, slowAfter: .milliseconds(50))
         let (sick, well) = (try AppID("sick"), try AppID("well"))
         var permits: [FairLimiter.Permit] = []
@@ -172,7 +172,7 @@ import Testing
     /// Waits until a task waits for its permit: nothing tells, and a moment is enough.
     private func settle() async throws { try await Task.sleep(for: .milliseconds(50)) }
 
-    @Test func oneRedeliveryIsNoReasonToBeAlone() async throws {
+    @Test func exclusiveWorkBeginsAtTheLimitOfRedeliveries() async throws {
         let limiter = FairLimiter(permits: 3)
         for redeliveries in 0..<FairLimiter.exclusiveRedeliveries {
             let permit = try await limiter.acquire(.normal, redeliveries: redeliveries)
@@ -221,7 +221,7 @@ import Testing
         }
     }
 
-    @Test func nobodyOrdinaryIsAdmittedBeforeWhoWaitsToBeAlone() async throws {
+    @Test func anExclusiveWaiterBlocksOrdinaryAdmissions() async throws {
         let limiter = FairLimiter(permits: 4, slowAfter: .seconds(3600))
         let (big, small) = (try AppID("big"), try AppID("small"))
         let first = try await limiter.acquire(.normal, tenant: big)
@@ -246,7 +246,7 @@ import Testing
         #expect(order.withLockedValue { $0 } == ["high", "normal", "low", "other"])
     }
 
-    @Test func aCancelledWaiterLeavesNoTrace() async throws {
+    @Test func cancelledWaitersHoldNoPermits() async throws {
         let limiter = FairLimiter(permits: 1)
         let permit = try await limiter.acquire(.normal)
         let tasks = (0..<20).map { _ in Task { _ = try await limiter.acquire(.normal) } }

@@ -23,7 +23,7 @@ extension PipelineLoadTests {
             )
         }
 
-        @Test func manySendsOfAnAppThatNobodyDeliversHoldUpNoOther() async throws {
+        @Test func undeliveredSendsOfOneAppDelayNoOtherApp() async throws {
             try await PipelineHarness.with([.send, .sweeper], window: Self.small) { harness in
                 let other = try AppID("other")
                 _ = try await harness.store.apply(try harness.simulator.appSpec, to: other)
@@ -50,7 +50,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func whatWasDeferredGoesOnWhenThereIsCredit() async throws {
+        @Test func deferredSendsContinueWhenCreditIsFree() async throws {
             try await PipelineHarness.with([.send, .sweeper], window: Self.small) { harness in
                 try await harness.register("ann", .apns, token(1))
                 var jobs: [JobID] = []
@@ -72,7 +72,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func aSendWorkerThatDiesAfterADeferralLeavesNothingBehind() async throws {
+        @Test func aSendWorkerThatDiesAfterADeferralLosesNothing() async throws {
             try await PipelineHarness.with([.delivery, .sweeper], window: Self.small) { harness in
                 try await harness.register("ann", .apns, token(1))
                 let job = try await harness.accept(try self.send(to: "username:ann"))
@@ -92,7 +92,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func aRateLimitHoldsOverJobsAndRetries() async throws {
+        @Test func aRateLimitCoversAllJobsAndRetries() async throws {
             try await PipelineHarness.with { harness in
                 var spec = try harness.simulator.appSpec
                 spec.apns?.devicesPerSecond = 200
@@ -120,7 +120,7 @@ extension PipelineLoadTests {
         }
 
         /// Two send workers share one limit; at any time its rate is what arrives.
-        @Test func aRateLimitIsReachedAndHeld() async throws {
+        @Test func aRateLimitIsReachedAndNotExceeded() async throws {
             try await PipelineHarness.with { harness in
                 var spec = try harness.simulator.appSpec
                 spec.apns?.devicesPerSecond = 200
@@ -153,7 +153,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func sendsToOneUserPassACampaignAtItsRate() async throws {
+        @Test func sendsToOneUserOvertakeARateLimitedCampaign() async throws {
             try await PipelineHarness.with { harness in
                 var spec = try harness.simulator.appSpec
                 spec.apns?.devicesPerSecond = 200
@@ -231,7 +231,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func urgentSendsPassACampaign() async throws {
+        @Test func urgentSendsOvertakeACampaign() async throws {
             try await PipelineHarness.with([.send, .sweeper]) { harness in
                 // The campaign's devices answer slowly, so that it fills window and worker; the urgent ones' do not.
                 let slow = (1...12_000).map { String(token($0).dropFirst(4)) + "cafe" }

@@ -15,7 +15,7 @@ import Testing
 
 /// Faults of one part that must not become faults of another.
 @Suite(.timeLimit(.minutes(2))) struct FaultTests {
-    @Test func copiesOfAJobsMessageNeitherEndNorRepeatIt() async throws {
+    @Test func copiesOfAMessageNeitherEndNorRepeatItsJob() async throws {
         try await PipelineHarness.with([.delivery, .sweeper]) { harness in
             try await harness.register("ann", .apns, token(1))
             // The send workers were away for two hours: the sweeper published the job each time its lease lapsed.
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func aRegisterJobWaitsAsLongAsTheHubAsksAndNoLonger() async throws {
+    @Test func aRegisterJobWaitsForTheHubsRetryAfter() async throws {
         try await PipelineHarness.with([.sweeper]) { harness in
             let worker = RegisterWorker(
                 hub: FaultyHub(hub: harness.hub),
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func aProcessWithoutBrokerDoesNotKeepOthersFromSweeping() async throws {
+    @Test func aSweeperWithoutABrokerDoesNotBlockOthers() async throws {
         try await PipelineHarness.with([.register]) { harness in
             let cutOff = InMemoryBroker()
             cutOff.setUnavailable(true)
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func jobsThatNoQueueTakesDoNotKeepBatchesWaiting() async throws {
+    @Test func unpublishableJobsDoNotDelayBatches() async throws {
         try await PipelineHarness.with([]) { harness in
             try await harness.fanOutUnpublished(to: "username:ann")
             _ = try await harness.send(to: "username:ann", isPublished: false)
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func aBatchThatCannotBePublishedDoesNotKeepJobsFromExpiring() async throws {
+    @Test func anUnpublishableBatchDoesNotStopJobsFromExpiring() async throws {
         try await PipelineHarness.with([]) { harness in
             try await harness.fanOutUnpublished(to: "username:ann")
             let id = try await harness.send(to: "username:ann", expires: .milliseconds(300), isPublished: false)
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func aWorkerThatDrainsBeginsNothingMoreAndCountsWhatIsOut() async throws {
+    @Test func aDrainingWorkerFinishesItsRequestsAndBeginsNoMore() async throws {
         try await PipelineHarness.with([.send, .sweeper]) { harness in
             let channels = try harness.simulator.urls.wnsChannel
             for number in 0..<300 { try await harness.register("ann", .wns, "\(channels)\(number)") }
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func aLostAnswerCostsOneCopy() async throws {
+    @Test func aLostAnswerSendsOneDuplicate() async throws {
         try await PipelineHarness.with { harness in
             let handles: [(PushService, String)] = [
                 (.apns, token(1)), (.fcm, "fcm-token"), (.wns, try harness.simulator.urls.wnsChannel + "a"),
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func aDeadLetterThatTheStoreRefusesStaysInItsQueue() async throws {
+    @Test func aDeadLetterTheStoreRefusesStaysInItsQueue() async throws {
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)
         let store = RefusingStore()

@@ -13,7 +13,7 @@ import Testing
 
 /// A send to many users is one job, in pages as any campaign.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct ManyUsersTests {
-    @Test func threeThousandUsersAreOneJobInPages() async throws {
+    @Test func aSendTo3000UsersIsOneJobInPages() async throws {
         try await PipelineHarness.with { harness in
             try await harness.bring(users: 0..<1200, devicesOfEach: 1)
             try await harness.bring(users: 1200..<1250, devicesOfEach: 2)
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func whatWasNotPublishedIsSweptUp() async throws {
+    @Test func unpublishedPagesAreSwept() async throws {
         try await PipelineHarness.with([.delivery, .sweeper]) { harness in
             try await harness.bring(users: 0..<300, devicesOfEach: 1)
             let job = try await harness.accept(.send(try Self.send(to: (0..<300).map { "user\($0)" })))

@@ -19,7 +19,7 @@ import Testing
         #expect(await publisher.publish(hints: messages, deadline: .seconds(1)))
     }
 
-    @Test func marksThatTheStoreDoesNotTakeAreMadeLater() async throws {
+    @Test func refusedMarksAreWrittenLater() async throws {
         self.store.with { $0.marksToRefuse = 1 }
         let publisher = OutboxPublisher(store: self.store, broker: self.broker, logger: Self.logger)
         let running = Task { await publisher.run() }

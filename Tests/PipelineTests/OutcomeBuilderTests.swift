@@ -49,7 +49,7 @@ struct OutcomeBuilderTests {
         .unanswered(reason: "reset"),
     ]
 
-    @Test func tokensThatNearlyAllAreCalledBadAreKept() {
+    @Test func tokensAreKeptInAFloodOfBadTokens() {
         let dead = DeviceResult.dead(before: .now, reason: "BadDeviceToken", status: 400)
         // The last one was tried often enough.
         var builder = self.builder(self.batch(3, tries: [0, 3, 4]))
@@ -66,7 +66,7 @@ struct OutcomeBuilderTests {
         #expect(probe.outcome().deadHandles.isEmpty)
     }
 
-    @Test func everyDeviceLandsInOnePlace() {
+    @Test func everyDeviceIsCountedOnce() {
         var builder = self.builder(self.batch(8))
         let indexes = builder.addUntried(stop: nil)
         #expect(indexes == Array(0..<8))
@@ -82,7 +82,7 @@ struct OutcomeBuilderTests {
         #expect(outcome.acceptedRows.isEmpty)
     }
 
-    @Test func oneTryMeansOneTry() {
+    @Test func aZeroTimeToLiveAllowsOneTry() {
         var builder = self.builder(self.batch(8, keepUntil: DeliverBatch.nowOrNever))
         builder.add(builder.addUntried(stop: nil), self.results, stop: nil)
         let outcome = builder.outcome()
@@ -94,7 +94,7 @@ struct OutcomeBuilderTests {
     }
 
     @Test(arguments: [StopCause.cancelled, .expired])
-    func whatIsUnsentWhenTheJobStopsIsCounted(cause: StopCause) {
+    func unsentDevicesOfAStoppedJobAreCounted(cause: StopCause) {
         var builder = self.builder(self.batch(8))
         builder.add(builder.addUntried(stop: nil), self.results, stop: cause)
         let outcome = builder.outcome()
@@ -107,13 +107,13 @@ struct OutcomeBuilderTests {
         #expect(untouched.outcome().total == 5)
     }
 
-    @Test func aDeviceWhoseTurnHasNotComeWaitsOn() {
+    @Test func aDeviceIsNotRetriedBeforeItsWaitIsOver() {
         var builder = self.builder(self.batch(3, attempt: 2, tries: [1, 2, 2], waits: [0, 900, 60_000]))
         #expect(builder.addUntried(stop: nil) == [0, 1])
         #expect(builder.outcome().retries == [RetryDevice(row: 3, tries: 2, wait: .seconds(60))])
     }
 
-    @Test func aDeviceThatWentAwayIsCounted() {
+    @Test func aDeregisteredDeviceIsCounted() {
         var batch = self.batch(1)
         batch.devices.rows.append(9)
         batch.devices.handles.append("".utf8)
@@ -128,7 +128,7 @@ struct OutcomeBuilderTests {
         #expect(builder.outcome().acceptedRows == [1, 2])
     }
 
-    @Test func devicesThatFailedTogetherAreTriedAgainTogether() {
+    @Test func devicesThatFailedTogetherAreRetriedTogether() {
         var builder = self.builder(self.batch(100))
         let results = Array(
             repeating: DeviceResult.retry(after: nil, scope: .sender, counts: true, reason: "503", status: 503),
@@ -147,14 +147,14 @@ struct RetryPolicyTests {
         #expect(policy.wait(tries: tries, asked: nil, jitter: 0) == .zero)
     }
 
-    @Test func neverShorterThanAsked() {
+    @Test func aRetryNeverComesBeforeRetryAfter() {
         let policy = RetryPolicy()
         #expect(policy.wait(tries: 1, asked: .seconds(7), jitter: 0.1) == .seconds(7))
         #expect(policy.wait(tries: 9, asked: .seconds(7), jitter: 1) == .seconds(512))
     }
 
     @Test(arguments: 0..<40)
-    func aStoppedAppIsAskedAgainBetweenSecondsAndMinutes(attempt: Int) {
+    func aStoppedAppIsRetriedWithinFiveMinutes(attempt: Int) {
         for jitter in [0.0, 0.5, 1.0] {
             let wait = RetryPolicy().stopWait(attempt: attempt, jitter: jitter)
             #expect(wait >= .milliseconds(2500) && wait <= .seconds(300))

@@ -11,7 +11,7 @@ import Testing
 extension PipelineLoadTests {
     /// Queues that an operator pauses and resumes.
     @Suite(.serialized, .timeLimit(.minutes(3))) struct PauseTests {
-        @Test func aCampaignThatIsPausedStopsAndGoesOn() async throws {
+        @Test func aPausedCampaignStopsAndContinues() async throws {
             try await PipelineHarness.with([.send, .sweeper, .dead]) { harness in
                 try await harness.register("ann", devices: 1...3000)
                 try await harness.register("bob", .fcm, "bobs-device-token-of-fcm")
@@ -55,7 +55,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test(arguments: [true, false]) func whatIsPausedIsCancelledOrExpires(isCancelled: Bool) async throws {
+        @Test(arguments: [true, false]) func aPausedSendCanBeCancelledOrExpire(isCancelled: Bool) async throws {
             try await PipelineHarness.with { harness in
                 try await harness.register("ann", devices: 1...20)
                 try await harness.store.pause(.deliver(.apns), app: nil, by: "test")
@@ -71,7 +71,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func sendsAndRegistrationsThatArePausedWait() async throws {
+        @Test func pausedSendsAndRegistrationsWait() async throws {
             try await PipelineHarness.with { harness in
                 try await harness.register("ann", .apns, token(1))
                 try await harness.store.pause(.send, app: .default, by: "test")

@@ -49,7 +49,7 @@ import Testing
         self.broker.ready(in: Self.queue) + self.broker.unacknowledged(in: Self.queue) == 0
     }
 
-    @Test func ofALostConnectionOnlyWhatIsInWorkIsDoneTwice() async throws {
+    @Test func aLostConnectionRepeatsOnlyWorkInProgress() async throws {
         try await self.publish(["1", "2", "3"])
         let isHeld = NIOLockedValueBox(true)
         let consumer = self.consumer { delivery, subscription in
@@ -72,7 +72,7 @@ import Testing
         #expect(self.seen.withLockedValue { $0.sorted() } == (["1", "2", "3"] + inWork).sorted())
     }
 
-    @Test func whatALostConnectionLeavesIsNotDeferred() async throws {
+    @Test func messagesOfALostConnectionAreNotDeferred() async throws {
         try await self.publish(["1"])
         let voids = NIOLockedValueBox(0)
         var consumer = self.consumer { _, _ in }

@@ -38,7 +38,7 @@ extension PipelineLoadTests {
         }
 
         /// After one loss all goes on side by side; after several, what was not begun is worked on alone.
-        @Test(arguments: [1, 3]) func urgentSendsDoNotWaitForWhatComesAgain(losses: Int) async throws {
+        @Test(arguments: [1, 3]) func urgentSendsDoNotWaitForRedeliveries(losses: Int) async throws {
             try await PipelineHarness.with([.send, .sweeper]) { harness in
                 try await harness.importDevices((1...12_000).map(token), user: "ann", tag: "news")
                 try await harness.register("ben", .apns, token(50_000))
@@ -72,7 +72,7 @@ extension PipelineLoadTests {
         }
 
         /// Small sends travel together, and a probe is small all the same.
-        @Test func aProbeOfSmallSendsIsSmall() async throws {
+        @Test func aProbeOfGroupedSmallSendsIsLimited() async throws {
             try await PipelineHarness.with([.send, .sweeper]) { harness in
                 harness.simulator.inject(SimulatorFault(.silence, pns: .apns))
                 var configuration = DeliveryWorker.Configuration()

@@ -13,7 +13,7 @@ import Testing
 
 /// The way of a send through the whole pipeline, and what may happen to it.
 @Suite(.timeLimit(.minutes(2))) struct ScenarioTests {
-    @Test func aSendReachesEveryDeviceOfItsUserAndNobodyElse() async throws {
+    @Test func aSendReachesAllDevicesOfItsUserAndNoOthers() async throws {
         try await PipelineHarness.with { harness in
             let channel = try harness.simulator.urls.wnsChannel + "a1"
             try await harness.register("ann", .apns, token(1))
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func nobodyThereIsNoTargetFound() async throws {
+    @Test func aSendWithoutDevicesIsNoTargetFound() async throws {
         try await PipelineHarness.with { harness in
             let job = try await harness.wait(for: try await harness.send(to: "username:nobody"))
             #expect(job.state == .completed)
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func retryAfterIsKeptShownAndEnds() async throws {
+    @Test func retryAfterIsShownAndObserved() async throws {
         try await PipelineHarness.with { harness in
             try await harness.register("ann", .apns, token(1))
             harness.simulator.inject(
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func aDeviceThatRegisteredAgainSinceIsNotPruned() async throws {
+    @Test func aDeviceRegisteredAgainIsNotPruned() async throws {
         try await PipelineHarness.with { harness in
             let id = try await harness.register("ann", .apns, token(1))
             // Dead before the registration was made.
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func whatWasAcceptedWhileTheBrokerWasAwayGoesOutOnce() async throws {
+    @Test func sendsAcceptedDuringABrokerOutageAreSentOnce() async throws {
         try await PipelineHarness.with { harness in
             try await harness.register("ann", .apns, token(1))
             harness.broker.setUnavailable(true)
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func batchesThatWereFannedOutButNotPublishedGoOut() async throws {
+    @Test func unpublishedBatchesAreSent() async throws {
         try await PipelineHarness.with([.delivery, .sweeper]) { harness in
             try await harness.register("ann", devices: 1...1200, tags: ["news"])
             let request = SendRequest(audience: .tag(try Tag("news", .folded)), content: .message(.init(body: "hello")))
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func lostConnectionsCondemnNoBatchThatAWorkerIsAt() async throws {
+    @Test func lostConnectionsDoNotDeadLetterABatchInWork() async throws {
         try await PipelineHarness.with { harness in
             let (second, senders) = harness.deliveryWorker()
             let other = Task { try await second.run() }
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func aWorkerThatDiesLosesNothingAndCountsNothingTwice() async throws {
+    @Test func aCrashedWorkerLosesNothingAndCountsNothingTwice() async throws {
         try await PipelineHarness.with([.send, .sweeper, .dead]) { harness in
             try await harness.register("ann", devices: 1...1500)
             harness.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 100))
@@ -195,7 +195,7 @@ import Testing
         }
     }
 
-    @Test func garbageHarmsNobodyWhoseMessageItPretendsToBe() async throws {
+    @Test func aForgedMessageDoesNotHarmTheMessageItNames() async throws {
         try await PipelineHarness.with([.send, .sweeper, .dead]) { harness in
             try await harness.register("ann", .apns, token(1))
             let ids = [try await harness.send(to: "username:ann"), try await harness.send(to: "username:ann")]
@@ -246,7 +246,7 @@ import Testing
         }
     }
 
-    @Test func aTimeToLiveOfZeroIsOneTry() async throws {
+    @Test func aZeroTimeToLiveAllowsOneTry() async throws {
         try await PipelineHarness.with { harness in
             try await harness.register("ann", .apns, token(1))
             harness.simulator.inject(SimulatorFault(.answer(status: 503), pns: .apns))
@@ -257,7 +257,7 @@ import Testing
         }
     }
 
-    @Test func aCancelledJobStopsAndCountsWhatWasNotSent() async throws {
+    @Test func aCancelledJobStopsAndCountsUnsentDevices() async throws {
         try await PipelineHarness.with { harness in
             try await harness.register("ann", devices: 1...300)
             harness.simulator.inject(SimulatorFault(.answer(status: 503, retryAfter: .seconds(60)), pns: .apns))
@@ -271,7 +271,7 @@ import Testing
         }
     }
 
-    @Test func servicesThatCannotBeReachedAreCountedWithTheirReason() async throws {
+    @Test func devicesOfUnconfiguredServicesFailWithAReason() async throws {
         try await PipelineHarness.with { harness in
             var spec = try harness.simulator.appSpec
             spec.fcm = nil
@@ -287,7 +287,7 @@ import Testing
         }
     }
 
-    @Test func aRefusedCredentialWaitsUntilItIsMended() async throws {
+    @Test func aRefusedCredentialDelaysSendsUntilItIsReplaced() async throws {
         try await PipelineHarness.with { harness in
             try await harness.register("ann", .apns, token(1))
             var spec = try harness.simulator.appSpec
@@ -303,7 +303,7 @@ import Testing
         }
     }
 
-    @Test func pagesOfACampaignAddUp() async throws {
+    @Test func pagesOfACampaignReachEveryDevice() async throws {
         try await PipelineHarness.with { harness in
             try await harness.register("ann", devices: 1...2300, tags: ["news"])
             let job = try await harness.wait(for: try await harness.send(to: "news"), within: .seconds(60))

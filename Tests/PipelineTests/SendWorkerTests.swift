@@ -10,32 +10,32 @@ import Testing
 
 /// What becomes of a send message that the broker brings, whatever the hub and the store say.
 @Suite(.timeLimit(.minutes(1))) struct SendWorkerTests {
-    @Test func oneCommitIsEnoughForMost() async throws {
+    @Test func mostMessagesNeedOneCommit() async throws {
         let bench = try await SendBench(.done)
         try await bench.deliver(7)
         try await bench.expect(["peek 7", "advance 7@0"], events: 1)
     }
 
-    @Test func whatCameToNoCommitIsClaimed() async throws {
+    @Test func aMessageIsClaimedWhenItsFirstStepCommittedNothing() async throws {
         let bench = try await SendBench(.blocked, .done)
         try await bench.deliver(7)
         try await bench.expect(["peek 7", "advance 7@0", "claim 7", "advance 7@1"], events: 1)
     }
 
-    @Test func whatSomeoneElseWasAtIsClaimed() async throws {
+    @Test func aMessageAnotherWorkerBeganIsClaimed() async throws {
         let bench = try await SendBench(.done)
         bench.store.change { $0.epoch = 3 }
         try await bench.deliver(7)
         try await bench.expect(["peek 7", "claim 7", "advance 7@4"], events: 1)
     }
 
-    @Test func whatHasNoCreditIsDeferred() async throws {
+    @Test func aMessageWithoutCreditIsDeferred() async throws {
         let bench = try await SendBench(.blocked)
         try await bench.deliver(7)
         try await bench.expect(["peek 7", "advance 7@0", "claim 7", "advance 7@1", "defer 7@1 apns"])
     }
 
-    @Test func whatIsGoneIsLeft() async throws {
+    @Test func aDeletedMessageIsIgnored() async throws {
         let bench = try await SendBench(.done)
         bench.store.change { $0.members = 0 }
         try await bench.deliver(7)
@@ -44,7 +44,7 @@ import Testing
         try await bench.expect(["peek 7", "redelivered 8"])
     }
 
-    @Test func aFirstRedeliveryIsWorkedOn() async throws {
+    @Test func aFirstRedeliveryIsProcessed() async throws {
         let bench = try await SendBench(.done)
         bench.store.change { $0.members = 3 }
         try await bench.deliver(7, isRedelivered: true)
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: [(2, 3, "split 7"), (2, 1, "claim 7"), (6, 3, "split 7"), (6, 1, nil)])
-    func whatComesAgainAndAgainIsFoundOut(count: Int, members: Int, next: String?) async throws {
+    func repeatedRedeliveriesAreSplitAndDeadLettered(count: Int, members: Int, next: String?) async throws {
         let bench = try await SendBench(.done)
         bench.store.change { ($0.redeliveries, $0.members) = (count - 1, members) }
         try await bench.deliver(7, isRedelivered: true)
@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(arguments: [(6, 2, "split 7"), (5, 2, nil), (51, 1, "abandon 7"), (50, 1, nil)])
-    func whatIsClaimedTooOftenIsGivenUp(claims: Int, members: Int, end: String?) async throws {
+    func tooManyClaimsAbandonTheJob(claims: Int, members: Int, end: String?) async throws {
         let bench = try await SendBench(.done)
         bench.store.change { ($0.epoch, $0.claims, $0.members) = (1, claims - 1, members) }
         try await bench.deliver(7)
@@ -71,7 +71,7 @@ import Testing
         try await bench.expect(["peek 7", "claim 7"] + rest, events: end == "split 7" ? 0 : 1)
     }
 
-    @Test func whatTheHubRefusesIsGivenUp() async throws {
+    @Test func aSendTheHubRefusesIsAbandoned() async throws {
         let bench = try await SendBench(.refused)
         try await bench.deliver(7)
         try await bench.expect(
@@ -80,26 +80,26 @@ import Testing
         )
     }
 
-    @Test func anotherPauseOfTheHubIsShort() async throws {
+    @Test func anUnavailableHubDefersForFiveSecondsAtMost() async throws {
         let bench = try await SendBench(.unavailable(.seconds(60)))
         try await bench.deliver(7)
         try await bench.expect(["peek 7", "advance 7@0", "claim 7", "advance 7@1", "defer 7@1 5.0 seconds"])
     }
 
-    @Test(arguments: [1, 2]) func whatMakesNoSenseIsSplit(members: Int) async throws {
+    @Test(arguments: [1, 2]) func aCorruptMessageIsSplit(members: Int) async throws {
         let bench = try await SendBench(.done)
         bench.store.change { ($0.members, $0.isCorrupt) = (members, true) }
         try await bench.deliver(7)
         try await bench.expect(["peek 7", "redelivered 7"] + (members > 1 ? ["split 7"] : []))
     }
 
-    @Test(arguments: [1, 2]) func whatIsLostToACopyThatJoinedIsDueAgain(copies: Int) async throws {
+    @Test(arguments: [1, 2]) func aMessageLostToAnotherWorkerIsDueAgainForItsCopy(copies: Int) async throws {
         let bench = try await SendBench(.lost)
         for _ in 0..<copies { try await bench.deliver(7) }
         try await bench.expect(["peek 7", "advance 7@0"] + (copies > 1 ? ["defer 7 "] : []))
     }
 
-    @Test(arguments: [1, 2]) func whatIsLostBeforeItIsGivenBackIsDueAgain(copies: Int) async throws {
+    @Test(arguments: [1, 2]) func aMessageLostDuringADeferralIsDueAgainForItsCopy(copies: Int) async throws {
         let bench = try await SendBench(.blocked)
         bench.store.change { $0.isTakenOver = true }
         for _ in 0..<copies { try await bench.deliver(7) }
@@ -107,14 +107,14 @@ import Testing
         try await bench.expect(calls + (copies > 1 ? ["defer 7 "] : []))
     }
 
-    @Test func whatIsPausedIsDeferred() async throws {
+    @Test func pausedSendsAreDeferred() async throws {
         let bench = try await SendBench(.done)
         bench.store.change { $0.isPaused = true }
         try await bench.deliver(7)
         try await bench.expect(["defer 7 paused: send"])
     }
 
-    @Test func whatNamesNoMessageIsDeadLettered() async throws {
+    @Test func aMessageWithoutANumberIsDeadLettered() async throws {
         let bench = try await SendBench(.done)
         try await bench.publish(id: JobID.make().description)
         try await bench.expect([])

@@ -35,7 +35,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func eachLineHasItsOwnEnd() async throws {
+        @Test func everyLineHasItsOwnOutcome() async throws {
             try await PipelineHarness.with { harness in
                 try await harness.registerUsers(3)
                 try await harness.register("many", devices: 1000...1150)
@@ -57,7 +57,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func whatWasAcceptedBeforeACrashIsSweptUp() async throws {
+        @Test func sendsAcceptedBeforeACrashAreSwept() async throws {
             try await PipelineHarness.with { harness in
                 try await harness.registerUsers(20)
                 let ids = try await harness.acceptSmall((0..<20).map { "user\($0)" }, isPublished: false)
@@ -66,7 +66,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func copiesOfMessagesSendNothingTwice() async throws {
+        @Test func copiesOfAMessageSendNothingTwice() async throws {
             try await PipelineHarness.with([.delivery, .sweeper]) { harness in
                 try await harness.registerUsers(50)
                 let accepted = try await harness.store.accept((0..<50).map { try harness.smallSend(to: "user\($0)") })
@@ -86,7 +86,7 @@ extension PipelineLoadTests {
         }
 
         /// The send worker died between its commit, which was the claim, and the acknowledgement.
-        @Test func aMessageThatComesAgainBehindItsFanOutIsOver() async throws {
+        @Test func aRedeliveryAfterTheFanOutIsIgnored() async throws {
             try await PipelineHarness.with([.delivery, .sweeper]) { harness in
                 try await harness.registerUsers(20)
                 let accepted = try await harness.store.accept((0..<20).map { try harness.smallSend(to: "user\($0)") })
@@ -102,7 +102,7 @@ extension PipelineLoadTests {
         }
 
         /// The send worker died before its commit: the message comes again, and is claimed first.
-        @Test func aMessageThatComesAgainBeforeItsFanOutIsClaimed() async throws {
+        @Test func aRedeliveryBeforeTheFanOutIsClaimed() async throws {
             try await PipelineHarness.with([.delivery, .sweeper]) { harness in
                 try await harness.registerUsers(20)
                 let ids = try await harness.acceptSmall((0..<20).map { "user\($0)" })
@@ -114,7 +114,7 @@ extension PipelineLoadTests {
         }
 
         /// What waits for one service keeps nothing from another, also where they come in one message (rule 12).
-        @Test(arguments: [true, false]) func aServiceWithoutCreditHoldsUpNoOther(isLimited: Bool) async throws {
+        @Test(arguments: [true, false]) func aServiceWithoutCreditDelaysNoOther(isLimited: Bool) async throws {
             // With nobody at FCM its window fills, with a limit of one a second it stays open.
             let window = InFlightWindow(devices: 4000, messages: 4)
             try await PipelineHarness.with([.send, .sweeper], window: window) { harness in
@@ -147,7 +147,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func deliveriesThatWereNeverPublishedAreSweptUp() async throws {
+        @Test func unpublishedDeliveriesAreSwept() async throws {
             try await PipelineHarness.with([.delivery, .sweeper]) { harness in
                 try await harness.registerUsers(30)
                 let accepted = try await harness.store.accept((0..<30).map { try harness.smallSend(to: "user\($0)") })
@@ -159,7 +159,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func aGroupTravelsInOneDeliveryMessage() async throws {
+        @Test func aGroupIsOneDeliveryMessage() async throws {
             try await PipelineHarness.with([.send]) { harness in
                 try await harness.registerUsers(10)
                 let ids = try await harness.acceptSmall((0..<300).map { "user\($0 % 10)" })
@@ -170,7 +170,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func aDeliveryMessageThatComesAgainIsDelivered() async throws {
+        @Test func aRedeliveredDeliveryMessageIsSent() async throws {
             try await PipelineHarness.with([.send, .sweeper]) { harness in
                 try await harness.registerUsers(10)
                 let ids = try await harness.acceptSmall((0..<10).map { "user\($0)" })
@@ -191,7 +191,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func oneOfManyIsCancelled() async throws {
+        @Test func cancellingOneSendOfAGroupStopsOnlyThatOne() async throws {
             try await PipelineHarness.with([.send, .sweeper]) { harness in
                 try await harness.registerUsers(5)
                 let ids = try await harness.acceptSmall((0..<5).map { "user\($0)" })
@@ -212,7 +212,7 @@ extension PipelineLoadTests {
             }
         }
 
-        @Test func deliveriesOfASilentAppHoldUpNoOthers() async throws {
+        @Test func deliveriesOfASilentAppDelayNoOthers() async throws {
             try await PipelineHarness.with([.send, .sweeper]) { harness in
                 let other = try AppID("other")
                 _ = try await harness.store.apply(try harness.simulator.appSpec, to: other)

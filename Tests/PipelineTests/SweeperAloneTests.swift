@@ -10,7 +10,7 @@ extension PipelineLoadTests {
     /// A sweeper in a process that has no send worker, as that of the API.
     @Suite(.serialized, .timeLimit(.minutes(2))) struct SweeperAloneTests {
         /// It says that its delivery messages are at the broker: else each is published anew whenever the grace is over.
-        @Test func whatItHasPublishedIsNotPublishedAgain() async throws {
+        @Test func aSweptMessageIsPublishedOnce() async throws {
             try await PipelineHarness.with([.sweeper]) { harness in
                 try await harness.register("ann", .apns, token(1))
                 let id = try await harness.send(to: "username:ann", isPublished: false)
@@ -27,7 +27,7 @@ extension PipelineLoadTests {
         }
 
         /// As when the process that leads is stopped, or its disk hangs.
-        @Test func whatTheLeaderLeavesUndoneOthersDo() async throws {
+        @Test func otherSweepersTakeOverFromAStalledLeader() async throws {
             try await PipelineHarness.with([]) { harness in
                 let leadership = try #require(try await harness.store.lead(as: .sweeper))
                 let queue = QueueName.work(.send, .normal)
@@ -44,7 +44,7 @@ extension PipelineLoadTests {
         }
 
         /// A send worker died, or the store took nothing, between a page of a retired service and its outcome.
-        @Test func aPageOfARetiredServiceComesToItsEnd() async throws {
+        @Test func aPageOfARetiredServiceIsClosed() async throws {
             try await PipelineHarness.with([.sweeper]) { harness in
                 try await harness.register("old", .mpns, "http://notify.example/abc", tags: ["old"])
                 let request = SendRequest(

@@ -7,11 +7,11 @@ import Testing
             ([], ""), ([0xFB], "-w"), ([0xFF, 0xFF], "__8"), ([1, 2, 3], "AQID"), (Array("f".utf8), "Zg"),
         ] as [([UInt8], String)]
     )
-    func bothWays(bytes: [UInt8], text: String) {
+    func encodingAndDecodingAreInverse(bytes: [UInt8], text: String) {
         #expect(Base64URL.encode(bytes) == text)
         #expect(Base64URL.decode(text) == bytes)
     }
 
     @Test(arguments: ["+w", "/w", "Zg==", "Z", "Z g", "ä"])
-    func anotherFormIsNil(text: String) { #expect(Base64URL.decode(text) == nil) }
+    func malformedTextIsNil(text: String) { #expect(Base64URL.decode(text) == nil) }
 }

@@ -53,7 +53,7 @@ import Testing
         )
     }
 
-    @Test func anOlderDeclarationHasTheDefaultsOfWhatItDoesNotSay() throws {
+    @Test func missingMembersOfADeclarationHaveDefaults() throws {
         let text = #"{"message":"m","richType":"url","content":"c"}"#
         let rich = try JSONDecoder().decode(AppSpec.RichDefault.self, from: Data(text.utf8))
         #expect(rich == AppSpec.RichDefault(message: "m", richType: "url", content: "c"))

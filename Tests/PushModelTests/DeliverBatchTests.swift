@@ -46,14 +46,14 @@ import Testing
     }
 
     @Test(arguments: [["00ff", "", "a1b2c3"], ["00ff", "abc"], ["00FF", "a1"], [], ["zz"]])
-    func tokensOfAPNsTravelPackedWhereTheyCan(handles: [String]) throws {
+    func hexadecimalAPNsTokensArePacked(handles: [String]) throws {
         var batch = try Self.batch(devices: 0, again: false)
         batch.devices.rows = handles.indices.map { Int64($0) }
         batch.devices.handles = HandleList(handles.map(Handle.init(stored:)))
         #expect(try Self.decoded(Self.encoded(batch)) == batch)
     }
 
-    @Test func staysUnderItsSize() throws {
+    @Test func anEncodedBatchFitsTheMaximum() throws {
         let batch = try Self.batch(devices: DeliverBatch.maximumDevices, again: true)
         #expect(Self.encoded(batch).count < DeliverBatch.maximumBytes)
     }
@@ -67,7 +67,7 @@ import Testing
     }
 
     /// Any one byte changed: either it is refused, or it is a batch that writes back what was read.
-    @Test func everyChangedByteIsHarmless() throws {
+    @Test func aChangedByteIsRefusedOrReadsAsAValidBatch() throws {
         let bytes = Self.encoded(try Self.batch(devices: 5, again: true))
         for index in bytes.indices {
             for change: UInt8 in [1, 0x80, 0xFF] {
@@ -91,14 +91,14 @@ import Testing
         }
     }
 
-    @Test func countsThatLieNeedNoMemory() throws {
+    @Test func aForgedCountAllocatesNoMemory() throws {
         var bytes = Self.encoded(try Self.batch(devices: 0, again: false))
         // The count and the empty handles' length are the last eight bytes.
         bytes.replaceSubrange(bytes.count - 8..<bytes.count, with: [UInt8](repeating: 0xFF, count: 8))
         #expect(throws: MalformedDelivery.self) { try Self.decoded(bytes) }
     }
 
-    @Test func momentsThatCannotBeReckonedWithAreRefused() throws {
+    @Test func outOfRangeTimesAreRefused() throws {
         let batch = DeliverBatch(
             app: .default,
             key: BatchKey(job: JobID(high: 1, low: 2), pns: .wns, page: 0, attempt: 0),
@@ -119,7 +119,7 @@ import Testing
     }
 
     /// What a worker of this version writes, a worker of the next must read.
-    @Test func formIsPinned() throws {
+    @Test func theWireFormDoesNotChange() throws {
         var devices = DeliverBatch.Devices()
         devices.rows = [1, -1]
         devices.handles = HandleList(["ab", "c"].map(Handle.init(stored:)))

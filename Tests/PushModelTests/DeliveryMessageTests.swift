@@ -18,14 +18,14 @@ import Testing
         )
     }
 
-    @Test(arguments: [1, 2, 500]) func itIsReadAsItWasWritten(count: Int) throws {
+    @Test(arguments: [1, 2, 500]) func anEncodedMessageIsReadBack(count: Int) throws {
         let message = DeliveryMessage(batches: (0..<count).map { Self.batch($0) })
         #expect(try DeliveryMessage(decoding: message.encoded()) == message)
         let size = message.batches.reduce(5) { $0 + 4 + DeliveryMessage.wireSize(of: $1) }
         #expect(message.encoded().count <= size)
     }
 
-    @Test func itHasCapacityForSoManyBatchesBytesAndDevices() {
+    @Test func capacityIsBoundedInBatchesBytesAndDevices() {
         func taken(_ batch: DeliverBatch) -> Int {
             var capacity = DeliveryMessage.Capacity()
             return (1...1000).first { _ in !capacity.take(batch) }.map { $0 - 1 } ?? 1000
@@ -44,7 +44,7 @@ import Testing
         #expect(taken(batch) == 1)
     }
 
-    @Test func noPieceOfItIsTakenForIt() throws {
+    @Test func truncatedMessagesAreRefused() throws {
         let bytes = DeliveryMessage(batches: [Self.batch(1), Self.batch(2)]).encoded()
         for length in bytes.indices {
             #expect(throws: MalformedDelivery.self) { try DeliveryMessage(decoding: Array(bytes[..<length])) }
@@ -52,7 +52,7 @@ import Testing
         #expect(throws: MalformedDelivery.self) { try DeliveryMessage(decoding: bytes + [0]) }
     }
 
-    @Test func whatDoesNotBelongTogetherIsRefused() throws {
+    @Test func batchesOfSeveralAppsOrServicesAreRefused() throws {
         let messages = [
             DeliveryMessage(batches: []),
             DeliveryMessage(batches: (0...DeliveryMessage.maximumBatches).map { Self.batch($0) }),
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func anyByteMayBeWrongAndNothingBreaks() throws {
+    @Test func corruptBytesDoNotCrash() throws {
         let bytes = DeliveryMessage(batches: [Self.batch(1), Self.batch(2)]).encoded()
         for index in bytes.indices {
             var broken = bytes
@@ -80,7 +80,7 @@ import Testing
         #expect(error?.description.contains("version") == true)
     }
 
-    @Test func countsThatLieNeedNoMemory() {
+    @Test func aForgedCountAllocatesNoMemory() {
         for count: [UInt8] in [[0, 0, 0, 0], [0xF5, 1, 0, 0], [0xFF, 0xFF, 0xFF, 0xFF]] {
             #expect(throws: MalformedDelivery.self) { try DeliveryMessage(decoding: [DeliveryMessage.version] + count) }
         }
@@ -88,14 +88,14 @@ import Testing
 }
 
 @Suite struct MessageIDTests {
-    @Test(arguments: [1, 7, Int64.max]) func aNameIsReadAsWritten(number: Int64) {
+    @Test(arguments: [1, 7, Int64.max]) func aMessageIDIsReadBack(number: Int64) {
         let id = MessageID(number: number)
         #expect(id.description == "\(number)")
         #expect(MessageID(id.description) == id)
     }
 
     @Test(arguments: ["", "0", "-1", "+1", "01", " 1", "1 ", "1/2", "bundle/1", "9223372036854775808", "x"])
-    func whatIsNoNameIsNone(name: String) {
+    func malformedMessageIDsAreNil(name: String) {
         #expect(MessageID(name) == nil)
     }
 }

@@ -2,7 +2,7 @@ import PushModel
 import Testing
 
 @Suite struct JSONWriterTests {
-    @Test func writesWhatAValueWouldWrite() throws {
+    @Test func theWriterMatchesJSONValue() throws {
         let time = Timestamp(milliseconds: 1_763_714_096_007)
         let bytes = JSONWriter.object { members in
             members.add("text", "a \"b\" \\ \u{1} ü\n")
@@ -50,9 +50,9 @@ import Testing
         #expect(JSONValue.array([.written(bytes), .null]).bytes == Array("[".utf8) + bytes + Array(",null]".utf8))
     }
 
-    @Test func anObjectWithoutMembersIsOne() { #expect(JSONWriter.object { _ in } == Array("{}".utf8)) }
+    @Test func anObjectWithoutMembersIsWritten() { #expect(JSONWriter.object { _ in } == Array("{}".utf8)) }
 
-    @Test func namesOfOthersAreEscaped() {
+    @Test func memberNamesAreEscaped() {
         #expect(JSONValue.texts(["b\"": "1", "a": "\\"]).compactText == #"{"a":"\\","b\"":"1"}"#)
     }
 

@@ -17,7 +17,7 @@ import Testing
     }
 
     /// More of them than the digits that count can tell apart, on several threads.
-    @Test func thoseOfOneMomentDiffer() async {
+    @Test func idsOfTheSameMillisecondDiffer() async {
         let time = Timestamp(milliseconds: 1)
         let ids = await withTaskGroup(of: Set<JobID>.self) { group in
             for _ in 0..<4 { group.addTask { Set((0..<5000).map { _ in JobID.make(at: time) }) } }
@@ -57,7 +57,7 @@ import Testing
         #expect(JobID(bytes: [UInt8](repeating: 1, count: count)) == nil)
     }
 
-    @Test func notificationIDsNeverMeet() {
+    @Test func notificationIDsOfAJobAreUnique() {
         let job = JobID.make()
         let rows = (0..<100_000).map { Int64($0) } + [.min, .max, -1]
         let ids = Set(rows.map { job.notificationID(row: $0) })
@@ -65,7 +65,7 @@ import Testing
         #expect(!ids.contains(job))
     }
 
-    @Test func notificationIDsOfNeighbouringJobsNeverMeet() {
+    @Test func notificationIDsOfNeighbouringJobsDiffer() {
         let first = JobID(high: 0x0190_0000_0000_7000, low: 0x8000_0000_0000_0000)
         let jobs = (0..<100).map { JobID(high: first.high, low: first.low + UInt64($0)) }
         let ids = Set(jobs.flatMap { job in (1...100).map { job.notificationID(row: $0) } })
@@ -73,7 +73,7 @@ import Testing
     }
 
     /// A message that is delivered again after an update of Pushline must carry the same id.
-    @Test func notificationIDIsPinned() {
+    @Test func theNotificationIDDoesNotChange() {
         let job = JobID(high: 0x0190_0000_0001_7ABC, low: 0x8000_0000_0000_00FF)
         #expect(job.notificationID(row: 1).description == "01900000-0001-8ab8-910a-2dec89025c3e")
         #expect(job.notificationID(row: 1) == job.notificationID(row: 1))

@@ -46,7 +46,7 @@ import Testing
         #expect(exact.shown == nil)
     }
 
-    @Test(arguments: PushModel.Tag.Owned.allCases) func aNameInATagComparesAsNamesDo(owned: PushModel.Tag.Owned) throws
+    @Test(arguments: PushModel.Tag.Owned.allCases) func namesInOwnedTagsCompareLikeUserNames(owned: PushModel.Tag.Owned) throws
     {
         let folded = Tag(owned, of: try UserName("Ann", .folded))
         let exact = Tag(owned, of: try UserName("Ann", .exact))
@@ -63,7 +63,7 @@ import Testing
 
     /// What is kept is read without knowing the app.
     @Test(arguments: AppSpec.Users.allCases, ["Beta", "UserName:Ann", "FROM:Ann@X.org", "user"])
-    func whatIsKeptIsReadAsItWas(users: AppSpec.Users, text: String) throws {
+    func storedTagsAreReadBack(users: AppSpec.Users, text: String) throws {
         let tag = try Tag(text, users)
         let read = try JSONDecoder().decode([Tag].self, from: JSONEncoder().encode([tag]))[0]
         #expect(read == tag)
@@ -75,7 +75,7 @@ import Testing
         #expect(again.description == expression.description)
     }
 
-    @Test func whatAnExpressionNamesTwiceIsOneTag() throws {
+    @Test func repeatedTagsOfAnExpressionAreOneTag() throws {
         let expression = try TagExpression(parsing: "Beta && !(bETA || Username:Ann) || username:ANN", .folded)
         #expect(expression.tags.map(\.name) == ["Beta", "username:ann"])
         #expect(expression.description == "Beta && !(Beta || username:ann) || username:ann")
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: [("ann", nil), ("Ann", nil), ("ann", "ANN")] as [(String, String?)])
-    func aKeptNameIsReadAsItWas(key: String, shown: String?) throws {
+    func storedNamesAreReadBack(key: String, shown: String?) throws {
         let name = try UserName(key: key, shownAs: shown)
         #expect(name.key == key)
         #expect(name.name == shown ?? key)

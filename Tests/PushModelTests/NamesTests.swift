@@ -68,14 +68,14 @@ import Testing
         #expect(PushService(platformName: name) == nil)
     }
 
-    @Test func ranksOfPriorities() {
+    @Test func prioritiesHaveRanks() {
         #expect(Priority.allCases.sorted() == [.high, .normal, .low])
         for priority in Priority.allCases { #expect(Priority(rank: priority.rank) == priority) }
         #expect(Priority(rank: 3) == nil)
         #expect(Priority(rank: -1) == nil)
     }
 
-    @Test func invalidValueGathersItsPath() {
+    @Test func anInvalidValueHasItsPath() {
         let inner = InvalidValue("is wrong")
         #expect(inner.description == "is wrong")
         #expect(inner.named("tag").named("to").description == "to.tag: is wrong")

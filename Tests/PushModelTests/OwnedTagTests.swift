@@ -4,7 +4,7 @@ import Testing
 
 /// The tags that the product itself gives a meaning: one list of them, which everything goes by.
 @Suite struct OwnedTagTests {
-    @Test(arguments: PushModel.Tag.Owned.allCases) func eachIsAUsersWhateverTheLetterCase(owned: PushModel.Tag.Owned)
+    @Test(arguments: PushModel.Tag.Owned.allCases) func ownedTagsAreRecognizedInAnyLetterCase(owned: PushModel.Tag.Owned)
         throws
     {
         let longest = try UserName(String(repeating: "u", count: 111), .folded)
@@ -19,7 +19,7 @@ import Testing
     }
 
     /// A tag that is made of a beginning and something else has a meaning: its beginning is to come from the list.
-    @Test func noOtherPlaceMakesTagsWithAMeaning() throws {
+    @Test func ownedTagsAreMadeInOneFileOnly() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let sources = root.appending(path: "Sources")

@@ -7,16 +7,16 @@ import Testing
         #expect(PercentCoding.encode("AZaz09-._~") == "AZaz09-._~")
     }
 
-    @Test func whatWasEscapedIsReadBack() {
+    @Test func escapedTextIsReadBack() {
         let text = "a+b/=%& ä\u{0}\u{7F}👩‍👧"
         #expect(PercentCoding.decode(PercentCoding.encode(text)[...], plusIsSpace: true) == text)
     }
 
-    @Test func plusIsASpaceWhereItIsSaid() {
+    @Test func plusIsASpaceOnRequest() {
         #expect(PercentCoding.decode("a+b%2b", plusIsSpace: true) == "a b+")
         #expect(PercentCoding.decode("a+b%2B", plusIsSpace: false) == "a+b+")
     }
 
     @Test(arguments: ["%", "%2", "%2g", "%%41", "%FF", "a%C3", "%u0041"])
-    func whatMakesNoSenseIsNil(text: String) { #expect(PercentCoding.decode(text[...], plusIsSpace: true) == nil) }
+    func malformedEscapesAreNil(text: String) { #expect(PercentCoding.decode(text[...], plusIsSpace: true) == nil) }
 }

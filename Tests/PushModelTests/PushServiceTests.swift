@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct PushServiceTests {
     /// A number that two share, or that has no bit, would mix up what is stored.
-    @Test func numbersAreTheirOwnAndHaveABit() {
+    @Test func numbersAreUniqueAndFitABitMask() {
         let numbers = PushService.allCases.map(\.number)
         #expect(Set(numbers).count == numbers.count)
         for service in PushService.allCases {
@@ -16,11 +16,11 @@ import Testing
     }
 
     /// What is stored and sent already.
-    @Test func numbersStay() {
+    @Test func numbersDoNotChange() {
         #expect([PushService.apns, .fcm, .wns, .mpns].map(\.number) == [1, 2, 3, 4])
     }
 
-    @Test func namesAreTheirOwnAndInLowerCase() {
+    @Test func namesAreUniqueAndLowerCase() {
         let names = PushService.allCases.flatMap(\.names)
         #expect(Set(names).count == names.count)
         for name in names { #expect(name == name.lowercased()) }
@@ -29,14 +29,14 @@ import Testing
         }
     }
 
-    @Test func whatIsInServiceTakesPayloadsAndCredentials() {
+    @Test func servicesInUseHavePayloadLimitsAndCredentials() {
         for service in PushService.inService {
             #expect(service.descriptor.maximumPayload > 0, "\(service)")
             #expect(service.descriptor.credentials?.service == service, "\(service)")
         }
     }
 
-    @Test func lists() {
+    @Test func listsOfServicesReadWell() {
         #expect(PushService.list([.apns]) == "apns")
         #expect(PushService.list([.apns, .fcm, .wns]) == "apns, fcm, gcm or wns")
         #expect(PushService.list([.fcm, .wns], otherNames: false, "and") == "fcm and wns")
@@ -44,7 +44,7 @@ import Testing
         #expect(PushService.unknown(among: [.wns]).reason == "is none of wns")
     }
 
-    @Test func whatAnAppDeclares() throws {
+    @Test func anAppDeclaresItsServices() throws {
         var spec = AppSpec(credentials: [AppSpec.FCM(serviceAccountFile: "/f", devicesPerSecond: 5)])
         #expect(spec.services == [.fcm])
         #expect(spec.devicesPerSecond(for: .fcm) == 5)
@@ -60,7 +60,7 @@ import Testing
     }
 
     /// The form that stores have had from the beginning: credentials stand beside an app's other members.
-    @Test func theStoredFormStays() throws {
+    @Test func theStoredFormDoesNotChange() throws {
         let text = """
             {"apns":{"endpoint":"https://e","keyFile":"/k","keyID":"i","teamID":"t","topic":"b"},\
             "authentication":"accounts","hub":"embedded","recording":"failures","reservedTags":[],\
@@ -74,7 +74,7 @@ import Testing
         #expect(String(decoding: try encoder.encode(spec), as: UTF8.self) == text)
     }
 
-    @Test func channelsMayBeginAsTheAppSays() throws {
+    @Test func channelsMayBeginWithTheAppsPrefixes() throws {
         var spec = AppSpec()
         let text = "https://127.0.0.1:4/wns/a"
         #expect(throws: InvalidValue.self) { try spec.handle(text, of: .wns) }

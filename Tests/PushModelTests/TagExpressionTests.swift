@@ -17,7 +17,7 @@ import Testing
         ("a && !(!(b || c))", "a && (b || c)"), ("and || or && not", "and || or && not"), ("a||a", "a || a"),
         ("!(a || b) || !c", "!(a || b) || !c"), ("(!(a)||(b))&&(((c)))", "(!a || b) && c"),
     ])
-    func theCanonicalText(text: String, canonical: String) throws {
+    func anExpressionHasACanonicalText(text: String, canonical: String) throws {
         let expression = try TagExpression(parsing: text, .folded)
         #expect(expression.description == canonical)
         #expect(try TagExpression(parsing: canonical, .folded) == expression)
@@ -40,7 +40,7 @@ import Testing
         ("a\u{A0}b", 2, "is made of"),
         ("b || " + String(repeating: "a", count: 121), 6, "120"), ("a &&& b", 5, "is missing"),
     ])
-    func aFaultHasItsColumn(text: String, column: Int, reason: String) throws {
+    func aSyntaxErrorHasItsColumn(text: String, column: Int, reason: String) throws {
         let error = #expect(throws: InvalidValue.self) { try TagExpression(parsing: text, .folded) }
         #expect(error?.reason.hasPrefix("column \(column): ") == true, "\(error?.reason ?? "")")
         #expect(error?.reason.contains(reason) == true, "\(error?.reason ?? "")")
@@ -56,7 +56,7 @@ import Testing
         #expect(try TagExpression(parsing: "!a || b", .folded).alternatives == nil)
     }
 
-    @Test func whatIsPutTogetherIsAsIfItWereRead() throws {
+    @Test func aComposedExpressionEqualsAParsedOne() throws {
         let read = try TagExpression(parsing: "a || b || a && c || !d", .folded)
         let any = TagExpression.any([
             try TagExpression(parsing: "a || b", .folded), try TagExpression(parsing: "a && c", .folded),
@@ -65,7 +65,7 @@ import Testing
         #expect(any == read)
     }
 
-    @Test func operatorsWrittenOutAreTagsLikeOthers() throws {
+    @Test func theWordsAndAndOrAreTags() throws {
         #expect(try TagExpression(parsing: "and && or", .folded).tags.map(\.name) == ["and", "or"])
     }
 
@@ -97,7 +97,7 @@ import Testing
 
     /// Neither depth nor size overflows a stack, or takes more than linear time: quadratic time would take minutes here.
     @Test(arguments: large)
-    func anySizeIsRead(large: Large) throws {
+    func expressionsOfAnySizeAreRead(large: Large) throws {
         let expression = try TagExpression(parsing: large.text, .folded)
         let data = try JSONEncoder().encode([expression])
         let isRead = try JSONDecoder().decode([TagExpression].self, from: data) == [expression]
@@ -111,12 +111,12 @@ import Testing
     ]
 
     @Test(arguments: largeFaults)
-    func aFaultInALargeOneHasItsColumn(large: Large) {
+    func aSyntaxErrorInALargeExpressionHasItsColumn(large: Large) {
         let error = #expect(throws: InvalidValue.self) { try TagExpression(parsing: large.text, .folded) }
         #expect(error?.reason.hasPrefix("column \(large.column): ") == true, "\(error?.reason ?? "")")
     }
 
-    @Test func bytesAreBounded() throws {
+    @Test func theSizeOfAnExpressionIsBounded() throws {
         let most = TagExpression.maximumBytes
         #expect(try TagExpression(parsing: String(repeating: " ", count: most - 1) + "a", .folded).tags.count == 1)
         let error = #expect(throws: InvalidValue.self) {

@@ -93,7 +93,7 @@ enum AnswerCases {
     ]
 }
 
-@Suite("What answers mean")
+@Suite("Classification of answers")
 struct AnswerTests {
     private static let sent = AnswerCases.sent
 
@@ -104,7 +104,7 @@ struct AnswerTests {
         #expect(answer.reason == reason)
     }
 
-    @Test("APNs' moment of a token's death is kept, in milliseconds")
+    @Test("APNs' timestamp of a dead token is kept, in milliseconds")
     func apnsTimestamp() {
         let body = Array(#"{"reason":"Unregistered","timestamp":1700000000123}"#.utf8)
         let result = APNsAnswers.answer(HTTP2Response(status: 410, body: body)).result(sent: Self.sent)
@@ -118,14 +118,14 @@ struct AnswerTests {
         )
     }
 
-    @Test("a body that is no JSON is no harm", arguments: ["", "<html>", "[]", #"{"reason":7}"#, "\u{0}\u{1}"])
+    @Test("a body that is not JSON is ignored", arguments: ["", "<html>", "[]", #"{"reason":7}"#, "\u{0}\u{1}"])
     func garbage(body: String) {
         let response = HTTP2Response(status: 503, body: Array(body.utf8))
         #expect(APNsAnswers.answer(response).answer == .wait)
         #expect(FCMAnswers.answer(response).answer == .wait)
     }
 
-    @Test("a reason with control characters and of great length is cut")
+    @Test("a long reason with control characters is cleaned and truncated")
     func hostileReason() {
         let long = String(repeating: "x", count: 5000)
         let body = Array("{\"reason\":\"a\\u0007\\n\(long)\"}".utf8)
@@ -155,7 +155,7 @@ struct AnswerTests {
         #expect(answer.answer == test.expected)
     }
 
-    @Test("FCM is never tried again too soon", arguments: [(429, 60), (500, 10), (503, 10)])
+    @Test("FCM is never retried too soon", arguments: [(429, 60), (500, 10), (503, 10)])
     func fcmWait(status: Int, seconds: Int) {
         #expect(FCMAnswers.answer(HTTP2Response(status: status)).retryAfter == .seconds(seconds))
         let told = HTTP2Response(status: status, headers: [HTTP2Field("retry-after", "3")])

@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct ES256SignerTests {
     @Test(arguments: [nil, "ABC\"1"])
-    func aTokenIsWhatTheKeySigned(keyID: String?) throws {
+    func aTokensSignatureIsValid(keyID: String?) throws {
         let key = P256.Signing.PrivateKey()
         let signer = try ES256Signer(pem: Array(key.pemRepresentation.utf8))
         let token = try signer.token(keyID: keyID, claims: .members(["aud": .string("https://a"), "exp": .integer(7)]))
@@ -23,7 +23,7 @@ import Testing
         #expect(key.publicKey.isValidSignature(signature, for: Data("\(parts[0]).\(parts[1])".utf8)))
     }
 
-    @Test func whatIsNoKeyIsRefused() {
+    @Test func malformedKeysAreRefused() {
         #expect(throws: (any Error).self) { try ES256Signer(pem: Array("-----BEGIN PRIVATE KEY-----".utf8)) }
     }
 }

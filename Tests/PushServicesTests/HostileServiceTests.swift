@@ -24,7 +24,7 @@ struct HostileServiceTests {
         Issue.record("\(results)")
     }
 
-    @Test("an answer that is no HTTP: it may have been delivered", arguments: Self.services)
+    @Test("after an answer that is not HTTP a push may have been delivered", arguments: Self.services)
     func garbage(pns: PushService) async throws {
         try await self.with { senders in
             senders.simulator.inject(SimulatorFault(.garbage, pns: pns))
@@ -44,7 +44,7 @@ struct HostileServiceTests {
     static let services: [PushService] = [.apns, .fcm, .wns]
     static let silences: [SimulatorFault.Action] = [.mute, .plain, .expiredCertificate]
 
-    @Test("a service that cannot be spoken to delays", arguments: Self.services, Self.silences)
+    @Test("pushes to a service without a usable connection are retried", arguments: Self.services, Self.silences)
     func unreachable(pns: PushService, action: SimulatorFault.Action) async throws {
         try await self.with { senders in
             senders.simulator.inject(SimulatorFault(action, pns: pns))
@@ -62,7 +62,7 @@ struct HostileServiceTests {
     }
 
     /// As above, but the access token is there and connections are lost: the service itself is what cannot be reached.
-    @Test("a service that can no longer be spoken to delays", arguments: Self.services, Self.silences)
+    @Test("pushes to a service that lost its connection are retried", arguments: Self.services, Self.silences)
     func lost(pns: PushService, action: SimulatorFault.Action) async throws {
         try await self.with { senders in
             let sender = try senders.sender(pns)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Registry of senders", .serialized)
 struct RegistryTests {
-    @Test("one sender as long as nothing changes")
+    @Test("an unchanged declaration keeps its sender")
     func kept() async throws {
         try await Senders.with { senders in
             let first = try senders.sender(.apns)
@@ -18,7 +18,7 @@ struct RegistryTests {
         }
     }
 
-    @Test("another declaration makes another sender")
+    @Test("a changed declaration gets a new sender")
     func specChanged() async throws {
         try await Senders.with { senders in
             let first = try senders.sender(.apns)
@@ -36,7 +36,7 @@ struct RegistryTests {
         }
     }
 
-    @Test("a file that is replaced makes another sender; one that is merely touched does not")
+    @Test("a replaced file gets a new sender, a touched one does not")
     func fileChanged() async throws {
         try await Senders.with(SimulatorConfiguration(), { $0.fileCheckInterval = .zero }) { senders in
             let path = try senders.simulator.credentials.apnsKeyFile
@@ -88,7 +88,7 @@ struct RegistryTests {
         }
     }
 
-    @Test("what ends is known: certificates by themselves, secrets where they are told")
+    @Test("expiry dates come from certificates and from declared secrets")
     func ends() async throws {
         try await Senders.with { senders in
             var told = senders
@@ -106,7 +106,7 @@ struct RegistryTests {
         }
     }
 
-    @Test("what is missing or wrong is said, without its content")
+    @Test("errors name missing or invalid settings, without their content")
     func faults() async throws {
         try await Senders.with(SimulatorConfiguration(), { $0.fileCheckInterval = .zero }) { senders in
             let folder = try senders.simulator.credentials.folder
@@ -138,7 +138,7 @@ struct RegistryTests {
         }
     }
 
-    @Test("every service that takes notifications has a sender, and a stand-in that it can reach")
+    @Test("every service in use has a sender that reaches its simulator")
     func all() async throws {
         #expect(Set(Simulator.services) == Set(PushService.inService))
         try await Senders.with { senders in
@@ -156,7 +156,7 @@ struct RegistryTests {
         }
     }
 
-    @Test("a sender that is closed lets its batches end", arguments: [PushService.apns, .fcm, .wns])
+    @Test("a closed sender completes its batches", arguments: [PushService.apns, .fcm, .wns])
     func closedInWork(pns: PushService) async throws {
         try await Senders.with { senders in
             senders.simulator.inject(SimulatorFault(.delay, pns: nil, latency: 300))

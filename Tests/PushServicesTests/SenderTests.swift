@@ -18,7 +18,7 @@ struct SenderTests {
         }
     }
 
-    @Test("only the devices that are named are tried, in their order")
+    @Test("only the given devices are tried, in order")
     func subset() async throws {
         try await Senders.with { senders in
             var batch = try senders.batch(.apns, 10)
@@ -63,7 +63,7 @@ struct SenderTests {
         }
     }
 
-    @Test("a collapse key that cannot be a header is the message's fault")
+    @Test("a collapse key that cannot be a header is rejected")
     func hostileCollapse() async throws {
         try await Senders.with { senders in
             var batch = try senders.batch(.apns, 2)
@@ -80,7 +80,7 @@ struct SenderTests {
         }
     }
 
-    @Test("hostile handles stay within their string, and their own result")
+    @Test("hostile handles are escaped and affect only their own result")
     func hostileHandles() async throws {
         try await Senders.with { senders in
             let handles = [#"a"},"topic":"all"#, #"b\"#, "c\u{1}", "d\r\nx: y", "fine", ""]
@@ -199,7 +199,7 @@ struct SenderTests {
         }
     }
 
-    @Test("an access token that is turned down is fetched anew, once", arguments: [PushService.fcm, .wns])
+    @Test("a refused access token is replaced once", arguments: [PushService.fcm, .wns])
     func refresh(pns: PushService) async throws {
         try await Senders.with { senders in
             let sender = try senders.sender(pns)
@@ -256,7 +256,7 @@ struct SenderTests {
         }
     }
 
-    @Test("a send ends before its deadline, whatever is silent", arguments: [PushService.apns, .fcm, .wns])
+    @Test("a send ends before its deadline though a service is silent", arguments: [PushService.apns, .fcm, .wns])
     func deadline(pns: PushService) async throws {
         try await Senders.with { senders in
             senders.simulator.inject(SimulatorFault(.silence, token: try senders.handle(pns, 1)))
@@ -286,7 +286,7 @@ struct SenderTests {
         }
     }
 
-    @Test("a service that is not there: retry, and the try does not count", arguments: [PushService.apns, .fcm, .wns])
+    @Test("an unreachable service is retried and the try does not count", arguments: [PushService.apns, .fcm, .wns])
     func absent(pns: PushService) async throws {
         let simulator = Simulator(
             SimulatorConfiguration(folder: NSTemporaryDirectory() + "absent-\(UUID().uuidString)")

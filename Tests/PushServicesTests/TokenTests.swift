@@ -64,7 +64,7 @@ struct TokenTests {
         #expect(key.publicKey.isValidSignature(signature, for: Data("\(parts[0]).\(parts[1])".utf8)))
     }
 
-    @Test("what is no key is refused without being shown")
+    @Test("an invalid key is refused without being shown")
     func noKey() {
         let error = #expect(throws: SenderError.self) {
             try APNsProviderToken(pem: Array("very secret".utf8), keyID: "K1", teamID: "T1")
@@ -92,7 +92,7 @@ struct TokenTests {
         }
     }
 
-    @Test("many ask, one fetches")
+    @Test("concurrent requests share one fetch")
     func singleFlight() async throws {
         let counter = Counter()
         let tokens = AccessTokens { _ throws(TokenFault) in
@@ -130,7 +130,7 @@ struct TokenTests {
         #expect(try await tokens.token(deadline: .now + .seconds(1)) == "t2")
     }
 
-    @Test("a token service that fails is not asked again at once")
+    @Test("a failing token service is not asked again at once")
     func failure() async {
         let counter = Counter()
         let tokens = AccessTokens { _ throws(TokenFault) in
@@ -145,7 +145,7 @@ struct TokenTests {
         #expect(counter.value == 1)
     }
 
-    @Test("who waits for another's fetch waits no longer than its own deadline", .timeLimit(.minutes(1)))
+    @Test("a shared fetch does not outlast the waiter's deadline", .timeLimit(.minutes(1)))
     func waiterDeadline() async {
         let (answer, letAnswer) = AsyncStream<Void>.makeStream()
         let tokens = AccessTokens { _ throws(TokenFault) in
@@ -175,7 +175,7 @@ struct TokenTests {
         #expect(token == AccessToken(text: "a", lifetime: .seconds(lifetime)))
     }
 
-    @Test("a token that could break out of a header is not taken", arguments: [#"a\r\nb"#, "", "a b"])
+    @Test("a token that does not fit a header is refused", arguments: [#"a\r\nb"#, "", "a b"])
     func hostileToken(text: String) {
         #expect(throws: TokenFault.self) {
             try TokenEndpoint.read(status: 200, body: Data(#"{"access_token":"\#(text)"}"#.utf8), retryAfter: nil)

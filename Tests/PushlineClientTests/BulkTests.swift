@@ -16,14 +16,14 @@ import Testing
         return found
     }
 
-    @Test(arguments: [1, 2, 3, 7, 100]) func piecesHaveWholeLines(cut: Int) async {
+    @Test(arguments: [1, 2, 3, 7, 100]) func piecesEndAtLineEnds(cut: Int) async {
         #expect(await self.pieces("a\nb\n\nc\nd", cut: cut) == ["a\nb\n", "\nc\n", "d"])
         #expect(await self.pieces("a\nb\n", cut: cut) == ["a\nb\n"])
         #expect(await self.pieces("", cut: cut).isEmpty)
         #expect(await self.pieces("aaa\nb\nc\n", cut: cut, lines: 10, size: 4) == ["aaa\n", "b\nc\n"])
     }
 
-    @Test func ofALineWithoutEndNotAllIsKept() async {
+    @Test func aTooLongLineIsTruncatedInMemory() async {
         var cutter = LinePieces()
         for _ in 0..<100 { await cutter.add(Data(repeating: 0x20, count: 10_000)) { _ in Issue.record("a piece") } }
         #expect(cutter.piece.count == LinePieces.longestLine)
@@ -65,7 +65,7 @@ import Testing
         #expect(requests[1].body?.suffix(5) == Data("\nlast".utf8))
     }
 
-    @Test func whatIsDoneCanBeLeftOut() async throws {
+    @Test func anImportCanSkipLinesDone() async throws {
         let transport = ScriptedTransport(Self.summary(2, failed: 1))
         let done = try await client(transport).importRegistrations(skipping: 3, from: self.text(["a\nb\n", "c\nd\ne"]))
         #expect(await transport.requests.first?.body == Data("d\ne".utf8))
@@ -76,13 +76,13 @@ import Testing
         #expect(await none.requests.isEmpty)
     }
 
-    @Test func aServerThatIsBusyIsAskedAgain() async throws {
+    @Test func aBusyServerIsRetried() async throws {
         let busy = HTTPAnswer(status: 503, headers: ["retry-after": "0"])
         let transport = ScriptedTransport(busy, busy, Self.summary(1))
         #expect(try await client(transport).importRegistrations(from: self.text(["x"])).lines == 1)
     }
 
-    @Test func whatBreaksOffSaysHowFarItCame() async throws {
+    @Test func anInterruptedImportReportsTheLinesDone() async throws {
         let transport = ScriptedTransport(Self.summary(20_000), HTTPAnswer(status: 403))
         let error = await #expect(throws: ImportInterrupted.self) {
             _ = try await client(transport).importRegistrations(
@@ -93,7 +93,7 @@ import Testing
         #expect(error?.cause.code == .forbidden)
     }
 
-    @Test func exportsPieceByPiece() async throws {
+    @Test func anExportIsStreamed() async throws {
         let transport = ScriptedTransport(
             HTTPAnswer(status: 200, headers: ["pushline-cursor": "7"], body: Data("a\n".utf8)),
             HTTPAnswer(status: 200, body: Data("b\n".utf8))

@@ -112,7 +112,7 @@ import Testing
     }
 
     /// It was deleted on purpose, or is another user's.
-    @Test(arguments: [410, 404]) func asksForANewIDWhenTheStoredOneCannotBeHad(status: Int) async throws {
+    @Test(arguments: [410, 404]) func requestsANewIDWhenTheStoredOneIsRefused(status: Int) async throws {
         let transport = ScriptedTransport(HTTPAnswer(status: status), .json(#""new""#), HTTPAnswer(status: 200))
         let id = try await client(transport).register(Device(platform: .fcm, handle: "t"), storedID: "old")
         #expect(id == "new")
@@ -121,7 +121,7 @@ import Testing
         )
     }
 
-    @Test func triesOnceMoreAndNotForEver() async throws {
+    @Test func retriesARefusedRegistrationOnce() async throws {
         let transport = ScriptedTransport(HTTPAnswer(status: 410), .json(#""new""#), HTTPAnswer(status: 410))
         let error = await #expect(throws: PushlineError.self) {
             try await client(transport).register(Device(platform: .fcm, handle: "t"), storedID: "old")
@@ -193,7 +193,7 @@ import Testing
         #expect(last.state == "running")
     }
 
-    @Test func waitingForNothingFails() async throws {
+    @Test func waitingForAnUnknownJobFails() async throws {
         let transport = ScriptedTransport(HTTPAnswer(status: 404))
         let error = await #expect(throws: PushlineError.self) { try await client(transport).waitForOutcome(of: "x") }
         #expect(error?.code == .notFound)

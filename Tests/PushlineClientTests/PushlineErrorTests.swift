@@ -31,7 +31,7 @@ import Testing
         #expect(error?.retryAfter == 7)
     }
 
-    @Test(arguments: ["", "<html>", "{}", "[]", "null", #"{"id":1}"#]) func answersOfSomethingElse(text: String)
+    @Test(arguments: ["", "<html>", "{}", "[]", "null", #"{"id":1}"#]) func answersThatAreNotPushlinesAreErrors(text: String)
         async throws
     {
         let transport = ScriptedTransport(.json(text))
@@ -65,7 +65,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test(arguments: ["ftp://host", "host", "/api", "http://"]) func addressesThatAreNone(text: String) async throws {
+    @Test(arguments: ["ftp://host", "host", "/api", "http://"]) func invalidAddressesAreErrors(text: String) async throws {
         let client = PushlineClient(url: try #require(URL(string: text)), credentials: .key("plk_x"))
         let error = await #expect(throws: PushlineError.self) { try await client.job("x") }
         #expect(error?.code == .invalidURL)
@@ -86,11 +86,11 @@ import Testing
         )
     }
 
-    @Test func nobodyListens() async throws {
+    @Test func aRefusedConnectionIsUnreachable() async throws {
         #expect(try await self.error(of: .refuses)?.code == .unreachable)
     }
 
-    @Test func nobodyAnswers() async throws {
+    @Test func aSilentServerIsATimeout() async throws {
         let start = ContinuousClock.now
         #expect(try await self.error(of: .isSilent, deadline: .milliseconds(300))?.code == .timeout)
         #expect(ContinuousClock.now - start < .seconds(20))
@@ -121,7 +121,7 @@ import Testing
         #expect(error?.retryAfter == 7)
     }
 
-    @Test func somethingElseAnswers() async throws {
+    @Test func aServerOfAnotherProtocolIsAnError() async throws {
         let error = try await self.error(of: .answers("SSH-2.0-OpenSSH_9.2\r\n"))
         #expect(error?.code == .unreachable || error?.code == .unexpectedAnswer)
     }

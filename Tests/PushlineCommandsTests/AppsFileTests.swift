@@ -166,7 +166,7 @@ import Testing
     }
 
     /// The example has every key, so that nobody must look elsewhere.
-    @Test func exampleIsRightAndComplete() throws {
+    @Test func theExampleIsValidAndHasEveryKey() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let url = root.appending(path: "Config/apps.example.yaml")
@@ -181,7 +181,7 @@ import Testing
 }
 
 @Suite struct AppSpecChangesTests {
-    @Test func namesWhatChanged() {
+    @Test func changesAreListedByKey() {
         var before = AppSpec(reservedTags: ["a"], credentials: [AppSpec.FCM(serviceAccountFile: "/f")])
         before.requestsPerSecond = 5
         var after = before

@@ -39,7 +39,7 @@ import Testing
         ["queues", "pause", "register", "--all-apps", "--config", "x.yaml", "--json"],
         ["dead", "replay", "1"], ["dead", "discard", "1", "--app", "shop"],
     ])
-    func understood(arguments: [String]) {
+    func validCommandLinesAreParsed(arguments: [String]) {
         #expect(self.exitCode(arguments) == nil)
     }
 

@@ -13,7 +13,7 @@ import Testing
         await BrokerCheckup(broker: broker, place: "here", services: [.apns]).run()
     }
 
-    @Test func nobodyTakesFromTheQueues() async throws {
+    @Test func queuesWithoutConsumersAreReported() async throws {
         let broker = InMemoryBroker()
         let idle = await self.check(broker)
         #expect(idle.map(\.isRight) == [true, false, false, false])
@@ -35,7 +35,7 @@ import Testing
         #expect(!few.isRight && few.words.contains("needs 10200: raise the hard one (LimitNOFILE="), "\(few.words)")
     }
 
-    @Test func whatIsParkedIsTold() async throws {
+    @Test func parkedMessagesAreReported() async throws {
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)
         let properties = MessageProperties(type: "send", messageID: "1", contentType: "text/plain")
@@ -55,7 +55,7 @@ import Testing
         )
     }
 
-    @Test func anAlarmIsSeen() async {
+    @Test func aResourceAlarmIsReported() async {
         let broker = InMemoryBroker()
         broker.setBlocked("low on disk")
         let found = await self.check(broker)
@@ -84,7 +84,7 @@ import Testing
         return store
     }
 
-    @Test func whatStandsStillIsTold() async throws {
+    @Test func pausesAndDeadLettersAreReported() async throws {
         let host = try HostCommandsTests.Host()
         let store = try await self.store(host)
         let blocked = BlockedWork(store: store, apps: [.default, try AppID("shop")])
@@ -104,7 +104,7 @@ import Testing
     }
 
     /// The store alone knows it where the worker's log is elsewhere.
-    @Test func refusedCredentialsAndOpenBreakersAreTold() async throws {
+    @Test func refusedCredentialsAndOpenBreakersAreReported() async throws {
         let host = try HostCommandsTests.Host()
         let store = try await self.store(host)
         for cause in [BreakerCause.credentials, .service] {

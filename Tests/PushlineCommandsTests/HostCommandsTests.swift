@@ -52,7 +52,7 @@ import Testing
         var all: [String] { self.lock.withLock { self.lines } }
     }
 
-    @Test func aStoreIsCopiedCheckedAndPutBack() async throws {
+    @Test func aStoreIsBackedUpCheckedAndRestored() async throws {
         let host = try Host()
         await #expect(throws: CommandFailure.self) { try await host.run("store", "check") }
         await #expect(throws: CommandFailure.self) { try await host.run("store", "backup", host.path("copy")) }
@@ -75,7 +75,7 @@ import Testing
     }
 
     /// Which file, what is wrong with it, and what to do: not SQLite's number alone.
-    @Test func aDamagedFileIsNamed() async throws {
+    @Test func aDamagedFileIsReportedByName() async throws {
         let host = try Host()
         try host.write("SQLite format 3\0 and nothing else", to: "damaged")
         let failure = await #expect(throws: CommandFailure.self) {
@@ -109,7 +109,7 @@ import Testing
     }
 
     /// What an app's operators have paused stays so, and nothing says otherwise.
-    @Test func anAppsOwnPauseOutlivesThatOfAllApps() async throws {
+    @Test func anAppsOwnPauseOutlivesAPauseOfAllApps() async throws {
         let host = try Host()
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
@@ -145,7 +145,7 @@ import Testing
         #expect(try await host.run("apps", "show", "shop").first == "shop:")
     }
 
-    @Test func whoeverWritesIsToldWhere() async throws {
+    @Test func commandsThatWriteNameTheStore() async throws {
         let host = try Host()
         let path = host.path("store.sqlite")
         let notes = Lines()
@@ -160,7 +160,7 @@ import Testing
         )
     }
 
-    @Test func aFaultInTheFileChangesNothing() async throws {
+    @Test func anErrorInTheAppsFileChangesNothing() async throws {
         let host = try Host()
         try host.write("apps:\n  default: {}\n  shop: {huub: embedded}\n", to: "apps.yaml")
         await #expect(throws: AppsFileError.self) { try await host.run("apps", "apply", host.path("apps.yaml")) }
@@ -220,7 +220,7 @@ import Testing
         for name in ["Ann", "ann"] { #expect(try await add(name, "shop") == ["\(name): added to shop as user"]) }
     }
 
-    @Test func howUsersCompareIsFixedOnceThereAreRegistrations() async throws {
+    @Test func theComparisonOfUserNamesIsFixedOnceRegistrationsExist() async throws {
         let host = try Host()
         try host.write("apps:\n  default: {users: exact}\n", to: "apps.yaml")
         #expect(try await host.run("apps", "apply", host.path("apps.yaml")) == ["default: declared"])
@@ -278,7 +278,7 @@ import Testing
         return lines.all.filter { !descriptors.contains($0) }
     }
 
-    @Test func doctorMakesNoStoreAndSaysThatTheBrokerIsAway() async throws {
+    @Test func doctorCreatesNoStoreAndReportsAMissingBroker() async throws {
         let host = try Host()
         // Nobody listens on port 1.
         try host.write(

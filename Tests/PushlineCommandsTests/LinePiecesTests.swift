@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: [("", []), ("a", [1]), ("a\n", [1]), ("a\nb\n", [2]), ("\n\n\n", [2, 1])] as [(String, [Int])])
-    func ends(text: String, counts: [Int]) {
+    func theLastPieceMayLackALineEnd(text: String, counts: [Int]) {
         #expect(Self.pieces(text, parts: 1).map(\.count) == counts)
     }
 
@@ -40,7 +40,7 @@ import Testing
         #expect(count.lines == lines)
     }
 
-    @Test func aFileMustHaveTheLineToBeginWith() throws {
+    @Test func aFirstLineBeyondTheFileIsRefused() throws {
         var count = LineCount()
         #expect(throws: CommandFailure.failed("f is empty")) { try count.check(fromLine: 1, of: "f") }
         count.add(Data("a\nb".utf8))
@@ -51,7 +51,7 @@ import Testing
         #expect(ImportStop(lines: 7).words.hasSuffix("7 lines are done, go on with --from-line 8"))
     }
 
-    @Test func whatWasSkippedIsNotCounted() throws {
+    @Test func skippedLinesAreNotCounted() throws {
         var reading = ImportReading(fromLine: 4, size: 16)
         reading.add(Data("aa\nbb\n".utf8))
         #expect(reading.isSkipping)
@@ -73,7 +73,7 @@ import Testing
         #expect(whole.words == "6 lines: 1 created, 0 updated, 1 superseded, 1 failed")
     }
 
-    @Test func aPieceIsOfABoundedSize() {
+    @Test func piecesHaveABoundedSize() {
         let line = String(repeating: "x", count: LinePieces.maximumSize / 3) + "\n"
         let found = Self.pieces(String(repeating: line, count: 5), parts: 1 << 20, lines: 100)
         #expect(found.map(\.count) == [2, 2, 1])

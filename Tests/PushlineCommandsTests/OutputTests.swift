@@ -23,11 +23,11 @@ import Testing
         #expect(table.lines == ["job  to", "1    \(tags.prefix(39))…", widest])
     }
 
-    @Test(arguments: ["\u{1B}[2J", "\r", "\u{202E}", "\u{9B}", "\n", "\u{2028}"]) func terminalIsSafe(text: String) {
+    @Test(arguments: ["\u{1B}[2J", "\r", "\u{202E}", "\u{9B}", "\n", "\u{2028}"]) func controlCharactersAreReplaced(text: String) {
         #expect(Console.safe("a\(text)b").hasPrefix("a\u{FFFD}"))
     }
 
-    @Test func familiesAndAccentsStay() {
+    @Test func emojiAndAccentsAreKept() {
         #expect(Console.safe("👩‍👩‍👧 é مرحبا") == "👩‍👩‍👧 é مرحبا")
     }
 
@@ -44,7 +44,7 @@ import Testing
         return try decoder.decode(Job.self, from: Data(text.utf8))
     }
 
-    @Test func ofManyUsersAFewAreShown() throws {
+    @Test func longUserListsAreShortened() throws {
         let names = (0..<100).map { #""username:u\#($0)""# }.joined(separator: ",")
         let job = try self.job(#""state":"running","isFinal":false,"to":[\#(names)],"toCount":20000"#)
         #expect(JobText(job: job).lines.contains { $0.contains("username:u4 || 19995 others") })
@@ -60,7 +60,7 @@ import Testing
         #expect(JobText(job: retrying).state == "retrying")
     }
 
-    @Test func whatWasStoppedBeforeItsStartSaysWhenThatWas() throws {
+    @Test func aSendStoppedBeforeItsStartShowsThePlannedStart() throws {
         let at = #""at":"2026-12-01T08:00:00.000Z","to":["a"]"#
         let stopped = JobText(job: try self.job(#""state":"cancelled","isFinal":true,\#(at)"#))
         #expect(stopped.lines.contains("was to start  2026-12-01 08:00:00Z"))
@@ -82,7 +82,7 @@ import Testing
         #expect(try reached(#""state":"completed""#) == nil)
     }
 
-    @Test func whatAPausedQueueSays() throws {
+    @Test func aPausedQueueShowsItsPauses() throws {
         func state(_ members: String) throws -> String {
             let decoder = JSONDecoder()
             decoder.dateDecodingStrategy = .iso8601
@@ -144,12 +144,12 @@ import Testing
         (#""cancelling","isFinal":false"#, "cancelling, 3 devices done, 2 accepted, 1 failed (1 unregistered)"),
         (#""cancelled","isFinal":true"#, "cancelled, 3 of 4 devices, 2 accepted, 1 failed (1 unregistered)"),
     ])
-    func howFar(members: String, text: String) throws {
+    func progressIsShownInPercent(members: String, text: String) throws {
         let job = try self.job(#""state":\#(members),"totals":\#(Self.counts)"#)
         #expect(JobText(job: job).progress == text)
     }
 
-    @Test func severalFaultsAreToldOneByOne() throws {
+    @Test func severalErrorsAreListed() throws {
         func refusal(_ faults: String, detail: String) -> PushlineError {
             let body = Data(#"{"detail":"\#(detail)","errors":[\#(faults)]}"#.utf8)
             return PushlineError(refusal: HTTPAnswer(status: 400, body: body))
@@ -170,7 +170,7 @@ import Testing
         #expect(Rejection(error: many).text.hasSuffix("\n  and 3 more"))
     }
 
-    @Test func ahead() throws {
+    @Test func relativeTimesAreParsed() throws {
         let now = Date(timeIntervalSince1970: 1_800_000_000)
         #expect(Moment.ahead("+30m", now: now) == now.addingTimeInterval(1800))
         #expect(Moment.ahead("2027-01-15T08:00:00Z", now: now) == now)
@@ -178,7 +178,7 @@ import Testing
         #expect(Moment.ahead("+soon", now: now) == nil)
     }
 
-    @Test func nobodyThere() throws {
+    @Test func aSendWithoutTargetsSaysWhy() throws {
         let job = try self.job(#""state":"completed","isFinal":true,"hubState":"NoTargetFound""#)
         #expect(JobText(job: job).progress == "completed, no device has such a tag")
         for (members, words) in [
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func aDeadLetterWithoutWords() throws {
+    @Test func aDeadLetterWithoutAReasonIsShown() throws {
         let text = #"""
             {"id":"7","at":"2026-11-21T08:30:00Z","queue":"q","type":"","message":"","reason":"r","bytes":0,"canReplay":false}
             """#

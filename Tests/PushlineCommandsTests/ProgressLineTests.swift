@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct ProgressLineTests {
     @Test(arguments: [(0, "0"), (7, "7"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567"), (-1000, "-1,000")])
-    func thousandsAreApart(number: Int, text: String) {
+    func thousandsAreGrouped(number: Int, text: String) {
         #expect(ProgressLine.grouped(number) == text)
     }
 
@@ -26,7 +26,7 @@ import Testing
         )
     }
 
-    @Test func aLogHasALineNowAndThen() {
+    @Test func aLogGetsALineEveryFewSeconds() {
         var now = ContinuousClock.now
         var shown: [String] = []
         var line = ProgressLine(isLive: false, clock: { now }, write: { shown.append($0) })
@@ -43,7 +43,7 @@ import Testing
         )
     }
 
-    @Test func aLogEndsWithTheWhole() {
+    @Test func aLogEndsWithTheTotal() {
         var now = ContinuousClock.now
         var shown: [String] = []
         var line = ProgressLine(isLive: false, clock: { now }, write: { shown.append($0) })

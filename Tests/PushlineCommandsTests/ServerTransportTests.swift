@@ -24,7 +24,7 @@ import Testing
         return await #expect(throws: PushlineError.self) { _ = try await client.queues() }
     }
 
-    @Test func aPrivateAuthorityIsTrustedWhereItIsNamed() async throws {
+    @Test func aPrivateAuthorityIsTrustedWhenNamed() async throws {
         try await withSimulator { simulator in
             let url = try simulator.urls.fcm
             let file = try simulator.credentials.trustFile
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func aPlainServerIsToldFromOneWithTLS() async throws {
+    @Test func aServerWithoutTLSIsReported() async throws {
         try await withSimulator { simulator in
             let control = try simulator.urls.control
             let error = try #require(
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func aRefusedConnectionIsToldAtOnce() async throws {
+    @Test func aRefusedConnectionIsReportedAtOnce() async throws {
         let start = ContinuousClock.now
         // Nobody may listen on port 1 but the superuser.
         let error = try #require(try await Self.failure("http://127.0.0.1:1"))
@@ -74,13 +74,13 @@ import Testing
         #expect(error.message == "no connection to http://127.0.0.1:1: connection refused")
     }
 
-    @Test func aNameWithoutAddressIsTold() async throws {
+    @Test func aHostNameWithoutAddressIsReported() async throws {
         let error = try #require(try await Self.failure("http://pushline.invalid"))
         #expect(error.code == .unreachable)
         #expect(error.message == "no connection to http://pushline.invalid: the name pushline.invalid has no address")
     }
 
-    @Test func aServerThatIsSilentIsWaitedForAsLongAsSaid() async throws {
+    @Test func aSilentServerTimesOutAsConfigured() async throws {
         try await withSimulator { simulator in
             simulator.inject(SimulatorFault(.mute, pns: .fcm))
             let file = try simulator.credentials.trustFile
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func anotherNameThanTheCertificatesIsTold() throws {
+    @Test func aCertificateForAnotherNameIsReported() throws {
         let url = try #require(URL(string: "https://push.example:8443/api/queues"))
         let error = ConnectionFailure.explained(NIOSSLExtraError.failedToValidateHostname, url: url)
         #expect(
@@ -119,7 +119,7 @@ import Testing
         #expect(empty?.message.hasPrefix("PUSHLINE_CA_FILE: \(path) has no certificate in PEM") == true)
     }
 
-    @Test(arguments: ["0", "-1", "3601", "x"]) func aTimeoutThatIsNoneIsRefused(text: String) {
+    @Test(arguments: ["0", "-1", "3601", "x"]) func invalidTimeoutsAreRefused(text: String) {
         #expect(throws: (any Error).self) { try ServerOptions.parse(["--timeout=\(text)"]) }
     }
 }

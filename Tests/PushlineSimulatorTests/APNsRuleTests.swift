@@ -72,7 +72,7 @@ struct APNsRuleTests {
         return #"{"aps":{"alert":""# + String(repeating: "x", count: size - frame.utf8.count) + #""}}"#
     }
 
-    @Test func everyRuleIsKept() async throws {
+    @Test func everyAPNsRuleIsEnforced() async throws {
         try await withClient { client in
             let authorization = try await client.providerToken()
             for item in Self.refused + Self.accepted {

@@ -58,7 +58,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test func goAwayDisownsTheRequestAndSaysWhy() async throws {
+    @Test func goAwayRejectsTheRequestWithAReason() async throws {
         try await self.withRawAPNs(faults: [SimulatorFault(.goAway(reason: "Shutdown"))]) { raw, reader, headers in
             try await raw.acknowledgeSettings()
             try await raw.request(1, path: Client.rawPath, headers: headers, body: Client.rawBody)
@@ -84,7 +84,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test func settingsChangeAtWill() async throws {
+    @Test func settingsChangeOnRequest() async throws {
         let fault = SimulatorFault(.settings(maxConcurrentStreams: 7))
         try await self.withRawAPNs(faults: [fault]) { raw, reader, headers in
             try await raw.acknowledgeSettings()
@@ -96,7 +96,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test func aCutConnectionSaysNothing() async throws {
+    @Test func aCutConnectionSendsNothing() async throws {
         try await self.withRawAPNs(faults: [SimulatorFault(.close)]) { raw, reader, headers in
             try await raw.acknowledgeSettings()
             try await raw.request(1, path: Client.rawPath, headers: headers, body: Client.rawBody)
@@ -105,7 +105,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test func oneStreamTooManyEndsAnFCMConnection() async throws {
+    @Test func oneStreamTooManyClosesAnFCMConnection() async throws {
         try await withClient(SimulatorConfiguration(fcmStreams: 3)) { client in
             let urls = try client.simulator.urls
             let trust = try client.simulator.credentials.trustPEM
@@ -124,7 +124,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test func aLargeBodyIsTakenWholeAndRefusedBySize() async throws {
+    @Test func aLargeBodyIsReadCompletelyAndRefused() async throws {
         try await withClient { client in
             // More than a stream's first window.
             let body = #"{"aps":{"alert":""# + String(repeating: "x", count: 200_000) + #""}}"#

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The control address and what it keeps")
 struct ControlTests {
-    @Test func faultsComeByJSON() async throws {
+    @Test func faultsAreAddedAsJSON() async throws {
         try await withClient { client in
             let control = try client.simulator.urls.control
             #expect(try await client.send("GET", control + "/healthz").status == 200)
@@ -36,7 +36,7 @@ struct ControlTests {
         }
     }
 
-    @Test func oneFaultIsEndedAndItsHitsStay() async throws {
+    @Test func aRemovedFaultKeepsItsCount() async throws {
         try await withClient { client in
             let control = try client.simulator.urls.control
             client.simulator.inject(SimulatorFault(.answer(status: 503), pns: .apns))
@@ -78,7 +78,7 @@ struct ControlTests {
             .answer(status: 429, retryAfter: .date(seconds: 60))
         ),
     ])
-    func everyActionHasItsJSON(text: String, action: SimulatorFault.Action) throws {
+    func everyActionHasAJSONForm(text: String, action: SimulatorFault.Action) throws {
         let coding = try JSONDecoder().decode(FaultCoding.self, from: Data(text.utf8))
         #expect(coding.fault.action == action)
         let again = try JSONEncoder().encode(coding)
@@ -111,7 +111,7 @@ struct ControlTests {
         return try #require(JSONSerialization.jsonObject(with: Data(reply.body.utf8)) as? [[String: Any]])
     }
 
-    @Test func receivedIsFilteredAndTellsAll() async throws {
+    @Test func receivedRequestsAreListedAndFiltered() async throws {
         try await withClient { client in
             let hostile = "a \"b\" \\ \u{7} <&> 😀 \u{2028}"
             let payload = try JSONEncoder().encode(["aps": ["alert": hostile]])
@@ -148,7 +148,7 @@ struct ControlTests {
         }
     }
 
-    @Test func deliveriesTellEachAcceptedPush() async throws {
+    @Test func deliveriesListEveryAcceptedPush() async throws {
         try await withClient { client in
             let provider = try await client.providerToken()
             let id = "0f8fad5b-d9cb-469f-a165-708677289501"
@@ -201,7 +201,7 @@ struct ControlTests {
         #expect(accepted.pushes(since: total - 3, limit: 2).map(\.index) == [total - 3, total - 2])
     }
 
-    @Test func countsTellDuplicates() async throws {
+    @Test func countsIncludeDuplicates() async throws {
         try await withClient { client in
             let token = try await client.providerToken()
             let ids = ["0f8fad5b-d9cb-469f-a165-708677289501", "0f8fad5b-d9cb-469f-a165-708677289502"]
@@ -222,7 +222,7 @@ struct ControlTests {
         }
     }
 
-    @Test func resetForgetsAll() async throws {
+    @Test func resetClearsEverything() async throws {
         try await withClient { client in
             let token = try await client.providerToken()
             _ = try await client.push(authorization: token)
@@ -236,7 +236,7 @@ struct ControlTests {
         }
     }
 
-    @Test func onlyTheLastArekeptAndAllAreCounted() async throws {
+    @Test func onlyTheLatestRequestsAreKeptAndAllAreCounted() async throws {
         try await withClient(SimulatorConfiguration(keepReceived: 3)) { client in
             let token = try await client.providerToken()
             for number in 0..<5 {
@@ -266,7 +266,7 @@ struct LifeTests {
         FileManager.default.temporaryDirectory.appending(path: "simulator-test-\(UUID().uuidString)").path
     }
 
-    @Test func secretsAreTheirOwnersAlone() async throws {
+    @Test func secretsAreReadableByTheirOwnerOnly() async throws {
         let folder = Self.folder()
         try await withClient(SimulatorConfiguration(folder: folder)) { client in
             let credentials = try client.simulator.credentials
@@ -300,7 +300,7 @@ struct LifeTests {
         try FileManager.default.removeItem(atPath: folder)
     }
 
-    @Test func aTemporaryFolderGoesAndStopIsHarmless() async throws {
+    @Test func stopRemovesTheTemporaryFolderAndMayBeRepeated() async throws {
         let simulator = Simulator()
         #expect(throws: SimulatorError.self) { try simulator.urls }
         try await simulator.start()

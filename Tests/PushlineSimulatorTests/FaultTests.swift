@@ -11,14 +11,14 @@ struct FaultTests {
     static let message = #"{"message":{"token":"device-1","data":{"message":"hello"}}}"#
 
     @Test(arguments: SimulatedService.apns.answers.statuses.sorted { $0.key < $1.key })
-    func everyAPNsReasonComesByName(reason: String, status: Int) throws {
+    func everyAPNsReasonHasItsStatus(reason: String, status: Int) throws {
         var state = SimulatorState(keep: 1)
         _ = state.add(SimulatorFault(.answer(reason: reason)))
         #expect(state.takeFault(for: .apns, token: "t").count == 1)
         #expect(FaultAnswers.status(of: reason, for: .apns) == status)
     }
 
-    @Test func unregisteredTellsSinceWhen() async throws {
+    @Test func unregisteredHasATimestamp() async throws {
         try await withClient { client in
             let fault = SimulatorFault(.answer(reason: "Unregistered", timestamp: 1_790_000_000_123), pns: .apns)
             client.simulator.inject(fault)
@@ -32,7 +32,7 @@ struct FaultTests {
         }
     }
 
-    @Test func retryAfterComesInBothForms() async throws {
+    @Test func retryAfterHasBothForms() async throws {
         try await withClient { client in
             client.simulator.inject(SimulatorFault(.answer(status: 503, retryAfter: .seconds(3)), count: 1))
             client.simulator.inject(SimulatorFault(.answer(status: 429, retryAfter: .date(seconds: 60)), count: 1))
@@ -50,7 +50,7 @@ struct FaultTests {
         }
     }
 
-    @Test func fcmErrorsCarryTheirDetail() async throws {
+    @Test func fcmErrorsHaveADetail() async throws {
         try await withClient { client in
             let token = try await client.fcmToken()
             let cases: [(String, Int, String, String?)] = [
@@ -104,7 +104,7 @@ struct FaultTests {
         }
     }
 
-    @Test func faultsHitTheirTokenAlone() async throws {
+    @Test func faultsHitTheirTokenOnly() async throws {
         try await withClient { client in
             let other = String(repeating: "cd", count: 32)
             client.simulator.inject(SimulatorFault(.answer(reason: "BadDeviceToken"), pns: .apns, token: "ABAB"))
@@ -118,14 +118,14 @@ struct FaultTests {
         }
     }
 
-    @Test func aShareHitsItsPart() {
+    @Test func aFaultHitsItsShareOfRequests() {
         var state = SimulatorState(keep: 1)
         _ = state.add(SimulatorFault(.reset, share: 0.25))
         let hits = (0..<4000).count { _ in !state.takeFault(for: .fcm, token: "t").isEmpty }
         #expect((850...1150).contains(hits))
     }
 
-    @Test func aDelayGoesBeforeAnotherFault() {
+    @Test func aDelayPrecedesAnotherFault() {
         var state = SimulatorState(keep: 1)
         _ = state.add(SimulatorFault(.delay, latency: 20))
         _ = state.add(SimulatorFault(.silence, count: 1))
@@ -144,7 +144,7 @@ struct FaultTests {
         }
     }
 
-    @Test func silenceIsNeverAnswered() async throws {
+    @Test func silencedRequestsAreNeverAnswered() async throws {
         try await withClient { client in
             client.simulator.inject(SimulatorFault(.silence, count: 2))
             let token = try await client.providerToken()
@@ -172,7 +172,7 @@ struct FaultTests {
         }
     }
 
-    @Test func whatIsSwallowedIsAcceptedAndNotAnswered() async throws {
+    @Test func swallowedRequestsAreAcceptedAndNotAnswered() async throws {
         try await withClient { client in
             client.simulator.inject(SimulatorFault(.swallow))
             let (provider, access) = (try await client.providerToken(), try await client.fcmToken())
@@ -220,7 +220,7 @@ struct FaultTests {
         }
     }
 
-    @Test func tokenEndpointsFail() async throws {
+    @Test func tokenEndpointsFailOnRequest() async throws {
         try await withClient { client in
             client.simulator.inject(
                 SimulatorFault(.tokenEndpoint(status: 400, error: "invalid_grant"), pns: .fcm, count: 1)
@@ -236,7 +236,7 @@ struct FaultTests {
         }
     }
 
-    @Test func requestsOutOfOrderUseUpNoFault() async throws {
+    @Test func invalidRequestsUseUpNoFault() async throws {
         try await withClient { client in
             client.simulator.inject(SimulatorFault(.answer(status: 500), count: 1))
             let token = try await client.providerToken()

@@ -39,7 +39,7 @@ struct WNSRuleTests {
         Case(status: 200, headers: ["X-WNS-TTL": "60", "X-WNS-Tag": "tag1", "X-WNS-PRIORITY": "1"]),
     ]
 
-    @Test func everyRuleIsKept() async throws {
+    @Test func everyWNSRuleIsEnforced() async throws {
         try await withClient { client in
             let token = try #require(try await client.wnsToken().json["access_token"] as? String)
             for item in Self.cases {

@@ -13,7 +13,7 @@ import Testing
     private static let soon = Duration.seconds(10)
 
     @Test(arguments: ["", "GET /na", "GET /name HTTP/1.1\r\nHost: a\r\nX"])
-    func whoDoesNotAskIsEnded(sent: String) async throws {
+    func aConnectionWithoutARequestIsClosed(sent: String) async throws {
         try await ServedListener.run(ServedListener.limits(request: 400)) { port in
             // From before the connection: the server may see it long before this task goes on.
             let start = ContinuousClock.now
@@ -26,7 +26,7 @@ import Testing
     }
 
     /// Drip by drip is no progress.
-    @Test func headersThatNeverEndAreEnded() async throws {
+    @Test func aConnectionWithEndlessHeadersIsClosed() async throws {
         try await ServedListener.run(ServedListener.limits(request: 400)) { port in
             let stranger = try await Stranger.connect(port: port)
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -47,7 +47,7 @@ import Testing
 
     /// Nothing, and a part of the record that a client begins with.
     @Test(arguments: [[], [0x16, 0x03, 0x01, 0x02, 0x00, 0x01]] as [[UInt8]])
-    func halfAHandshakeIsEnded(sent: [UInt8]) async throws {
+    func anUnfinishedHandshakeIsClosed(sent: [UInt8]) async throws {
         try await ServedListener.run(ServedListener.limits(request: 400), tls: true) { port in
             let stranger = try await Stranger.connect(port: port)
             try await stranger.send(sent)
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(arguments: ["http/1.1", "h2"])
-    func aHandshakeWithoutARequestIsEnded(alpn: String) async throws {
+    func aHandshakeWithoutARequestIsClosed(alpn: String) async throws {
         try await ServedListener.run(ServedListener.limits(request: 400), tls: true) { port in
             let stranger = try await Stranger.connect(port: port, alpn: alpn)
             if alpn == "h2" { try await stranger.send(HTTP2Bytes.preface()) }
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func anIdleConnectionIsToldAndEnded() async throws {
+    @Test func anIdleConnectionIsClosedWithNotice() async throws {
         try await ServedListener.run(ServedListener.limits(request: 300, idle: 600)) { port in
             let stranger = try await Stranger.connect(port: port)
             // Busy for longer than any deadline: each answer begins a new wait.
@@ -79,7 +79,7 @@ import Testing
     }
 
     /// A request has deadlines of its own: the connection's do not count meanwhile.
-    @Test func aRequestInWorkIsNotEnded() async throws {
+    @Test func aConnectionWithARequestInWorkIsNotClosed() async throws {
         try await ServedListener.run(ServedListener.limits(request: 300)) { port in
             var connection = try await RawConnection.open(port: port)
             defer { connection.close() }
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: [nil, "http/1.1"] as [String?])
-    func whoDoesNotReadIsEnded(alpn: String?) async throws {
+    func aClientThatDoesNotReadIsClosed(alpn: String?) async throws {
         try await ServedListener.run(ServedListener.limits(request: 500), tls: alpn != nil) { port in
             let stranger = try await Stranger.connect(port: port, reads: alpn != nil, alpn: alpn)
             if alpn != nil {
@@ -104,7 +104,7 @@ import Testing
     }
 
     /// A byte now and then is not enough.
-    @Test func whoReadsAlmostNothingIsEnded() async throws {
+    @Test func aClientThatReadsTooSlowlyIsClosed() async throws {
         try await ServedListener.run(ServedListener.limits(request: 500)) { port in
             let stranger = try await Stranger.connect(port: port, reads: false)
             try await stranger.readPieces(of: 512)
@@ -123,7 +123,7 @@ import Testing
     }
 
     /// As long as it goes on: it takes longer than every deadline here.
-    @Test func whoReadsSlowlyGetsAll() async throws {
+    @Test func aClientThatReadsSteadilyGetsTheWholeAnswer() async throws {
         try await ServedListener.run(ServedListener.limits(request: 1000)) { port in
             // A small window, and a look into it now and then.
             let stranger = try await Stranger.connect(port: port, reads: false)
@@ -142,7 +142,7 @@ import Testing
     // MARK: HTTP/2
 
     /// With a window of nothing, no byte of the answer can leave.
-    @Test func aStreamThatMayNotAnswerIsReset() async throws {
+    @Test func aStreamWithoutAWindowIsReset() async throws {
         try await ServedListener.run(ServedListener.limits(request: 500), tls: true) { port in
             let stranger = try await Stranger.connect(port: port, alpn: "h2")
             try await stranger.send(HTTP2Bytes.preface(window: 0) + HTTP2Bytes.get("/big", stream: 1))
@@ -155,7 +155,7 @@ import Testing
     }
 
     /// Who does not answer the ping that comes with GOAWAY stays connected for ever, if nobody ends that.
-    @Test func anIdleConnectionIsEndedThoughItsClientSaysNothing() async throws {
+    @Test func anIdleConnectionIsClosedWithoutAPingAnswer() async throws {
         try await ServedListener.run(ServedListener.limits(request: 400), tls: true) { port in
             let stranger = try await Stranger.connect(port: port, alpn: "h2")
             try await stranger.send(HTTP2Bytes.preface() + HTTP2Bytes.get("/name", stream: 1))

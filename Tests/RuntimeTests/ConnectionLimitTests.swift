@@ -20,7 +20,7 @@ import Testing
     }
 
     /// The oldest silent ones go, and who has asked before stays longer.
-    @Test func theSilentMakeRoomForWhoAsks() async throws {
+    @Test func silentConnectionsAreClosedForNewOnes() async throws {
         try await ServedListener.run(ServedListener.limits(request: 60_000, connections: 16)) { port in
             var regular = try await RawConnection.open(port: port)
             defer { regular.close() }
@@ -41,7 +41,7 @@ import Testing
     }
 
     /// All are at work: a new connection is closed, and admitted when one of them has ended.
-    @Test func whereAllAreBusyNewOnesAreClosed() async throws {
+    @Test func newConnectionsAreClosedWhenAllAreBusy() async throws {
         let isReleased = NIOLockedValueBox(false)
         let limits = ServedListener.limits(request: 60_000, connections: 4)
         try await ServedListener.run(limits, isReleased: isReleased) { port in
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func onePeerHasItsShareAndNoMore() async throws {
+    @Test func onePeerHasALimitedNumberOfConnections() async throws {
         try await ServedListener.run(ServedListener.limits(request: 60_000, perPeer: 3)) { port in
             var mine: [Stranger] = []
             for _ in 0..<3 { mine.append(try await Stranger.connect(port: port, from: "127.0.0.2")) }
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func aTrustedProxyHasNoShare() async throws {
+    @Test func aTrustedProxyHasNoLimit() async throws {
         var limits = ServedListener.limits(request: 60_000, perPeer: 1)
         limits.proxies = try TrustedProxies("127.0.0.1")
         try await ServedListener.run(limits) { port in
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func aPeerIsAnAddressOrACustomersNetwork() throws {
+    @Test func aPeerIsAnIPv4AddressOrAnIPv6Prefix() throws {
         func peer(_ text: String) throws -> IPAddress? {
             IPAddress(try SocketAddress(ipAddress: text, port: 1))?.client
         }
@@ -122,7 +122,7 @@ import Testing
         #expect(try peer("2001:db8::1") != peer("2001:db8:0:1::1"))
     }
 
-    @Test func asManyConnectionsAsThereAreDescriptorsFor() throws {
+    @Test func connectionsAreLimitedByDescriptors() throws {
         #expect(DescriptorLimit(soft: 1024, hard: 4096).connections(10_000) == 824)
         #expect(DescriptorLimit(soft: 65_536, hard: 65_536).connections(10_000) == 10_000)
         #expect(DescriptorLimit(soft: 100, hard: 100).connections(10_000) == 16)

@@ -102,7 +102,7 @@ import Testing
         return Array(failures.prefix(3))
     }
 
-    @Test func aPortIsHandedOverWithoutALostConnection() async throws {
+    @Test func aPortIsHandedOverWithoutLosingAConnection() async throws {
         let (port, store) = (try await Self.freePort(), Self.storePath)
         let end = ContinuousClock.now + .seconds(3)
         try await Self.withListener("b", port: port, store: store) { _ in
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func aDrainingConnectionIsToldToEndWithItsNextAnswer() async throws {
+    @Test func aDrainingConnectionClosesAfterItsNextAnswer() async throws {
         // Longer than any machine needs for the next request.
         try await Self.withListener("a", port: 0, store: Self.storePath, timeout: .seconds(90)) { running in
             var connection = try await RawConnection.open(port: running.port)
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func anIdleConnectionDoesNotHoldTheDrainUp() async throws {
+    @Test func anIdleConnectionDoesNotDelayTheDrain() async throws {
         let start = ContinuousClock.now
         try await Self.withListener("a", port: 0, store: Self.storePath) { running in
             var connection = try await RawConnection.open(port: running.port)
@@ -165,7 +165,7 @@ import Testing
         try await Self.withListener("b", port: port, store: Self.storePath) { #expect($0.port == port) }
     }
 
-    @Test func datesAreAsHTTPHasThem() {
+    @Test func datesHaveTheHTTPForm() {
         #expect(HTTPDates.text(784_111_777) == "Sun, 06 Nov 1994 08:49:37 GMT")
         #expect(HTTPDates.text(1_709_164_800) == "Thu, 29 Feb 2024 00:00:00 GMT")
     }

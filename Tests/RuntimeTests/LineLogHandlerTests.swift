@@ -19,7 +19,7 @@ import Testing
         return logger
     }
 
-    @Test func textIsOneLine() throws {
+    @Test func anEventIsOneLineOfText() throws {
         self.logger(.text).info("Sent", metadata: ["to": "a b", "reason": "x\ny\"", "empty": ""])
         let line = try #require(self.lines.withLockedValue { $0.first })
         let parts = line.split(separator: " ", maxSplits: 1)
@@ -27,7 +27,7 @@ import Testing
         #expect(parts[1] == #"info test: Sent empty="" job.id=7 reason="x\u{a}y\"" to="a b""#)
     }
 
-    @Test func jsonIsJSON() throws {
+    @Test func anEventIsOneLineOfJSON() throws {
         self.logger(.json).error("Bad \"thing\"\u{1}", metadata: ["message": "mine", "reason": "x\ny\u{2028}\u{9B}"])
         let line = try #require(self.lines.withLockedValue { $0.first })
         #expect(!line.contains("\n"))

@@ -7,7 +7,7 @@ import Testing
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    @Test(arguments: MetricDescription.all.map(\.name)) func namesAreOfPrometheus(name: String) throws {
+    @Test(arguments: MetricDescription.all.map(\.name)) func namesFollowPrometheusConventions(name: String) throws {
         let metric = try #require(MetricDescription.named[name])
         let isStandard = name == "http_server_request_duration_seconds" || name.hasPrefix("process_")
         #expect(name.hasPrefix("pushline_") || isStandard)
@@ -19,13 +19,13 @@ import Testing
         #expect(!metric.help.isEmpty && !metric.help.contains { "\n\\|".contains($0) })
     }
 
-    @Test func whatIsDeclaredIsInTheTable() throws {
+    @Test func everyDeclaredMetricIsInTheTable() throws {
         let file = Self.root.appending(path: "Sources/PushlineMetrics/MetricDescription+All.swift")
         let text = try String(contentsOf: file, encoding: .utf8)
         #expect(text.matches(of: /package static let \w+ = MetricDescription\(/).count == MetricDescription.all.count)
     }
 
-    @Test func metricsAreNamedInTheTableAlone() throws {
+    @Test func metricNamesOccurOnlyInTheTable() throws {
         let sources = Self.root.appending(path: "Sources")
         let files = try #require(FileManager.default.enumerator(atPath: sources.path)).compactMap { $0 as? String }
         for file in files where file.hasSuffix(".swift") && !file.hasPrefix("PushlineMetrics/") {

@@ -39,7 +39,7 @@ import Testing
         #expect(self.registry.exposition() == "# TYPE a counter\na{x=\"1\",y=\"2\"} 6\n")
     }
 
-    @Test func hostileNamesAndValuesStayInTheirPlace() {
+    @Test func hostileNamesAndValuesAreEscaped() {
         Counter(label: "1 a\n{b", dimensions: [("l-ä", "x\"} 1\nb 2\\")], factory: self.registry).increment()
         #expect(
             self.registry.exposition()
@@ -56,13 +56,13 @@ import Testing
         #expect(lines.contains("a{x=\"other\"} 100"))
     }
 
-    @Test func aNameIsOfOneKind() {
+    @Test func aMetricNameHasOneKind() {
         Gauge(label: "a", factory: self.registry).record(1)
         Counter(label: "a", factory: self.registry).increment()
         #expect(self.registry.exposition() == "# TYPE a gauge\na 1\n")
     }
 
-    @Test func theProcessTellsOfItself() {
+    @Test func processMetricsAreExposed() {
         let text = ProcessMetrics.exposition(role: .deliveryWorker)
         #expect(text.contains("pushline_build_info{role=\"delivery-worker\",version=\"\(pushlineVersion)\"} 1\n"))
         #if os(Linux)
@@ -81,7 +81,7 @@ import Testing
         #endif
     }
 
-    @Test func samplesOfTheMomentAreWritten() {
+    @Test func computedSamplesAreWritten() {
         let text = MetricDescription.queueJobs.text([([.queue: "send"], 2), ([.queue: "deliver.apns"], 0.5)])
         #expect(text.hasPrefix("# HELP pushline_queue_jobs jobs "))
         #expect(

@@ -60,7 +60,7 @@ import Testing
         func channelInactive(context: ChannelHandlerContext) { self.shaken.succeed(false) }
     }
 
-    @Test func newConnectionsGetTheNewOneOnceItFits() async throws {
+    @Test func newConnectionsGetAReplacedCertificateOnceItIsValid() async throws {
         let material = try KeyMaterial.load(folder: nil)
         try FileManager.default.createDirectory(at: self.folder, withIntermediateDirectories: true)
         try self.put(certificate: material.expiredPEM, key: material.serverKeyPEM)

@@ -15,7 +15,7 @@ import Testing
         ("POST /name", "Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 3\r\n", "abc", "200"),
         ("CONNECT a:80", "", "", "404"),
     ])
-    func aRequestForAnotherProtocolIsTheLast(line: String, headers: String, body: String, status: String) async throws {
+    func anUpgradeRequestIsTheLastOfItsConnection(line: String, headers: String, body: String, status: String) async throws {
         try await ServedListener.run(ServedListener.limits(request: 60_000)) { port in
             let stranger = try await Stranger.connect(port: port)
             try await stranger.send("\(line) HTTP/1.1\r\nHost: a\r\n\(headers)\r\n\(body)")
@@ -26,7 +26,7 @@ import Testing
     }
 
     /// What is sent to it behind the request is not kept in memory: the system stops taking it.
-    @Test func nothingIsReadBehindIt() async throws {
+    @Test func bytesAfterAnUpgradeRequestAreNotRead() async throws {
         try await ServedListener.run(ServedListener.limits(request: 60_000)) { port in
             let stranger = try await Stranger.connect(port: port)
             try await stranger.send("GET /slow HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: ["close", "Close", "keep-alive, close"])
-    func whoWantsNoOtherAnswerIsToldSo(value: String) async throws {
+    func connectionCloseIsConfirmed(value: String) async throws {
         try await ServedListener.run(ServedListener.limits(request: 60_000)) { port in
             let stranger = try await Stranger.connect(port: port)
             try await stranger.send("GET /name HTTP/1.1\r\nHost: a\r\nConnection: \(value)\r\n\r\n")
@@ -51,7 +51,7 @@ import Testing
     }
 
     /// A reset while the client still sends would take the answer from it.
-    @Test func anEarlyAnswerReachesWhoIsStillSending() async throws {
+    @Test func anEarlyAnswerReachesAClientThatIsStillSending() async throws {
         try await ServedListener.run(ServedListener.limits(request: 60_000)) { port in
             let stranger = try await Stranger.connect(port: port)
             try await stranger.send("POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n")
@@ -68,7 +68,7 @@ import Testing
     }
 
     /// The headers that `GET` has, and not a byte behind them, or the next answer could not be read.
-    @Test func headOfAnAnswerWithoutALengthIsHeadersAlone() async throws {
+    @Test func headOfAChunkedAnswerHasHeadersOnly() async throws {
         try await ServedListener.run(ServedListener.limits(request: 60_000)) { port in
             let stranger = try await Stranger.connect(port: port)
             try await stranger.send("HEAD /chunks HTTP/1.1\r\nHost: a\r\n\r\nGET /name HTTP/1.1\r\nHost: a\r\n\r\n")

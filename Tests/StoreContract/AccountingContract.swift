@@ -5,7 +5,7 @@ import Testing
 /// Random lives of jobs: whatever happens in whatever order, each device is in exactly one place (rules 3 and 14).
 struct AccountingContract {
     @Test(arguments: 1...12)
-    func everyTargetIsInExactlyOnePlace(seed: UInt64) async throws {
+    func everyTargetIsCountedOnce(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let fixture = try StoreFixtures.make()
         let scenario = Scenario(fixture)

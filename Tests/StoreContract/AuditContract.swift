@@ -33,7 +33,7 @@ struct AuditContract {
         #expect(try await self.scenario.record(BatchOutcome(key: key, accepted: 1, at: self.fixture.time.wall)))
     }
 
-    @Test func anAuditGoesPieceByPiece() async throws {
+    @Test func anAuditIsPaged() async throws {
         for _ in 0..<5 { _ = try await self.scenario.accept(self.scenario.campaign(to: "t")) }
         var (jobs, pieces, cursor) = (0, 0, Int64?(0))
         while let from = cursor {
@@ -47,7 +47,7 @@ struct AuditContract {
     }
 
     /// A job that is being removed does not add up any more, and is no fault.
-    @Test func aJobThatIsBeingRemovedIsNoFault() async throws {
+    @Test func aPartlyRemovedJobIsNoFault() async throws {
         try await self.finish(try await self.fill())
         self.fixture.time.advance(.seconds(200_000))
         var removed = 0

@@ -23,7 +23,7 @@ struct ClockJumpContract {
 
     private func expire() async throws { try await self.scenario.expireJobs(limit: 10) }
 
-    @Test func aJumpAheadEndsNothing() async throws {
+    @Test func aClockJumpAheadExpiresNothing() async throws {
         let job = try await self.send()
         let batch = try #require(try await self.scenario.fanOut(job).first)
         self.time.jump(Self.day)
@@ -35,7 +35,7 @@ struct ClockJumpContract {
         #expect(try await self.scenario.job(job.id).state == .expiring)
     }
 
-    @Test func aJumpBackKeepsNothingAlive() async throws {
+    @Test func aClockJumpBackProlongsNothing() async throws {
         let job = try await self.send()
         let batch = try #require(try await self.scenario.fanOut(job).first)
         self.time.jump(.zero - Self.day)
@@ -46,7 +46,7 @@ struct ClockJumpContract {
         #expect(try await self.scenario.job(job.id).state == .expiring)
     }
 
-    @Test func aRegisterJobEndsInItsTime() async throws {
+    @Test func aClockJumpDoesNotChangeARegisterJobsLifetime() async throws {
         let request = RegisterRequest.issue(candidate: .random(), handles: [Handle(stored: "aa")])
         let new = NewJob(app: .default, work: .register(request), lifetime: .seconds(60))
         let job = try await self.scenario.accept(new)
@@ -61,7 +61,7 @@ struct ClockJumpContract {
     }
 
     @Test(arguments: [Self.day * 365, Duration.zero - Self.day * 365])
-    func aRegistrationLivesAsLongAsItsAppSays(jump: Duration) async throws {
+    func aClockJumpDoesNotChangeARegistrationsLifetime(jump: Duration) async throws {
         self.time.jump(jump)
         let expires = self.store.steadyTime.advanced(by: .seconds(60))
         let id = try await self.scenario.register(user: "ann", handle: "aa", expires: expires)
@@ -73,7 +73,7 @@ struct ClockJumpContract {
         #expect(try await self.store.registration(id, app: .default)?.state == .expired)
     }
 
-    @Test func theTimeOfAScheduledJobRunsFromItsStart() async throws {
+    @Test func theLifetimeOfAScheduledJobBeginsAtItsStart() async throws {
         try await self.scenario.register(user: "ann", handle: "aa", tags: ["t"])
         let start = self.time.wall.advanced(by: .seconds(600))
         let new = NewJob(
@@ -95,7 +95,7 @@ struct ClockJumpContract {
         #expect(try await self.scenario.job(job.id).state == .expired)
     }
 
-    @Test func aScheduledJobThatAJumpStartsLivesAsLong() async throws {
+    @Test func aScheduledJobStartedByAJumpHasItsWholeLifetime() async throws {
         let new = NewJob(
             app: .default,
             work: .send(try self.scenario.campaign(to: "t")),
@@ -113,7 +113,7 @@ struct ClockJumpContract {
         #expect(try await self.scenario.job(job.id).state == .expired)
     }
 
-    @Test func aJumpAheadRemovesNothing() async throws {
+    @Test func aClockJumpAheadRemovesNothing() async throws {
         let soon = self.time.wall.advanced(by: .seconds(3600))
         try await self.scenario.register(user: "ann", handle: "aa", tags: ["t"], expires: soon)
         let job = try await self.scenario.accept(self.scenario.campaign(to: "nobody"))

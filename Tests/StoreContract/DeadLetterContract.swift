@@ -52,7 +52,7 @@ struct DeadLetterContract {
         #expect(try await self.scenario.auditFaults() == [], sourceLocation: sourceLocation)
     }
 
-    @Test func aPageIsTriedAgainOnceAndItsJobRunsAgain() async throws {
+    @Test func aReplayedPageIsRetriedOnceAndItsJobRunsAgain() async throws {
         _ = try await self.register(4)
         let job = try await self.send()
         let key = try #require(try await self.scenario.fanOut(job).first)
@@ -90,7 +90,7 @@ struct DeadLetterContract {
 
     /// The audience's page is as it is now: who left counts as deregistered, who joined is a target too.
     @Test(arguments: [(0, 0), (1, 0), (4, 0), (0, 2), (1, 2), (2, 1)])
-    func aReplayedPageGoesToWhoeverIsInTheAudienceNow(left: Int, joined: Int)
+    func aReplayedPageReadsItsAudienceAgain(left: Int, joined: Int)
         async throws
     {
         var ids = try await self.register(4)
@@ -161,7 +161,7 @@ struct DeadLetterContract {
     }
 
     /// Each from a store of its own, as from two API processes.
-    @Test func ofTwoReplaysAtOnceOneSucceeds() async throws {
+    @Test func onlyOneOfSeveralConcurrentReplaysSucceeds() async throws {
         _ = try await self.register(3)
         let job = try await self.send()
         let key = try #require(try await self.scenario.fanOut(job).first)
@@ -200,7 +200,7 @@ struct DeadLetterContract {
         try await self.expectSound()
     }
 
-    @Test func aFinalJobWhoseTimeIsOverIsLeftAlone() async throws {
+    @Test func anExpiredFinalJobIsNotReplayed() async throws {
         _ = try await self.register(2)
         let job = try await self.send(lifetime: .seconds(100))
         let letter = try await self.die(try #require(try await self.scenario.fanOut(job).first))
@@ -257,7 +257,7 @@ struct DeadLetterContract {
         try await self.expectSound()
     }
 
-    @Test(arguments: [true, false]) func aSendIsFannedOutFromWhereItWasLeft(isBegun: Bool) async throws {
+    @Test(arguments: [true, false]) func aReplayedSendContinuesItsFanOut(isBegun: Bool) async throws {
         _ = try await self.register(4)
         let job = try await self.send()
         var first: BatchKey?

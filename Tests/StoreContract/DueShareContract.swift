@@ -23,7 +23,7 @@ struct DueShareContract {
     }
 
     /// There are more apps with something due than are taken at a time: each has its turn all the same.
-    @Test func moreAppsThanAreTakenAtATimeAllHaveTheirTurn() async throws {
+    @Test func moreAppsThanTheLimitAllGetTheirTurn() async throws {
         for name in ["a", "b"] { _ = try await self.accept(20, of: AppID(name)) }
         let last = try AppID("c")
         _ = try await self.accept(1, of: last)
@@ -38,7 +38,7 @@ struct DueShareContract {
     }
 
     /// However many urgent messages are due, some of the others are taken with them.
-    @Test func urgentMessagesLeaveAPartToOthers() async throws {
+    @Test func urgentMessagesLeaveAShareToOthers() async throws {
         let work = Job.Work.send(try self.scenario.campaign(to: "t"))
         for _ in 0..<8 {
             let urgent = NewJob(app: .default, priority: .high, work: work, lifetime: .seconds(600))
@@ -52,7 +52,7 @@ struct DueShareContract {
     }
 
     /// One at a time: no app has a second turn before each has had its first.
-    @Test func appsTakeTurnsWhereOneIsTakenAtATime() async throws {
+    @Test func appsTakeTurnsWithALimitOfOne() async throws {
         for name in ["a", "b", "c"] { _ = try await self.accept(2, of: AppID(name)) }
         self.time.advance(.seconds(2))
         var turns: [AppID] = []
@@ -64,7 +64,7 @@ struct DueShareContract {
     }
 
     /// What is not due, or in another queue, has no share: who alone has much to do has all of it.
-    @Test func messagesThatAreNotDueTakeNobodysShare() async throws {
+    @Test func appsWithoutDueMessagesGetNoShare() async throws {
         let busy = try AppID("busy")
         _ = try await self.accept(20, of: busy)
         for number in 0..<40 {

@@ -42,7 +42,7 @@ struct FencingContract {
     }
 
     /// The process that published it says so only a moment later.
-    @Test(arguments: Later.allCases) func aLatePublishMarkOverwritesNothing(later: Later) async throws {
+    @Test(arguments: Later.allCases) func aLatePublishedMarkChangesNothing(later: Later) async throws {
         try await self.register(["ann", "bob"])
         let (message, _) = try await self.scenario.acceptGroup(["ann", "bob"])
         try await self.raise(message, later)
@@ -81,7 +81,7 @@ struct FencingContract {
     }
 
     /// Else copies of a message that waits would put it off again and again.
-    @Test func aCopyOfADeferredMessageDoesNotPutItOff() async throws {
+    @Test func aCopyCannotDeferADeferredMessageFurther() async throws {
         let (message, _) = try await self.scenario.acceptGroup(["ann"])
         #expect(try await self.store.defer(message.id, epoch: nil, Deferral(pause: .seconds(5))))
         #expect(try await !self.store.defer(message.id, epoch: nil, Deferral(pause: .seconds(60))))
@@ -93,7 +93,7 @@ struct FencingContract {
         #expect(try await self.store.defer(message.id, epoch: nil, Deferral(pause: .seconds(5))))
     }
 
-    @Test func aMessageThatIsGoneCannotBeDeferred() async throws {
+    @Test func aDeletedMessageCannotBeDeferred() async throws {
         try await self.register(["ann"])
         let (message, _) = try await self.scenario.acceptGroup(["ann"])
         let (keys, deliveries) = try await self.scenario.fanOut(group: message)

@@ -51,7 +51,7 @@ struct FlowControlContract {
         return try await self.store.defer(message.id, epoch: message.epoch, Deferral(blockedOn: [pns]))
     }
 
-    @Test func aCampaignThatWaitsForCreditIsTakenWhenThereIsSome() async throws {
+    @Test func aBlockedCampaignIsTakenWhenThereIsCredit() async throws {
         let full = try await self.fill()
         let waiting = try await self.begin()
         #expect(try await self.block(waiting))
@@ -70,7 +70,7 @@ struct FlowControlContract {
         #expect(again.claim.claims == 1)
     }
 
-    @Test func aMessageThatWaitsForNothingIsDueAfterItsPause() async throws {
+    @Test func aDeferredMessageIsDueAfterItsPause() async throws {
         let claim = try await self.begin()
         let message = claim.claim.message
         let deferral = Deferral(pause: .seconds(3))
@@ -81,7 +81,7 @@ struct FlowControlContract {
         #expect(try await self.scenario.takeDueJobs() == [claim.campaign.job.id])
     }
 
-    @Test func manyBlockedCampaignsOfOneAppHideNoOtherApp() async throws {
+    @Test func manyBlockedCampaignsOfOneAppDoNotHideOthers() async throws {
         _ = try await self.fill()
         for _ in 0..<50 { #expect(try await self.block(try await self.begin())) }
         let other = try await self.accept(app: try AppID("other"))
@@ -104,7 +104,7 @@ struct FlowControlContract {
         #expect(try await self.scenario.record(BatchOutcome(key: key, retries: [device], at: self.time.wall)))
     }
 
-    @Test func retriesAreTakenAsFarAsTheirWindowsHaveCredit() async throws {
+    @Test func retriesAreTakenUpToTheirWindowsCredit() async throws {
         // Retries may fill the window once more: 8 messages.
         var sick = try await self.begin()
         for page in 0..<20 {
@@ -132,7 +132,7 @@ struct FlowControlContract {
         #expect(try await self.scenario.takeDueBatches(limit: 30).map(\.key.job) == [sick.campaign.job.id])
     }
 
-    @Test func retriesThatAreNotDueYetDoNotFillTheWindow() async throws {
+    @Test func retriesNotYetDueDoNotFillTheWindow() async throws {
         var claim = try await self.begin()
         for page in 0..<5 {
             _ = try await claim.commit(devices: 1).written
@@ -156,7 +156,7 @@ struct FlowControlContract {
         #expect(try await self.credit(.page) == 4000)
     }
 
-    @Test func firstPagesPassACampaignThatFillsTheWindow() async throws {
+    @Test func firstPagesHaveCreditThoughACampaignFillsTheWindow() async throws {
         _ = try await self.fill(pages: 4)
         #expect(try await self.credit(.page) == 0)
         #expect(try await self.credit(.first) == 1000)
@@ -166,7 +166,7 @@ struct FlowControlContract {
     }
 
     /// Many groups and retries wait for one full window; all that do not are taken at once (rule 12).
-    @Test func aFullWindowHoldsUpNobodyElse() async throws {
+    @Test func aFullWindowBlocksNoOtherWork() async throws {
         let full = try await self.fill()
         for _ in 0..<30 { #expect(try await self.block(try await self.begin())) }
         // Of the same app, through another service.

@@ -89,7 +89,7 @@ struct GroupContract {
         #expect(try await self.store.accept([self.new(key: "k#1")]).messages.isEmpty)
     }
 
-    @Test func keysAreComparedWithinARequestToo() async throws {
+    @Test func repeatedKeysOfOneRequestAreFound() async throws {
         let accepted = try await self.store.accept([
             self.new(key: "a"), self.new(), self.new(key: "a"), self.new(key: "b"), self.new(key: "a", hash: 2),
         ])
@@ -102,7 +102,7 @@ struct GroupContract {
 
     /// A driver may insert rows some at a time: each must be what its job is, whatever comes before and behind it.
     @Test(arguments: [1, 3, 4, 5, 15, 16, 17, 20, 37, 53])
-    func ofManyJobsEachIsStoredAsItWasGiven(count: Int) async throws {
+    func manyJobsAreStoredAsGiven(count: Int) async throws {
         let any = TagExpression.any(try (0..<150).map { .tag(try Tag("t\($0)", .folded)) })
         let jobs = try (0..<count).map { index in
             try self.new(
@@ -138,7 +138,7 @@ struct GroupContract {
         }
     }
 
-    @Test func beyondTheBacklogLinesAreRefusedAndTheOthersStand() async throws {
+    @Test func jobsBeyondTheBacklogAreRefusedAndTheOthersAccepted() async throws {
         let accepted = try await self.store.accept((0..<103).map { _ in try self.new() })
         #expect(self.ids(accepted).count == 100)
         #expect(accepted.answers.suffix(3) == [.backlogFull, .backlogFull, .backlogFull])
@@ -146,7 +146,7 @@ struct GroupContract {
 
     // MARK: Fan-out
 
-    @Test func ofAGroupEachSendIsCountedForItself() async throws {
+    @Test func everySendOfAGroupHasItsOwnCounts() async throws {
         try await self.scenario.register(user: "ann", handle: "aa")
         try await self.scenario.register(user: "ann", handle: "f", pns: .fcm)
         try await self.scenario.register(user: "bob", handle: "bb")
@@ -227,7 +227,7 @@ struct GroupContract {
     }
 
     /// A send worker's write checks the job's own state and message, not only the claim.
-    @Test func jobsStoppedBetweenReadAndCommitAreLost() async throws {
+    @Test func jobsStoppedBetweenReadAndCommitAreNotFannedOut() async throws {
         for user in ["ann", "bob", "cid"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
         let accepted = try await self.store.accept([
             self.new(to: "ann"), self.new(to: "bob", lifetime: .seconds(10)), self.new(to: "cid"),
@@ -249,7 +249,7 @@ struct GroupContract {
     }
 
     /// A step that names a job of another message, as a send worker with a fault may, writes nothing of it.
-    @Test func aStepWritesNothingOfAJobThatIsInAnotherMessage() async throws {
+    @Test func aStepWritesNothingOfAnotherMessagesJob() async throws {
         for user in ["ann", "bob"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
         let (mine, _) = try await self.scenario.acceptGroup(["ann", "nobody"])
         let (other, theirs) = try await self.scenario.acceptGroup(["bob", "nobody"])
@@ -264,7 +264,7 @@ struct GroupContract {
         #expect(try await self.scenario.jobs(of: other) == theirs)
     }
 
-    @Test func aSendToManyDevicesGoesOnAlone() async throws {
+    @Test func aSendToManyDevicesLeavesItsGroup() async throws {
         let rows = try (0...SmallSend.maximumDevices).map {
             ImportedRegistration(
                 pns: .apns,
@@ -311,7 +311,7 @@ struct GroupContract {
     }
 
     /// The send worker died between its commit and the broker, or the message was lost.
-    @Test func aDeliveryWhoseLeaseLapsesIsTakenWithItsOpenBatches() async throws {
+    @Test func aDeliveryWithALapsedLeaseIsTakenWithItsOpenBatches() async throws {
         for user in ["ann", "bob"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob"])
         let claim = try await self.claim(message)
@@ -331,7 +331,7 @@ struct GroupContract {
         #expect(try await self.inFlight() == 0)
     }
 
-    @Test func aCancelledSendOfADeliveryIsCountedByItsWorkerOrAfterTwoLeases() async throws {
+    @Test func aCancelledSendIsCountedByItsWorkerOrAfterTwoLeases() async throws {
         for user in ["ann", "bob"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob"])
         let (keys, _) = try await self.scenario.fanOut(group: message)

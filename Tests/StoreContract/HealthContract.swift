@@ -23,7 +23,7 @@ struct HealthContract {
         #expect(try await self.store.queues() == WorkQueue.allCases.map { QueueStanding(queue: $0) })
     }
 
-    @Test func jobsOfAMessageCountEachAndAgeFromTheirAcceptance() async throws {
+    @Test func jobsOfAMessageAreCountedAndAgeFromTheirAcceptance() async throws {
         let (message, _) = try await self.scenario.acceptGroup(["ann", "bob"])
         #expect(try await self.standing(.send) == [2, 0])
         self.time.advance(.seconds(30))
@@ -37,7 +37,7 @@ struct HealthContract {
         #expect(try await self.standing(.register) == [0, 0])
     }
 
-    @Test func batchesAgeWithTheirJobAndNotWhileTheyAreToWait() async throws {
+    @Test func batchesAgeWithTheirJobExceptWhileTheyWait() async throws {
         try await self.scenario.register(user: "ann", handle: "aa", tags: ["t"])
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t", platforms: [.apns]))
         self.time.advance(.seconds(5))
@@ -65,7 +65,7 @@ struct HealthContract {
         #expect(try await self.standing(.send) == [1, 7])
     }
 
-    @Test func batchesTellWhenTheirJobBegan() async throws {
+    @Test func aBatchKnowsWhenItsJobBegan() async throws {
         try await self.scenario.register(user: "ann", handle: "aa", tags: ["t"])
         let accepted = self.time.wall
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t", platforms: [.apns]))
@@ -74,7 +74,7 @@ struct HealthContract {
         #expect(try await self.store.status(of: [key], in: nil).map(\.began) == [accepted])
     }
 
-    @Test func theStoreTakesRoom() async throws {
+    @Test func theStoreReportsItsSize() async throws {
         _ = try await self.scenario.acceptGroup(["ann"])
         let space = try await self.store.space()
         #expect(space.store + space.log > 0)

@@ -97,7 +97,7 @@ struct ImportContract {
         #expect(try await self.scenario.upsert(id, user: "eve", handle: "dd", tags: []) == .notFound)
     }
 
-    @Test func repeatingAnImportChangesNothingButWhenItWas() async throws {
+    @Test func aRepeatedImportUpdatesTimesOnly() async throws {
         let rows = try (0..<50).map { number in
             try self.row(
                 "h\(number)",
@@ -131,7 +131,7 @@ struct ImportContract {
         #expect(bare.tags.isEmpty)
     }
 
-    @Test func aKnownIDTakesAnotherHandle() async throws {
+    @Test func anImportChangesTheHandleOfAKnownID() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa", tags: ["t"])
         #expect(try await self.bring([self.row("bb", id: id, user: "bob", tags: ["t"], pns: .fcm)]) == [.updated])
         let now = try #require(try await self.store.registration(id, app: .default))
@@ -141,7 +141,7 @@ struct ImportContract {
         #expect(try await self.audience("t", pns: .fcm) == [1])
     }
 
-    @Test func aHandleLeavesTheRegistrationThatHadIt() async throws {
+    @Test func anImportedHandleLeavesItsEarlierRegistration() async throws {
         let old = try await self.scenario.register(user: "ann", handle: "aa", tags: ["t"])
         let new = try #require(RegistrationID("new"))
         #expect(try await self.bring([self.row("aa", id: new, user: "bob", tags: ["t"])]) == [.created])
@@ -154,7 +154,7 @@ struct ImportContract {
         #expect(try await self.store.registration(new, app: .default)?.state == .replaced)
     }
 
-    @Test func theLaterOfTwoRowsCounts() async throws {
+    @Test func theLaterOfTwoRowsWins() async throws {
         let (one, two) = (try #require(RegistrationID("one")), try #require(RegistrationID("two")))
         let rows = [
             try self.row("zz", id: one, user: "a"), try self.row("mm", user: "b"),
@@ -168,7 +168,7 @@ struct ImportContract {
         #expect(try await self.store.registration(two, app: .default)?.handle?.text == "aa")
     }
 
-    @Test func knownRowsMayStandAmongManyNewOnes() async throws {
+    @Test func knownAndNewRowsMayBeMixed() async throws {
         let known = try await self.scenario.register(user: "ann", handle: "h025", tags: ["old"])
         var rows = try (100..<200).map { number in
             try self.row("h\(number)", user: "u\(number)", tags: ["all", "t\(number % 3)"])
@@ -185,7 +185,7 @@ struct ImportContract {
     }
 
     @Test(arguments: [Registration.State.pruned, .expired, .replaced])
-    func anIDThatIsNotLiveIsRevived(state: Registration.State) async throws {
+    func anEndedIDIsRevived(state: Registration.State) async throws {
         let soon = self.fixture.time.wall.advanced(by: .seconds(10))
         let id: RegistrationID
         switch state {
@@ -220,7 +220,7 @@ struct ImportContract {
         #expect(try await self.audience("t") == [now.row])
     }
 
-    @Test func aDeletedIDStaysGone() async throws {
+    @Test func aDeletedIDIsNotRevived() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa")
         _ = try await self.store.change(
             .delete(id),
@@ -236,7 +236,7 @@ struct ImportContract {
 
     /// A device registers while an import runs: whichever was accepted later counts, in whatever order they are done.
     @Test(arguments: [false, true], [false, true])
-    func importsAndRegisterJobsHaveOneOrder(jobIsLater: Bool, importIsDoneFirst: Bool) async throws {
+    func importsAndRegisterJobsApplyInTheirAcceptedOrder(jobIsLater: Bool, importIsDoneFirst: Bool) async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa")
         var numbers = [try await self.scenario.sequence(), try await self.store.beginImport()]
         if jobIsLater { numbers = [try await self.scenario.sequence(), numbers[1]] }
@@ -273,7 +273,7 @@ struct ImportContract {
         #expect(try await self.store.registration(mine, app: .default)?.state == .replaced)
     }
 
-    @Test func appsAreApart() async throws {
+    @Test func appsAreSeparate() async throws {
         let other = try AppID("other")
         let sequence = try await self.store.beginImport()
         let row = try self.row("aa", id: RegistrationID("same"), tags: ["t"])

@@ -24,7 +24,7 @@ struct JobContract {
         )
     }
 
-    @Test func anAcceptedJobIsTheAppsOwn() async throws {
+    @Test func anAcceptedJobIsVisibleToItsAppOnly() async throws {
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"), user: UserName("ann", .folded))
         #expect(try await self.scenario.job(job.id) == job)
         #expect(try await self.store.job(job.id, app: AppID("other")) == nil)
@@ -45,7 +45,7 @@ struct JobContract {
         _ = try await self.scenario.accept(self.new("k", caller: "key:a"))
     }
 
-    @Test func ofManyRepeatsAtOnceOneIsAccepted() async throws {
+    @Test func oneOfManyConcurrentRepeatsIsAccepted() async throws {
         let job = try self.new("race")
         let ids = try await withThrowingTaskGroup(of: (JobID, Bool).self) { group in
             for _ in 0..<32 {
@@ -71,7 +71,7 @@ struct JobContract {
         _ = try await self.scenario.accept(self.new())
     }
 
-    @Test func registerJobsEndOnceAndTellTheirWaiter() async throws {
+    @Test func aRegisterJobEndsOnceAndNotifiesItsWaiter() async throws {
         let job = try await self.scenario.accept(self.new().again(work: .register(.delete(.random()))))
         let message = try self.scenario.message(of: job.id).id
         #expect(try await self.store.registerJobs(of: message).map(\.id) == [job.id])
@@ -119,7 +119,7 @@ struct JobContract {
     }
 
     /// A list of one's own many jobs that has none of them gives readers back after a part, and goes on from there.
-    @Test func aFilteredListOfManyJobsComesInParts() async throws {
+    @Test func aFilteredListOfManyJobsIsReadInParts() async throws {
         let scenario = Scenario(try StoreFixtures.make(StoreOptions(maximumBacklog: 100_000)))
         let store = scenario.store
         let user = try UserName("busy", .folded)
@@ -138,7 +138,7 @@ struct JobContract {
         #expect(second.cursor == nil)
     }
 
-    @Test func appsAreDeclaredOnceUntilTheyChange() async throws {
+    @Test func applyingAnUnchangedAppDoesNothing() async throws {
         var spec = AppSpec()
         #expect(try await self.store.app(.default) == nil)
         #expect(try await self.store.apply(spec, to: .default))
@@ -149,7 +149,7 @@ struct JobContract {
         #expect(try await self.store.apps() == [.default: spec])
     }
 
-    @Test func accountsAndKeysAreTheAppsOwn() async throws {
+    @Test func accountsAndKeysBelongToTheirApp() async throws {
         let other = try AppID("other")
         let ann = Account(
             app: .default,

@@ -31,7 +31,7 @@ struct JoiningContract {
         try await self.store.accept(self.jobs(count, priority: priority), joining: joining).messages
     }
 
-    @Test func sendsJoinAMessageThatNobodyHasTaken() async throws {
+    @Test func sendsJoinAMessageThatIsNotTaken() async throws {
         try await self.scenario.register(user: "ann", handle: "aa")
         let message = try #require(try await self.accept(2, joining: nil).first)
         // Another process accepts in between: its sends are in no message of ours.
@@ -43,7 +43,7 @@ struct JoiningContract {
     }
 
     /// A send to many devices, alone in its message when it was peeked at, and a group when its first page is written.
-    @Test func aCampaignThatAnotherSendHasJoinedIsAGroup() async throws {
+    @Test func aCampaignJoinedByAnotherSendIsAGroup() async throws {
         for number in 0...SmallSend.maximumDevices {
             try await self.scenario.register(user: "ann", handle: "aa\(number)")
         }
@@ -71,7 +71,7 @@ struct JoiningContract {
         #expect(try await self.fixture.faults() == [])
     }
 
-    @Test func nobodyJoinsAMessageThatIsMarkedClaimedFullOrOfAnotherPriority() async throws {
+    @Test func sendsDoNotJoinMarkedClaimedFullOrOtherPriorityMessages() async throws {
         let marked = try #require(try await self.accept(1, joining: nil).first)
         try await self.store.markPublished([marked])
         #expect(try await self.accept(1, joining: marked.id).count == 1)

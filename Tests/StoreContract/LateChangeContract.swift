@@ -61,7 +61,7 @@ struct LateChangeContract {
     }
 
     @Test(arguments: End.allCases)
-    func aLateChangeRevivesNoHandleThatALaterRegistrationHad(end: End) async throws {
+    func aLateChangeDoesNotReviveAReassignedHandle(end: End) async throws {
         let first = try await self.scenario.register(user: "ann", handle: "aa")
         let second = try await self.scenario.register(user: "bob", handle: "bb")
         let late = try await self.scenario.sequence()
@@ -77,7 +77,7 @@ struct LateChangeContract {
     }
 
     @Test(arguments: End.allCases)
-    func anImportRevivesNoneEither(end: End) async throws {
+    func anImportDoesNotReviveAReassignedHandle(end: End) async throws {
         let known = try await self.scenario.register(user: "ann", handle: "aa")
         let second = try await self.scenario.register(user: "bob", handle: "bb")
         let late = try await self.store.beginImport()
@@ -108,7 +108,7 @@ struct LateChangeContract {
         #expect(try await self.registration(first).state == .live)
     }
 
-    @Test func aRedeliveryRevivesNothingThatWasPruned() async throws {
+    @Test func aRedeliveryDoesNotReviveAPrunedRegistration() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa")
         let sequence = try await self.scenario.sequence()
         for _ in 0..<2 {
@@ -123,7 +123,7 @@ struct LateChangeContract {
         #expect(try await self.registration(id).state == .pruned)
     }
 
-    @Test func aJobWhoseTimeIsOverChangesNothing() async throws {
+    @Test func anExpiredJobChangesNothing() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa")
         // Its worker looks at it, and is halted for a day.
         let late = try await self.scenario.sequence()
@@ -198,7 +198,7 @@ struct LateChangeContract {
         return live
     }
 
-    @Test func changesInAnyOrderEndAlike() async throws {
+    @Test func changesHaveTheSameResultInAnyOrder() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for seed in 0..<80 {
                 group.addTask {

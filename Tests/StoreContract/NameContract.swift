@@ -55,7 +55,7 @@ struct NameContract {
         return id
     }
 
-    @Test func aTagIsFoundInAnyLetterCaseAndShownAsFirstWritten() async throws {
+    @Test func tagsIgnoreLetterCaseAndKeepTheFirstSpelling() async throws {
         let first = try await self.scenario.register(user: "ann", handle: "aa", tags: ["Beta", "BETA"])
         let second = try await self.scenario.register(user: "bob", handle: "bb", tags: ["beta", "News"])
         for text in ["beta", "Beta", "bETA"] { #expect(try await self.audience(text) == [1, 2]) }
@@ -70,7 +70,7 @@ struct NameContract {
         #expect(try await self.store.registrations(query).items.map(\.id) == [second])
     }
 
-    @Test func anImportMeansTheSameTagsAndUsers() async throws {
+    @Test func importedTagsAndUsersCompareTheSame() async throws {
         func rows(_ user: String, _ tags: [String]) throws -> [ImportedRegistration] {
             [
                 ImportedRegistration(
@@ -95,7 +95,7 @@ struct NameContract {
         #expect(try await self.store.registrations(RegistrationQuery(app: .default)).items.first?.user?.name == "Bob")
     }
 
-    @Test func aUserIsOneInAnyLetterCase() async throws {
+    @Test func usersIgnoreLetterCase() async throws {
         let (first, later) = (try UserName("Ann", .folded), try UserName("aNN", .folded))
         let id = try await self.put("aa", user: first)
         #expect(try await self.audience("username:ann") == [1])
@@ -117,7 +117,7 @@ struct NameContract {
         #expect(deleted == .done)
     }
 
-    @Test func exactUsersAreTwo() async throws {
+    @Test func exactUsersDifferByLetterCase() async throws {
         let (large, small) = (try UserName("Ann", .exact), try UserName("ann", .exact))
         let own = try PushModel.Tag(Tag.Owned.sender.rawValue.uppercased() + "Ann", .exact)
         let first = try await self.put("aa", user: large, tags: [own])
@@ -136,7 +136,7 @@ struct NameContract {
     }
 
     /// Sends to one tag share a message, and each keeps its audience.
-    @Test(arguments: AppSpec.Users.allCases) func aSmallSendReachesWhoIsMeant(users: AppSpec.Users) async throws {
+    @Test(arguments: AppSpec.Users.allCases) func aSmallSendComparesNamesAsItsAppDoes(users: AppSpec.Users) async throws {
         _ = try await self.put("aa", user: UserName("Ann", users), tags: [Tag("News", users)])
         _ = try await self.put("bb", user: UserName("ann", users), tags: [Tag("NEWS", users)])
         var reached: [[Int64]] = []
@@ -151,7 +151,7 @@ struct NameContract {
         #expect(reached == (users == .exact ? [[1, 2], [1], [2], []] : [[1, 2], [1, 2], [1, 2], [1, 2]]))
     }
 
-    @Test func aDeletionStopsTheUsersEarlierChange() async throws {
+    @Test func aDeletionStopsTheUsersEarlierChangeInAnyLetterCase() async throws {
         let id = RegistrationID.random()
         let (earlier, later) = (try await self.scenario.sequence(), try await self.scenario.sequence())
         func change(_ request: RegisterRequest, _ user: String, _ sequence: Int64) async throws -> RegisterResult {
@@ -169,7 +169,7 @@ struct NameContract {
         #expect(try await change(upsert, "Ann", earlier) == .superseded)
     }
 
-    @Test func richNotificationsAreTheirUsers() async throws {
+    @Test func richNotificationsBelongToTheirUserInAnyLetterCase() async throws {
         let (ann, bob) = (try UserName("Ann", .folded), try UserName("Bob", .folded))
         let content = StoredContent(owner: ann, mediaType: "a/b", bytes: [1, 2, 3])
         let quota = AppSpec.Contents(accountBytes: ContentAcceptance.cost(of: content), appBytes: 1 << 20)
@@ -216,7 +216,7 @@ struct NameContract {
         try await self.store.account(UserName(name, users), app: .default)?.passwordHash
     }
 
-    @Test func anAccountThatDiffersByLetterCaseIsInConflict() async throws {
+    @Test func anAccountThatDiffersOnlyByLetterCaseIsRefused() async throws {
         try await self.add("Ann", .folded)
         try await self.add("Ann", .folded)
         #expect(try await self.hash(of: "aNN", .folded) == "of Ann")
@@ -230,7 +230,7 @@ struct NameContract {
         #expect(try await self.store.accounts(app: .default).map(\.isDisabled) == [true])
     }
 
-    @Test func accountsFollowTheirAppAsLongAsNothingElseIsKept() async throws {
+    @Test func accountsAdoptTheAppsComparisonWhileNothingElseIsStored() async throws {
         #expect(try await self.store.apply(AppSpec(users: .folded), to: .default))
         try await self.add("Ann", .folded)
         #expect(try await self.store.apply(AppSpec(users: .exact), to: .default))
@@ -246,7 +246,7 @@ struct NameContract {
         #expect(try await self.hash(of: "Ann", .exact) == "of Ann")
     }
 
-    @Test func howUsersCompareIsFixedOnceThereAreRegistrations() async throws {
+    @Test func theComparisonOfUserNamesIsFixedOnceRegistrationsExist() async throws {
         #expect(try await self.store.apply(AppSpec(users: .exact), to: .default))
         _ = try await self.store.importRegistrations(
             [ImportedRegistration(pns: .apns, handle: Handle(stored: "aa"), user: try UserName("Ann", .exact))],

@@ -32,7 +32,7 @@ struct OutboxContract {
 
     // MARK: Due times
 
-    @Test func anAcceptedMessageIsDueUntilItIsPublishedAndAgainAfterItsLease() async throws {
+    @Test func anAcceptedMessageIsDueUntilPublishedAndAfterItsLease() async throws {
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob"])
         #expect(message.queue == .send)
         #expect(try await self.scenario.takeDue(overdue: .seconds(1)).isEmpty)
@@ -55,7 +55,7 @@ struct OutboxContract {
         #expect(try await self.scenario.takeDue(overdue: .seconds(1)).map(\.id) == [message.id])
     }
 
-    @Test func aSweepIsLateWhereAMessageIsLeftDue() async throws {
+    @Test func aSweepIsLateWhenAMessageStaysDue() async throws {
         let lateness = Duration.seconds(10)
         #expect(try await !self.store.isSweepLate(by: lateness))
         _ = try await self.scenario.acceptGroup(["ann"])
@@ -74,7 +74,7 @@ struct OutboxContract {
         #expect(try await !self.store.isSweepLate(by: lateness))
     }
 
-    @Test func whoeverTakesAMessageAndDiesDelaysItByTheGraceAlone() async throws {
+    @Test func aCrashAfterATakeDelaysTheMessageByTheGraceOnly() async throws {
         let (message, _) = try await self.scenario.acceptGroup(["ann"])
         self.time.advance(.seconds(1))
         let first = try #require(try await self.scenario.takeDue().first)
@@ -112,7 +112,7 @@ struct OutboxContract {
         #expect(try await self.scenario.takeDueJobs() == [ids[0]])
     }
 
-    @Test func onlyTheQueuesThatAreAskedForAreTaken() async throws {
+    @Test func onlyTheRequestedQueuesAreTaken() async throws {
         try await self.register(["ann"])
         let send = try await self.scenario.accept(self.scenario.campaign(to: "t"))
         _ = try await self.scenario.fanOut(send)
@@ -130,7 +130,7 @@ struct OutboxContract {
     }
 
     /// An idle store is not written to every second.
-    @Test func nothingIsWrittenWhereNothingIsDue() async throws {
+    @Test func aTakeWithoutDueMessagesWritesNothing() async throws {
         try await self.register(["ann", "bob"])
         let (message, _) = try await self.scenario.acceptGroup(["ann", "bob"])
         let (_, deliveries) = try await self.scenario.fanOut(group: message)
@@ -147,7 +147,7 @@ struct OutboxContract {
     // MARK: Members
 
     /// Two processes accept at the same time: their jobs have numbers in between each other's.
-    @Test func aMessageHoldsNoStrangersJob() async throws {
+    @Test func aMessageContainsOnlyItsOwnJobs() async throws {
         let others = Scenario(store: try self.fixture.another(), time: self.time)
         var messages: [MessageID: Set<JobID>] = [:]
         try await withThrowingTaskGroup(of: (MessageID, Set<JobID>).self) { group in
@@ -169,7 +169,7 @@ struct OutboxContract {
         }
     }
 
-    @Test func aDeliveryHoldsNoStrangersBatch() async throws {
+    @Test func aDeliveryContainsOnlyItsOwnBatches() async throws {
         let users = (0..<6).map { "u\($0)" }
         try await self.register(users)
         let others = Scenario(store: try self.fixture.another(), time: self.time)
@@ -194,7 +194,7 @@ struct OutboxContract {
         }
     }
 
-    @Test func aNumberIsNeverGivenAgain() async throws {
+    @Test func messageNumbersAreNeverReused() async throws {
         try await self.register(["ann"])
         var seen: Set<MessageID> = []
         for _ in 0..<5 {
@@ -210,7 +210,7 @@ struct OutboxContract {
 
     enum End: CaseIterable { case done, cancelled, split }
 
-    @Test(arguments: End.allCases) func aSendMessageIsGoneWithItsLastMember(end: End) async throws {
+    @Test(arguments: End.allCases) func aSendMessageIsDeletedWithItsLastMember(end: End) async throws {
         try await self.register(["ann", "bob"])
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob"])
         let claim = try #require(try await self.store.claim(message.id))
@@ -233,7 +233,7 @@ struct OutboxContract {
         #expect(try await self.scenario.takeDueJobs() == (end == .split ? [jobs[1]] : []))
     }
 
-    @Test(arguments: [End.done, .cancelled]) func aDeliveryIsGoneWithItsLastMember(end: End) async throws {
+    @Test(arguments: [End.done, .cancelled]) func aDeliveryIsDeletedWithItsLastMember(end: End) async throws {
         try await self.register(["ann", "bob"])
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob"])
         let (keys, deliveries) = try await self.scenario.fanOut(group: message)
@@ -253,7 +253,7 @@ struct OutboxContract {
         #expect(try await self.scenario.takeDue().isEmpty)
     }
 
-    @Test func cancellingClosesMembersThatNobodyWorksOn() async throws {
+    @Test func cancellingClosesMembersThatAreNotInWork() async throws {
         try await self.register(["ann", "bob", "cid"])
         // One is ready, one deferred.
         let (ready, first) = try await self.scenario.acceptGroup(["ann", "bob"])
@@ -270,7 +270,7 @@ struct OutboxContract {
     }
 
     /// It is at no worker any more: nobody else would count its devices.
-    @Test func aDeferredMessageClosesBatchesOfJobsThatAreBeingStopped() async throws {
+    @Test func deferringAMessageClosesBatchesOfStoppingJobs() async throws {
         try await self.register(["ann", "bob"])
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob"])
         let (keys, deliveries) = try await self.scenario.fanOut(group: message)

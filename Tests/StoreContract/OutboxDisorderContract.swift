@@ -86,7 +86,7 @@ struct OutboxDisorderContract {
     }
 
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
-    func membersAreCountedWhateverHappens(seed: UInt64) async throws {
+    func membersAreCountedInAnyOrderOfEvents(seed: UInt64) async throws {
         let users = ["ann", "bob", "cid", "dan", "eve", "nobody"]
         for user in users.dropLast() { try await self.scenario.register(user: user, handle: "aa\(user)", tags: ["t"]) }
         for user in ["ann", "bob"] {

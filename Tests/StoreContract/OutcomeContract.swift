@@ -26,7 +26,7 @@ struct OutcomeContract {
         #expect(done.counts.values.allSatisfy { $0.targets == 0 })
     }
 
-    @Test func usersOfLiveRegistrationsAreTold() async throws {
+    @Test func usersOfLiveRegistrationsAreReturned() async throws {
         var ids: [RegistrationID] = []
         for (user, handle) in [("ann", "aa1"), ("ann", "aa2"), ("ben", "aa3")] {
             ids.append(try await self.scenario.register(user: user, handle: handle))
@@ -91,7 +91,7 @@ struct OutcomeContract {
         }
     }
 
-    @Test func devicesAreRetriedAndTheJobIsSeenRetrying() async throws {
+    @Test func aJobWithDevicesToRetryIsRetrying() async throws {
         for number in 0..<3 {
             try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["news"])
         }
@@ -136,7 +136,7 @@ struct OutcomeContract {
     }
 
     /// What a retry waits for counts from the moment that its message is read: its worker waits the rest.
-    @Test(arguments: [0, 1, 60]) func theWaitOfARetryIsWhatIsLeftOfIt(late: Int) async throws {
+    @Test(arguments: [0, 1, 60]) func aRetryReturnsItsRemainingWait(late: Int) async throws {
         try await self.scenario.register(user: "u", handle: "aa", tags: ["t"])
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
         let key = try #require(try await self.scenario.fanOut(job).first)
@@ -149,7 +149,7 @@ struct OutcomeContract {
         #expect(due.retries.map(\.wait) == [.zero, .seconds(max(0, 3 - late))])
     }
 
-    @Test func pagesAreWrittenByTheLatestClaimAlone() async throws {
+    @Test func onlyTheLatestClaimWritesPages() async throws {
         try await self.scenario.register(user: "u", handle: "aa", tags: ["t"])
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
         var old = try #require(try await self.scenario.claimCampaign(job))
@@ -276,7 +276,7 @@ struct OutcomeContract {
         #expect(try await self.scenario.job(send.id).state == .abandoned)
     }
 
-    @Test func abandonedSendsTellTheirWaiterOnce() async throws {
+    @Test func anAbandonedSendNotifiesItsWaiterOnce() async throws {
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"), waiter: "api.1")
         let claim = try #require(try await self.scenario.claimCampaign(job))
         #expect(claim.campaign.waiter == "api.1")
@@ -290,7 +290,7 @@ struct OutcomeContract {
     }
 
     /// A worker that has looked a batch up says where it is: a hint, which may be wrong.
-    @Test func outcomesAreRecordedWhateverTheHintSays() async throws {
+    @Test func outcomesAreRecordedDespiteAWrongHint() async throws {
         for user in ["ann", "bob"] { try await self.scenario.register(user: user, handle: "aa\(user)") }
         let (message, jobs) = try await self.scenario.acceptGroup(["ann", "bob"])
         let (keys, deliveries) = try await self.scenario.fanOut(group: message)

@@ -22,7 +22,7 @@ struct PauseContract {
         )
     }
 
-    @Test func pausesAreKeptOnceAndByWhoCameFirst() async throws {
+    @Test func aRepeatedPauseKeepsItsFirstAuthor() async throws {
         let shop = try AppID("shop")
         try await self.store.pause(.send, app: nil, by: "host:root")
         try await self.store.pause(.send, app: nil, by: "host:other")
@@ -42,7 +42,7 @@ struct PauseContract {
         #expect(try await self.store.pauses().count == 1)
     }
 
-    @Test(arguments: [true, false]) func nothingIsTakenForAServiceThatIsPaused(isForAll: Bool) async throws {
+    @Test(arguments: [true, false]) func nothingIsTakenForAPausedService(isForAll: Bool) async throws {
         for number in 0..<4 { try await self.scenario.register(user: "u\(number)", handle: "a\(number)", tags: ["t"]) }
         let other = try AppID("other")
         try await self.scenario.register(user: "bob", handle: "b", tags: ["t"], app: other)
@@ -102,7 +102,7 @@ struct PauseContract {
         #expect(try await self.scenario.job(paused.id).reason == nil)
     }
 
-    @Test func aSendWorkerWhoseMessageIsDeferredLosesIt() async throws {
+    @Test func aDeferralVoidsASendWorkersClaim() async throws {
         try await self.scenario.register(user: "ann", handle: "a", tags: ["t"])
         let job = try await self.send()
         var claim = try #require(try await self.scenario.claimCampaign(job))
@@ -111,7 +111,7 @@ struct PauseContract {
         #expect(try await claim.commit(devices: 1) == .lost)
     }
 
-    @Test func aGroupOfAPausedQueueWaitsAndEndsInItsTime() async throws {
+    @Test func aGroupInAPausedQueueExpires() async throws {
         let new = try ["ann", "bob"].map { user in
             NewJob(
                 app: .default,

@@ -34,7 +34,7 @@ struct RateLimitContract {
         return try #require(try await self.scenario.claimCampaign(job))
     }
 
-    @Test func aRateLimitIsKeptOverSendWorkersAndRestarts() async throws {
+    @Test func aRateLimitIsSharedBySendWorkersAndSurvivesRestarts() async throws {
         try await self.limit(1000)
         self.time.advance(.seconds(10))
         #expect(try await self.credit().devices == 200)
@@ -59,7 +59,7 @@ struct RateLimitContract {
     }
 
     /// A campaign's send worker takes all that is free as soon as it is worth a step: who has only begun would find nothing for minutes.
-    @Test func firstPagesGoAheadOfARate() async throws {
+    @Test func firstPagesMayExceedTheRate() async throws {
         try await self.limit(1000)
         self.time.advance(.seconds(10))
         #expect(try await self.credit(.first).devices == 200)
@@ -81,7 +81,7 @@ struct RateLimitContract {
     }
 
     /// A campaign that has pages at another service alone waits for a first page here.
-    @Test(arguments: [false, true]) func firstPagesAreTakenBeforeACampaignThatGoesOn(isContinued: Bool) async throws {
+    @Test(arguments: [false, true]) func firstPagesAreTakenBeforeARunningCampaign(isContinued: Bool) async throws {
         try await self.limit(1000)
         self.time.advance(.seconds(10))
         var busy = try await self.begin()
@@ -123,7 +123,7 @@ struct RateLimitContract {
         return BatchKey(job: claim.campaign.job.id, pns: .apns, page: 0, attempt: 1)
     }
 
-    @Test func aRetryCountsForTheRateWhenItIsTaken() async throws {
+    @Test func aRetryCountsTowardsTheRateWhenItIsTaken() async throws {
         try await self.limit(1000)
         self.time.advance(.seconds(1))
         let retry = try await self.retry(50)
@@ -138,7 +138,7 @@ struct RateLimitContract {
         #expect(try await self.credit().devices == 150)
     }
 
-    @Test func aDeferredBatchDoesNotCountForTheRateAgain() async throws {
+    @Test func aDeferredBatchCountsTowardsTheRateOnce() async throws {
         try await self.limit(1000)
         self.time.advance(.seconds(1))
         var claim = try await self.begin()
@@ -150,7 +150,7 @@ struct RateLimitContract {
         #expect(try await self.credit().devices == 200)
     }
 
-    @Test func retriesDoNotWaitForACampaignThatUsesUpTheRate() async throws {
+    @Test func retriesAreTakenThoughACampaignUsesUpTheRate() async throws {
         try await self.limit(1000)
         self.time.advance(.seconds(1))
         let retry = try await self.retry(50)

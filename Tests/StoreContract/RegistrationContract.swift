@@ -40,13 +40,13 @@ struct RegistrationContract {
         #expect(now.row == 1)
     }
 
-    @Test func askingWithAKnownHandleGivesItsIdAgain() async throws {
+    @Test func aKnownHandleGetsItsIDAgain() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa")
         #expect(try await self.scenario.register(user: "ann", handle: "aa") == id)
         #expect(try await self.store.registrations(RegistrationQuery(app: .default)).items.count == 1)
     }
 
-    @Test func repeatingAnIssueGivesTheSameId() async throws {
+    @Test func aRepeatedIssueReturnsTheSameID() async throws {
         let candidate = RegistrationID.random()
         for _ in 0..<2 {
             let result = try await self.store.change(
@@ -73,7 +73,7 @@ struct RegistrationContract {
         #expect(again == .issued(candidate))
     }
 
-    @Test func anIdThatNobodyHasBecomesTheUsers() async throws {
+    @Test func anUnknownIDBecomesTheUsers() async throws {
         let id = try #require(RegistrationID("1234567890123456789-1234567890123456789-1"))
         #expect(try await self.delete(id, user: "ann") == .notFound)
         #expect(try await self.scenario.upsert(id, user: "ann", handle: "aa", tags: ["t"]) == .done)
@@ -93,7 +93,7 @@ struct RegistrationContract {
         #expect(handles == [made.row: Handle(stored: "aa")])
     }
 
-    @Test func aNewIdTakesItsHandleFromWhoeverHasIt() async throws {
+    @Test func aNewIDTakesItsHandleFromAnotherRegistration() async throws {
         let first = try await self.scenario.register(user: "ann", handle: "aa")
         let id = try #require(RegistrationID("from-elsewhere"))
         #expect(try await self.scenario.upsert(id, user: "bob", handle: "aa") == .done)
@@ -101,7 +101,7 @@ struct RegistrationContract {
         #expect(try await self.registration(id).state == .live)
     }
 
-    @Test func anotherUserTakesOverWithTheSameHandleAlone() async throws {
+    @Test func anotherUserTakesOverOnlyWithTheSameHandle() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa", tags: ["x"])
         #expect(try await self.scenario.upsert(id, user: "bob", handle: "bb") == .notFound)
         #expect(try await self.scenario.upsert(id, user: "bob", handle: "aa", tags: ["y"]) == .done)
@@ -111,7 +111,7 @@ struct RegistrationContract {
         #expect(try await self.delete(id, user: "ann") == .notFound)
     }
 
-    @Test func aHandleLeavesTheRegistrationThatHadIt() async throws {
+    @Test func aHandleLeavesItsEarlierRegistration() async throws {
         let first = try await self.scenario.register(user: "ann", handle: "aa")
         let second = try await self.scenario.register(user: "bob", handle: "bb")
         #expect(try await self.scenario.upsert(second, user: "bob", handle: "aa") == .done)
@@ -125,7 +125,7 @@ struct RegistrationContract {
         #expect(try await self.registration(first).row == old.row)
     }
 
-    @Test func deletedIdsAreGoneForGood() async throws {
+    @Test func deletedIDsAreNotRevived() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa")
         let sequence = try await self.scenario.sequence()
         #expect(try await self.delete(id, user: "ann", sequence: sequence) == .done)
@@ -136,12 +136,12 @@ struct RegistrationContract {
         #expect(try await self.registration(id).handle == nil)
     }
 
-    @Test func anOperatorDeletesAnyones() async throws {
+    @Test func anOperatorMayDeleteAnyRegistration() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa")
         #expect(try await self.delete(id, user: nil) == .done)
     }
 
-    @Test func changesCannotReorder() async throws {
+    @Test func anEarlierChangeDoesNotOverwriteALaterOne() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa")
         let earlier = try await self.scenario.sequence()
         let later = try await self.scenario.sequence()
@@ -153,7 +153,7 @@ struct RegistrationContract {
     }
 
     @Test(arguments: [false, true])
-    func aHandleEndsUpWithTheLatestChangeInWhateverOrderTheyCome(laterFirst: Bool) async throws {
+    func aHandleBelongsToItsLatestChangeInAnyOrder(laterFirst: Bool) async throws {
         let first = try await self.scenario.register(user: "ann", handle: "aa")
         let second = try await self.scenario.register(user: "bob", handle: "bb")
         let earlier = try await self.scenario.sequence()
@@ -168,7 +168,7 @@ struct RegistrationContract {
         #expect(try await self.registration(second).state == .live)
     }
 
-    @Test func deadHandlesArePrunedByThePruner() async throws {
+    @Test func deadHandlesArePrunedUnlessRegisteredAgain() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa", tags: ["t"])
         let newer = try await self.scenario.register(user: "bob", handle: "bb", tags: ["t"])
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))

@@ -82,7 +82,7 @@ struct RetentionContract {
         #expect(try await self.scenario.auditFaults() == [])
     }
 
-    @Test func countsOutliveDevices() async throws {
+    @Test func countsOutliveDeviceResults() async throws {
         let job = try await self.failed(25)
         let before = try await self.scenario.counts(job.id)
         #expect(before.failed[.rejected] == 25)
@@ -92,7 +92,7 @@ struct RetentionContract {
         #expect(try await self.store.deliveries(DeliveryQuery(job: job.id, app: .default)).items.isEmpty)
     }
 
-    @Test func rowsOfAWrongClockHoldUpNoOthers() async throws {
+    @Test func rowsOfAWrongClockDoNotBlockOthers() async throws {
         self.time.jump(.seconds(400 * 86_400))
         _ = try await self.failed(3)
         func die(_ body: UInt8) async throws {
@@ -133,7 +133,7 @@ struct RetentionContract {
 
     /// Else whoever repeats such a send with its key would have it sent twice.
     @Test(arguments: [Duration.seconds(60), .seconds(2 * 86_400)])
-    func jobsAcceptedWhileTheClockWasBehindAreNotOld(age: Duration) async throws {
+    func jobsAcceptedWithASlowClockAreNotOld(age: Duration) async throws {
         self.time.jump(.seconds(-400 * 86_400))
         let job = try await self.failed(1, key: "k")
         self.time.jump(.seconds(400 * 86_400))
@@ -147,7 +147,7 @@ struct RetentionContract {
     }
 
     /// A retention that is shorter than a key's life does not shorten that.
-    @Test func aJobLivesAsLongAsItsKey() async throws {
+    @Test func aJobIsKeptAsLongAsItsIdempotencyKey() async throws {
         let job = try await self.failed(1, key: "k")
         self.time.advance(.seconds(86_399))
         #expect(try await self.clean(.jobs, olderThan: .seconds(60)) > 0)
@@ -158,7 +158,7 @@ struct RetentionContract {
         #expect(try await !self.repeats(job, key: "k"))
     }
 
-    @Test func aJobLivesAsLongAsItsDeadLetters() async throws {
+    @Test func aJobIsKeptAsLongAsItsDeadLetters() async throws {
         try await self.scenario.register(user: "ann", handle: "a1", tags: ["t"])
         let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
         let key = try #require(try await self.scenario.fanOut(job).first)
@@ -174,7 +174,7 @@ struct RetentionContract {
     }
 
     /// Jobs that may not go do not keep those behind them.
-    @Test func jobsThatMustStayHoldUpNoOthers() async throws {
+    @Test func keptJobsDoNotBlockTheRemovalOfOthers() async throws {
         var kept: [Job] = []
         for number in 0..<5 {
             kept.append(try await self.failed(1, tag: "k\(number)", key: "k\(number)"))
@@ -204,7 +204,7 @@ struct RetentionContract {
         #expect(try await self.store.job(job.id, app: .default) == nil)
     }
 
-    @Test func contentsThatAreNamedStay() async throws {
+    @Test func referencedContentsAreKept() async throws {
         func put() async throws -> String {
             try await self.store.put(
                 StoredContent(owner: nil, mediaType: "a/b", bytes: [UInt8](repeating: 1, count: 20_000)),

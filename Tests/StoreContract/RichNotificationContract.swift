@@ -14,7 +14,7 @@ struct RichNotificationContract {
         self.scenario = Scenario(self.fixture)
     }
 
-    @Test func contentsAndRichNotificationsAreKept() async throws {
+    @Test func contentsAndRichNotificationsAreStored() async throws {
         let content = StoredContent(owner: try UserName("ann", .folded), mediaType: "image/png", bytes: [0, 1, 255])
         let id = try await self.store.put(content, app: .default)
         #expect(try await self.store.content(id, app: .default) == content)
@@ -86,7 +86,7 @@ struct RichNotificationContract {
         #expect(try await list(rest) == [ids[0]])
     }
 
-    @Test func aRefusedJobLeavesNoNotification() async throws {
+    @Test func aRefusedJobStoresNoNotification() async throws {
         func accept(_ id: Int32, hash: UInt8) async throws -> JobAcceptance? {
             let key = NewJob.Idempotency(caller: "account:ann", route: "r", key: "k", hash: [hash])
             let job = try self.scenario.job(of: self.rich(id, from: "ann"), idempotency: key)
@@ -108,7 +108,7 @@ struct RichNotificationContract {
     @Test(arguments: [
         NewRichNotification.Quota(perSender: 3), NewRichNotification.Quota(perApp: 3),
     ])
-    func aQuotaIsKeptAndWhatWasReadMakesPlace(quota: NewRichNotification.Quota) async throws {
+    func readNotificationsMakeRoomInAFullQuota(quota: NewRichNotification.Quota) async throws {
         var ids: [Int32] = []
         for _ in 0..<3 { ids.append(try await self.scenario.keep(self.rich(from: "ann", quota: quota))) }
         let error = await #expect(throws: StoreError.self) {

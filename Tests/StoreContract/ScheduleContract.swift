@@ -36,7 +36,7 @@ struct ScheduleContract {
         return try await self.scenario.takeDueJobs(overdue: .seconds(1))
     }
 
-    @Test func aScheduledJobStartsAtItsMoment() async throws {
+    @Test func aScheduledJobStartsOnTime() async throws {
         let job = try await self.accept(in: .seconds(3600))
         #expect(job.state == .scheduled)
         #expect(job.due == job.startsAt)
@@ -79,7 +79,7 @@ struct ScheduleContract {
     }
 
     @Test(arguments: [Duration.seconds(-7200), .seconds(7200)])
-    func theWallClockDecidesHoweverItIsSet(jump: Duration) async throws {
+    func scheduledJobsStartByTheWallClock(jump: Duration) async throws {
         let job = try await self.accept(in: .seconds(10_000))
         self.time.jump(jump)
         self.time.advance(.seconds(9_999) - jump)
@@ -88,7 +88,7 @@ struct ScheduleContract {
         #expect(try await self.start() == [job.id])
     }
 
-    @Test func itStartsAfterARestartOfTheMachine() async throws {
+    @Test func aScheduledJobStartsAfterAReboot() async throws {
         let job = try await self.accept(in: .seconds(60))
         self.time.reboot("second")
         self.time.jump(.seconds(90))
@@ -98,14 +98,14 @@ struct ScheduleContract {
         #expect(try await others.takeDueJobs(overdue: .seconds(1)) == [job.id])
     }
 
-    @Test func aMomentThatIsPastMeansAtOnce() async throws {
+    @Test func aStartTimeInThePastMeansNow() async throws {
         let job = try await self.accept(in: .seconds(-5))
         #expect(job.state == .queued)
         self.time.advance(.seconds(1))
         #expect(try await self.scenario.takeDueJobs(overdue: .seconds(1)) == [job.id])
     }
 
-    @Test func itsRegistrationsAreThoseOfItsStart() async throws {
+    @Test func aScheduledJobReadsItsAudienceAtItsStart() async throws {
         let job = try await self.accept(in: .seconds(60))
         try await self.scenario.register(user: "late", handle: "aa", tags: ["t"])
         self.time.advance(.seconds(60))
@@ -121,7 +121,7 @@ struct ScheduleContract {
         #expect(try await self.store.cancel(job.id, app: .default)?.state == .cancelled)
     }
 
-    @Test func itExpiresWhereNothingStartedItInTime() async throws {
+    @Test func aScheduledJobNeverStartedExpires() async throws {
         let job = try await self.accept(in: .seconds(60), lifetime: .seconds(30))
         self.time.advance(.seconds(90))
         _ = try await self.start()
@@ -129,7 +129,7 @@ struct ScheduleContract {
         #expect(try await self.scenario.job(job.id).state == .expired)
     }
 
-    @Test func aRepeatIsTheScheduledJob() async throws {
+    @Test func aRepeatReturnsTheScheduledJob() async throws {
         let first = try self.new(in: .seconds(60), key: "k")
         let job = try await self.scenario.accept(first)
         let again = first.again()
@@ -146,7 +146,7 @@ struct ScheduleContract {
         #expect(try await self.start().count == 2)
     }
 
-    @Test func scheduledJobsHaveABacklogOfTheirOwn() async throws {
+    @Test func scheduledJobsHaveTheirOwnBacklog() async throws {
         var later: [JobID] = []
         for _ in 0..<3 { later.append(try await self.accept(in: .seconds(60)).id) }
         #expect(try await self.store.accept([self.new(in: .seconds(60))]).answers == [.backlogFull])
@@ -163,7 +163,7 @@ struct ScheduleContract {
         _ = try await self.accept(in: .seconds(60))
     }
 
-    @Test func aRunningJobSaysHowFarItIsFannedOut() async throws {
+    @Test func aRunningJobReportsItsFanOut() async throws {
         for number in 0..<20 {
             try await self.scenario.register(user: "u\(number)", handle: "aa\(number)", tags: ["t"])
         }

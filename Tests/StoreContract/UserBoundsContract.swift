@@ -54,7 +54,7 @@ struct UserBoundsContract {
         return try await self.store.registrations(query).items.map(\.id.text)
     }
 
-    @Test func oneRegistrationMoreEndsTheOldest() async throws {
+    @Test func aRegistrationBeyondTheLimitEndsTheOldest() async throws {
         for id in ["a", "b", "c"] { #expect(try await self.put(id) == .done) }
         #expect(try await self.put("other", user: "bob") == .done)
         // It registers again, and is the youngest.
@@ -81,7 +81,7 @@ struct UserBoundsContract {
 
     /// Whichever is worked on first, the same ones are left; and a message that comes again revives none.
     @Test(arguments: [[0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 3, 2], [3, 0, 2, 1, 0, 3]])
-    func theOrderOfWorkDoesNotMatter(order: [Int]) async throws {
+    func theLimitHoldsInAnyOrderOfChanges(order: [Int]) async throws {
         var sequences: [Int64] = []
         for _ in 0..<4 { sequences.append(try await self.scenario.sequence()) }
         let ids = ["a", "b", "c", "d"]
@@ -91,7 +91,7 @@ struct UserBoundsContract {
         #expect(try await self.live().sorted() == ["b", "c", "d"])
     }
 
-    @Test func importsAreNotBounded() async throws {
+    @Test func importsAreNotLimited() async throws {
         let rows = try (0..<10).map { number in
             ImportedRegistration(
                 pns: .fcm,
@@ -118,7 +118,7 @@ struct UserBoundsContract {
         return count
     }
 
-    @Test func endedRegistrationsOfAUserAreBounded() async throws {
+    @Test func endedRegistrationsOfAUserAreLimited() async throws {
         // One handle after another, as whoever wants to fill the store.
         for number in 0..<20 { #expect(try await self.put("x\(number)", handle: "same") == .done) }
         // As long as an earlier change may come they are all known.
@@ -149,7 +149,7 @@ struct UserBoundsContract {
 
     /// However they come, what was deleted last is not there, and its handle is nobody's.
     @Test(arguments: [[Step.put("h"), .delete], [.put("g"), .put("h"), .delete], [.put("h"), .delete, .delete]])
-    func aRegistrationThatIsDeletedLastIsGoneInAnyOrder(steps: [Step]) async throws {
+    func aRegistrationDeletedLastIsGoneInAnyOrder(steps: [Step]) async throws {
         for (number, order) in Self.orders(of: steps.count).enumerated() {
             let id = "id-\(number)"
             #expect(try await self.put("holder-\(number)", handle: "h", user: "bob") == .done)
@@ -196,7 +196,7 @@ struct UserBoundsContract {
     }
 
     /// Signed in and out on another's phone: the deletion is done before the takeover that it undoes.
-    @Test(arguments: [false, true]) func aTakeoverThatWasDeletedSinceEndsTheRegistration(isThere: Bool) async throws {
+    @Test(arguments: [false, true]) func aLateTakeoverOfADeletedRegistrationEndsIt(isThere: Bool) async throws {
         if isThere { #expect(try await self.put("x", handle: "h", user: "bob") == .done) }
         let owners = try await self.scenario.sequence()
         let takeover = try await self.scenario.sequence()
@@ -232,7 +232,7 @@ struct UserBoundsContract {
     }
 
     /// However short ended registrations are kept: what is forgotten could be made anew by a change that comes late.
-    @Test(arguments: [false, true]) func aDeletionIsRememberedAsLongAsAnEarlierChangeMayCome(clockIsBehind: Bool)
+    @Test(arguments: [false, true]) func aDeletionIsRememberedWhileEarlierChangesMayArrive(clockIsBehind: Bool)
         async throws
     {
         #expect(try await self.put("x") == .done)

@@ -4,7 +4,7 @@ import Testing
 /// Rate limits, without a store.
 @Suite struct GCRATests {
     @Test(arguments: [1, 3, 10, 333, 1000, 100_000, 1_000_000], [7, 300])
-    func aBucketLetsThroughItsRate(rate: Int, lateness: Int64) {
+    func theLimiterAdmitsItsRate(rate: Int, lateness: Int64) {
         let start: Int64 = 1_800_000_000_000 * 1_000_000
         var bucket = GCRA(rate: rate, tat: start, now: start)
         var now = start
@@ -29,7 +29,7 @@ import Testing
         #expect(bucket.devices(at: now + 60_000_000_000, isUrgent: false) <= max(1, rate / 5))
     }
 
-    @Test func theDebtOfASlowRateIsForgottenWithIt() {
+    @Test func aFasterRateIsNotDelayedByASlowerRatesDebt() {
         let now: Int64 = 1_800_000_000_000 * 1_000_000
         var slow = GCRA(rate: 1, tat: now, now: now)
         slow.take(1000, at: now)

@@ -19,7 +19,7 @@ import Testing
         RegistrationDecision(sequence: 5, user: try name.map(self.user), ignoresOwner: ignoresOwner)
     }
 
-    @Test func anUpsertTouchesOnlyWhatHasALowerVersion() throws {
+    @Test func anUpsertAppliesOnlyToLowerVersions() throws {
         let own = try self.decision()
         #expect(own.upsert(at: try self.status(.live, 4), hasSameHandle: false) == .apply)
         #expect(own.upsert(at: try self.status(.live, 5), hasSameHandle: false) == .apply)
@@ -29,7 +29,7 @@ import Testing
         #expect(own.upsert(at: try self.status(.live, 6, nil), hasSameHandle: false) == .passOver(.superseded))
     }
 
-    @Test func anUpsertThatComesAgainRevivesNothing() throws {
+    @Test func aRepeatedUpsertRevivesNothing() throws {
         let own = try self.decision()
         for state in [Registration.State.pruned, .expired, .replaced] {
             #expect(own.upsert(at: try self.status(state, 5), hasSameHandle: true) == .end(.done))
@@ -40,14 +40,14 @@ import Testing
         #expect(operators.upsert(at: try self.status(.replaced, 5), hasSameHandle: false) == .apply)
     }
 
-    @Test func anothersRegistrationIsTakenOverWithItsHandleAlone() throws {
+    @Test func anotherUserTakesOverOnlyWithTheSameHandle() throws {
         let other = try self.status(.live, 4, "bob")
         #expect(try self.decision().upsert(at: other, hasSameHandle: false) == .end(.notFound))
         #expect(try self.decision().upsert(at: other, hasSameHandle: true) == .apply)
         #expect(try self.decision(ignoresOwner: true).upsert(at: other, hasSameHandle: false) == .apply)
     }
 
-    @Test func aDeletionThatMayComeTooEarlyIsRemembered() throws {
+    @Test func anEarlyDeletionIsRemembered() throws {
         let own = try self.decision()
         #expect(own.deletion(of: nil) == .remember)
         #expect(own.deletion(of: try self.status(.live, 4, "bob")) == .remember)

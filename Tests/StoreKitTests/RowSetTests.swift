@@ -4,7 +4,7 @@ import Testing
 /// The sets of rows, a bit each.
 @Suite struct RowSetTests {
     @Test(arguments: [1, 63, 64, 65, 200])
-    func bitsAreFoundAndCut(count: Int) {
+    func rowsAreFoundAndTruncated(count: Int) {
         let all = RowSet(all: count)
         #expect(all.count == count)
         #expect(all.next(from: count - 1) == count - 1)

@@ -23,7 +23,7 @@ import Testing
         }
     }()
 
-    @Test(arguments: sends) func itIsReadAsItWasWrittenByEither(send: SendRequest) throws {
+    @Test(arguments: sends) func bothWritersAndReadersAgree(send: SendRequest) throws {
         let short = try #require(StoredSend.text(.send(send)))
         #expect(StoredSend.read(Array(short.utf8)) == send)
         #expect(try StoredJSON.value(Job.Work.self, from: short) == .send(send))
@@ -31,7 +31,7 @@ import Testing
         #expect(try StoredJSON.work(from: Array(long.utf8)) == .send(send))
     }
 
-    @Test func whatItCannotSayIsLeftToTheCoder() throws {
+    @Test func unsupportedSendsAreLeftToTheCoder() throws {
         let both = TagExpression.any([.tag(try Tag("a", .folded)), .tag(try Tag("b", .folded))])
         let any = SendRequest(audience: both, content: .message(.init(body: "b")))
         let classic = SendRequest(
@@ -46,7 +46,7 @@ import Testing
     }
 
     /// A member that is added must be added there too, or be left to the coder.
-    @Test func itKnowsEveryMember() throws {
+    @Test func everyMemberOfASendIsCovered() throws {
         let message = Content.Message(body: "b")
         let send = SendRequest(audience: .tag(try Tag("a", .folded)), content: .message(message))
         #expect(

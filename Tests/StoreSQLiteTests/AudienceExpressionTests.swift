@@ -134,7 +134,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func anExpressionReadsAsItMeans(seed: UInt64) async throws {
+    func anExpressionSelectsItsAudience(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let keep = try TemporaryStore()
         let store = keep.store
@@ -254,7 +254,7 @@ import Testing
         "all && !missing && rare",
         "rare && (odd || all)", "!(!rare || !all)", "rare || missing",
     ])
-    func theRareLeads(text: String) async throws {
+    func theRarestTagIsReadFirst(text: String) async throws {
         let keep = try TemporaryStore()
         try await Self.spread(keep.store, rows: 5000, step: 200)
         let (cost, page) = try await self.cost(text, in: keep.store)
@@ -264,7 +264,7 @@ import Testing
     }
 
     /// An audience of nobody in a wide range: pages end early, and the next goes on.
-    @Test func aPageEndsWhenItHasCostEnough() async throws {
+    @Test func aPageEndsAtItsCostLimit() async throws {
         let keep = try TemporaryStore()
         try await Self.spread(keep.store, rows: 40_000, step: 3)
         let expression = try TagExpression(parsing: "even && odd", .folded)
@@ -312,7 +312,7 @@ import Testing
 
     /// As large and as deep as they come: no stack overflows, and the rows are those that are meant.
     @Test(arguments: large)
-    func anySizeIsEvaluated(large: Large) async throws {
+    func expressionsOfAnySizeAreEvaluated(large: Large) async throws {
         let keep = try TemporaryStore()
         try await Self.spread(keep.store, rows: 1000, step: 2)
         let expression = try TagExpression(parsing: large.text, .folded)

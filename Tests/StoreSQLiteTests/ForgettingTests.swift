@@ -58,7 +58,7 @@ struct ForgettingTests {
         )
     }
 
-    @Test func releasedHandlesAreForgottenWhenNoOlderJobIsLeft() async throws {
+    @Test func releasedHandlesAreForgottenAfterTheOldestJob() async throws {
         func count() async throws -> Int {
             try await self.keep.store.pool.read {
                 try Int.fetchOne($0, sql: "SELECT count(*) FROM released_handle") ?? 0
@@ -82,7 +82,7 @@ struct ForgettingTests {
         }
     }
 
-    @Test func whatStaysIsBoundedAndForgottenAfterTwoDays() async throws {
+    @Test func tombstonesAreBoundedAndForgottenAfterTwoDays() async throws {
         var first: Int64?
         for number in 0..<10 {
             let sequence = try await self.scenario.sequence()
@@ -108,7 +108,7 @@ struct ForgettingTests {
     }
 
     /// A wall clock that was set ahead makes it no blank registration.
-    @Test func whatIsForgottenIsNotReplayed() async throws {
+    @Test func aDeadLetterWithoutWorkIsNotReplayed() async throws {
         let upsert = RegisterRequest.Upsert(pns: .apns, handle: Handle(stored: "aa"), tags: [])
         let job = try await self.scenario.accept(
             NewJob(app: .default, work: .register(.upsert(.random(), upsert)), lifetime: .seconds(86_400))

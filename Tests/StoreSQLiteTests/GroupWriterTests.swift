@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: [GroupWriter.Size.short, .ordinary, .bulk])
-    func oneThatFailsAloneLeavesNothing(size: GroupWriter.Size) async throws {
+    func aFailedWriteLeavesNothing(size: GroupWriter.Size) async throws {
         #expect(await !self.add("a", size, fails: true))
         try await self.expect([])
         #expect(await self.add("b", size))
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: [[0], [0, 1], [0, 2, 4], [1, 3], [0, 1, 2, 3, 4, 5]])
-    func thoseThatFailInAGroupTakeNobodyWithThem(failing: [Int]) async throws {
+    func failedWritesOfAGroupDoNotFailTheOthers(failing: [Int]) async throws {
         let lock = try FileLock(path: self.keep.store.configuration.path + ".writer")
         #expect(lock.tryLock())
         let done = try await withThrowingTaskGroup(of: (Int, Bool).self) { group in

@@ -19,11 +19,11 @@ struct HandleIndexTests {
             (8, 0x93F5_F579_9A93_2462), (15, 0xA129_CA61_49BE_45E5), (63, 0x958A_324C_EB06_4572),
         ] as [(UInt8, UInt64)]
     )
-    func numbersAreSipHash(length: UInt8, expected: UInt64) throws {
+    func digestsAreSipHash(length: UInt8, expected: UInt64) throws {
         #expect(try HandleDigest(key: Array(0..<16)).hash(Array(0..<length)) == expected)
     }
 
-    @Test func aNumberIsOfTheAppTheServiceAndTheHandle() throws {
+    @Test func aDigestCoversAppServiceAndHandle() throws {
         let digest = try HandleDigest(key: Array(0..<16))
         let whole = digest.hash([1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0] + Array("abcdefghi".utf8))
         let handle = Handle(stored: "abcdefghi")
@@ -33,7 +33,7 @@ struct HandleIndexTests {
         #expect(throws: StoreError.self) { try HandleDigest(key: Array(0..<15)) }
     }
 
-    @Test func aStoreKeepsItsKeyAndNoTwoHaveOne() async throws {
+    @Test func everyStoreHasItsOwnDigestKey() async throws {
         let (one, two) = (try TemporaryStore(), try TemporaryStore())
         let key = { (store: SQLiteStore) in
             try await store.pool.read { try Data.fetchAll($0, sql: "SELECT key FROM handle_key") }
@@ -50,7 +50,7 @@ struct HandleIndexTests {
         }
     }
 
-    @Test func handlesMayShareANumber() async throws {
+    @Test func handlesMayShareADigest() async throws {
         let keep = try TemporaryStore(digestMask: 0)
         let scenario = keep.scenario
         var ids: [RegistrationID] = []
@@ -86,7 +86,7 @@ struct HandleIndexTests {
     }
 
     @Test(arguments: [0, 7] as [UInt64])
-    func importsOfHandlesThatShareNumbers(digestMask: UInt64) async throws {
+    func importsWorkWithSharedDigests(digestMask: UInt64) async throws {
         let keep = try TemporaryStore(digestMask: digestMask)
         let scenario = keep.scenario
         let known = try await scenario.register(user: "ann", handle: "h7")
@@ -111,7 +111,7 @@ struct HandleIndexTests {
 
     /// Whatever is done, a store whose handles share numbers is as one whose handles do not.
     @Test(arguments: [1, 2, 3, 4, 5] as [UInt64], [0, 3] as [UInt64])
-    func sharedNumbersChangeNothing(seed: UInt64, digestMask: UInt64) async throws {
+    func sharedDigestsChangeNoResult(seed: UInt64, digestMask: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let stores = [try TemporaryStore(), try TemporaryStore(digestMask: digestMask)]
         for _ in 0..<50 {
@@ -226,7 +226,7 @@ struct HandleIndexTests {
     ]
 
     @Test(arguments: damages)
-    func aCheckFinds(damage: Damage) async throws {
+    func aCheckFindsDamagedDigests(damage: Damage) async throws {
         let keep = try TemporaryStore()
         let rows = try ["1", "2"].map {
             ImportedRegistration(

@@ -46,7 +46,7 @@ struct ImportCostTests {
 
     /// The memory that an import may use is given back, also where it fails.
     @Test(arguments: [false, true])
-    func theCacheIsSmallAgain(fails: Bool) async throws {
+    func theCacheShrinksAfterAnImport(fails: Bool) async throws {
         let cache = {
             try await self.keep.store.pool.writeWithoutTransaction { try Int.fetchOne($0, sql: "PRAGMA cache_size") }
         }
@@ -68,7 +68,7 @@ struct ImportCostTests {
         #expect(before == SQLiteStore.cacheSize)
     }
 
-    @Test func manyRowsAreSeveralTransactionsAndHoldNobodyUp() async throws {
+    @Test func aLargeImportIsSeveralTransactionsAndDelaysNoOtherWrite() async throws {
         let rows = try (0..<20_000).map {
             try self.row("h\($0 &* 7919 % 20_011)", user: "u\($0)", tags: ["all", "t\($0 % 7)"])
         }

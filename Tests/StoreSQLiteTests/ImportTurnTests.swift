@@ -41,7 +41,7 @@ struct ImportTurnTests {
         return (results, self.keep.store.writer.commits - before)
     }
 
-    @Test func knownRowsAmongNewOnesMakeNoSmallTransactions() async throws {
+    @Test func knownRowsAmongNewOnesDoNotShrinkTransactions() async throws {
         #expect(try await self.bring((0..<5000).map { try self.row("h\($0)") }).allSatisfy { $0 == .created })
         // Every other row is known.
         let rows = try (0..<10_000).map { try self.row("h\($0 % 2 == 0 ? $0 / 2 : 5000 + $0)", user: "v") }
@@ -52,7 +52,7 @@ struct ImportTurnTests {
         #expect(try await self.keep.store.checkFile() == [])
     }
 
-    @Test func anIDThatComesAgainAndAgainMakesNoSmallTransactions() async throws {
+    @Test func aRepeatedIDDoesNotShrinkTransactions() async throws {
         let rows = try (0..<1000).map { try self.row("h\($0)", id: "one") }
         let (results, commits) = try await self.bringAwaited(rows)
         #expect(results == [.created] + Array(repeating: .updated, count: 999))
@@ -62,7 +62,7 @@ struct ImportTurnTests {
     }
 
     /// Looking at rows takes long where their pages are not in memory.
-    @Test func rowsAreLookedAtForNoLongerThanATurn() async throws {
+    @Test func theLookupOfRowsEndsWithItsTurn() async throws {
         let rows = try (0..<10_000).map { try self.row("h\($0)") }
         let sequence = try await self.keep.store.beginImport()
         for (longest, isAwaited, expected) in [
@@ -86,7 +86,7 @@ struct ImportTurnTests {
 
     /// A row moves a registration to another handle, and another one means it by the handle that it has until then.
     @Test(arguments: [false, true])
-    func knownRowsAreWrittenInTheirOrder(movesFirst: Bool) async throws {
+    func knownRowsAreWrittenInOrder(movesFirst: Bool) async throws {
         let numbers = 0..<20
         #expect(
             try await self.bring(numbers.map { try self.row("old\($0)", id: "id\($0)") }).allSatisfy { $0 == .created }
@@ -106,7 +106,7 @@ struct ImportTurnTests {
 
     /// Whatever stands in a group, it is as if its rows were imported one by one.
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
-    func aGroupIsAsItsRowsOneByOne(seed: UInt64) async throws {
+    func aGroupEqualsItsRowsOneByOne(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let single = try TemporaryStore()
         for _ in 0..<20 {

@@ -7,7 +7,7 @@ import Testing
 
 /// Short work is done on its caller's thread while that holds nobody up.
 struct InlineExecutionTests {
-    @Test func itClosesBehindWorkThatTookLongAndOpensAgain() async throws {
+    @Test func slowWorkClosesInlineExecutionForAWhile() async throws {
         let inlineExecution = InlineExecution()
         #expect(inlineExecution.run { 1 } == 1)
         #expect(inlineExecution.run { usleep(5000) } != nil)
@@ -16,7 +16,7 @@ struct InlineExecutionTests {
         #expect(inlineExecution.run { 1 } == 1)
     }
 
-    @Test func itClosesBehindWorkThatFailedAfterLong() {
+    @Test func slowFailingWorkClosesInlineExecution() {
         let inlineExecution = InlineExecution()
         struct Late: Error {}
         #expect(throws: Late.self) {
@@ -29,7 +29,7 @@ struct InlineExecutionTests {
     }
 
     /// However long the disk takes, no more than one of the threads that all tasks share waits for it.
-    @Test func oneAtATimeTakesIt() {
+    @Test func onlyOneCallerExecutesInline() {
         let inlineExecution = InlineExecution()
         let inner = inlineExecution.run { inlineExecution.run { 1 } == nil }
         #expect(inner == true)
@@ -37,7 +37,7 @@ struct InlineExecutionTests {
     }
 
     /// Whoever holds the lock keeps a short change from its caller's thread, not from being done.
-    @Test func aShortChangeWaitsElsewhereForWhoeverWrites() async throws {
+    @Test func aShortChangeWaitsForAnotherWriterOffTheCallersThread() async throws {
         let keep = try TemporaryStore()
         let path = keep.store.configuration.path
         let other = try FileLock(path: path + ".writer")
@@ -49,7 +49,7 @@ struct InlineExecutionTests {
         try await change
     }
 
-    @Test func manyShortChangesAndReadsAtOnceAreAllDone() async throws {
+    @Test func manyConcurrentShortChangesAndReadsComplete() async throws {
         let keep = try TemporaryStore()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<500 {

@@ -7,7 +7,7 @@ struct LeadershipContract {
 
     init() throws { self.keep = try TemporaryStore() }
 
-    @Test func oneLeadsUntilItLetsGo() async throws {
+    @Test func oneProcessLeadsUntilItResigns() async throws {
         let store: any ResultStore = self.keep.store
         let other: any ResultStore = try self.keep.another()
         var leadership = try await store.lead(as: .sweeper)

@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test(arguments: [(1, nil), (2, 1), (3, 300)] as [(UInt64, Int?)])
-    func thoseOfTheUsersAreReadAndNoOthers(seed: UInt64, maximumCost: Int?) async throws {
+    func exactlyTheUsersRegistrationsAreRead(seed: UInt64, maximumCost: Int?) async throws {
         var random = SeededGenerator(seed: seed)
         let keep = try Self.store(maximumCost: maximumCost)
         let store = keep.store
@@ -137,7 +137,7 @@ import Testing
     }
 
     /// More rows than are found at once: the first are kept, the others come with the next pages.
-    @Test func aLongAudienceIsFoundInStretches() async throws {
+    @Test func aLongAudienceIsSearchedInSteps() async throws {
         let keep = try Self.store(maximumCost: 100)
         var search = RowSearch(tags: (1...100).map { .number($0) }, pns: .apns, after: 0, through: .max, most: 7)
         try await keep.store.pool.writeWithoutTransaction { database in
@@ -177,7 +177,7 @@ import Testing
     }
 
     /// What is remembered says where to look, not whom to send to.
-    @Test func whoHasGoneMeanwhileIsNotHandedOut() async throws {
+    @Test func registrationsEndedMeanwhileAreNotReturned() async throws {
         let keep = try Self.store()
         let scenario = keep.scenario
         var ids: [RegistrationID] = []
@@ -237,7 +237,7 @@ import Testing
         try Self.audience((0..<count).map { "u\($0)" })
     }
 
-    @Test func aJobTellsTheFirstAndIsFannedOutToAll() async throws {
+    @Test func aJobListsItsFirstUsersAndReachesAll() async throws {
         let keep = try Self.store()
         let scenario = keep.scenario
         try await scenario.register(user: "u19999", handle: "h")

@@ -11,7 +11,7 @@ import Testing
 struct OpenJobsTests {
     /// What the indexes rest on.
     @Test(arguments: ["state = 10", "finished = 1", "stopped = 1", "state = 3"])
-    func aCheckFindsAJobWhoseTimesAreNotThoseOfItsState(damage: String) async throws {
+    func aCheckFindsAJobWhoseTimesContradictItsState(damage: String) async throws {
         let keep = try TemporaryStore()
         let scenario = keep.scenario
         let job = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded))))

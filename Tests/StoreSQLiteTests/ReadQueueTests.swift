@@ -11,7 +11,7 @@ import Testing
 @Suite struct ReadQueueTests {
     private struct Fault: Error {}
 
-    @Test func whoIsCancelledGoesOnAtOnceAndTheOthersAreRead() async throws {
+    @Test func aCancelledReadReturnsAtOnceAndOthersAreServed() async throws {
         let keep = try TemporaryStore()
         let gate = DispatchSemaphore(value: 0)
         let begun = NIOLockedValueBox(0)
@@ -38,7 +38,7 @@ import Testing
         #expect(!isRead.withLockedValue { $0 })
     }
 
-    @Test func aReadThatFailsLeavesItsConnectionInOrder() async throws {
+    @Test func aFailedReadLeavesItsConnectionUsable() async throws {
         let keep = try TemporaryStore()
         for _ in 0..<10 {
             await #expect(throws: Fault.self) {
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func aReadSeesOneStateOfTheStore() async throws {
+    @Test func aReadSeesOneSnapshot() async throws {
         let keep = try TemporaryStore()
         let store = keep.store
         let counts = try await store.read { database -> [Int] in

@@ -83,7 +83,7 @@ struct RetentionTests {
     }
 
     /// Pages that become free are used again.
-    @Test func theFileStaysAsLargeAsItWas() async throws {
+    @Test func freePagesAreReused() async throws {
         func pages() async throws -> Int {
             try await self.keep.store.pool.read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 }
         }

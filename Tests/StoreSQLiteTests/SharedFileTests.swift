@@ -10,7 +10,7 @@ import Testing
 
 /// What is SQLite's own: several processes on one file, crashes, locks, group commits, clocks (rule 8, rule 13).
 struct SharedFileTests {
-    @Test func writesThatComeTogetherAreCommittedTogether() async throws {
+    @Test func concurrentWritesShareACommit() async throws {
         let keep = try TemporaryStore()
         let scenario = keep.scenario
         let before = keep.store.writer.commits
@@ -24,7 +24,7 @@ struct SharedFileTests {
         #expect(try await keep.store.jobs(JobQuery(app: .default, limit: 1000)).items.count == 500)
     }
 
-    @Test func oneFailureInAGroupUndoesNothingButItself() async throws {
+    @Test func aFailureInAGroupUndoesOnlyItself() async throws {
         let keep = try TemporaryStore()
         let key = APIKey(app: .default, name: "same", role: .sender, created: keep.time.wall, revoked: nil)
         let added = await withTaskGroup(of: Bool.self) { group in
@@ -50,7 +50,7 @@ struct SharedFileTests {
         #expect(added == 21)
     }
 
-    @Test func twoStoresOnOneFileBothGetTheirTurn() async throws {
+    @Test func twoStoresOnOneFileBothWrite() async throws {
         let keep = try TemporaryStore()
         let stores = [keep.store, try keep.another()]
         let slowest = try await withThrowingTaskGroup(of: Duration.self) { group in
@@ -74,7 +74,7 @@ struct SharedFileTests {
         #expect(try await stores[1].jobs(JobQuery(app: .default, limit: 1000)).items.count == 400)
     }
 
-    @Test func whatWasAcceptedOutlivesACrash() async throws {
+    @Test func acceptedJobsSurviveACrash() async throws {
         let keep = try TemporaryStore()
         let scenario = keep.scenario
         let job = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded))))
@@ -88,7 +88,7 @@ struct SharedFileTests {
     }
 
     @Test(arguments: ["", "-wal", "-shm", ".writer", ".waiting", ".users"])
-    func itsFilesAreForTheirOwnerAlone(suffix: String) throws {
+    func filesAreReadableByTheirOwnerOnly(suffix: String) throws {
         let keep = try TemporaryStore()
         let path = keep.store.configuration.path + suffix
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
@@ -137,7 +137,7 @@ struct SharedFileTests {
         #expect(try await keep.store.jobs(JobQuery(app: .default)).items.count == 1)
     }
 
-    @Test func openingWaitsForWhoHoldsTheFile() async throws {
+    @Test func openingWaitsForALockedFile() async throws {
         let keep = try TemporaryStore()
         var settings = Configuration()
         settings.allowsUnsafeTransactions = true
@@ -151,7 +151,7 @@ struct SharedFileTests {
         _ = try await other.backlog()
     }
 
-    @Test func aWriterThatIsStuckElsewhereMakesItUnavailable() async throws {
+    @Test func aWriterStuckInAnotherProcessMakesTheStoreUnavailable() async throws {
         let keep = try TemporaryStore(timeout: .milliseconds(200))
         let scenario = keep.scenario
         let lock = try FileLock(path: keep.store.configuration.path + ".writer")
@@ -176,7 +176,7 @@ struct SharedFileTests {
     }
 
     @Test(arguments: [Duration.seconds(3600), .seconds(-3600)])
-    func theClockGoesOnAfterARestartOfTheMachine(wall: Duration) async throws {
+    func theClockContinuesAfterAReboot(wall: Duration) async throws {
         let keep = try TemporaryStore()
         keep.time.advance(.seconds(100))
         let scenario = keep.scenario
@@ -193,7 +193,7 @@ struct SharedFileTests {
         #expect(try await again.takeDue([.send], overdue: .zero, limit: 1).count == 1)
     }
 
-    @Test func theLogIsMovedIntoTheFileWhileItRuns() async throws {
+    @Test func theLogIsCheckpointedWhileTheStoreRuns() async throws {
         let keep = try TemporaryStore()
         let scenario = keep.scenario
         for _ in 0..<20 { _ = try await scenario.accept(scenario.send(to: .tag(Tag("t", .folded)))) }
@@ -207,7 +207,7 @@ struct SharedFileTests {
     }
 
     /// A log that is long is emptied, however much is written meanwhile, and others write on afterwards.
-    @Test func aLongLogIsEmptied() async throws {
+    @Test func aLongLogIsCheckpointedAndRestarted() async throws {
         let keep = try TemporaryStore()
         let scenario = keep.scenario
         let path = keep.store.configuration.path
@@ -237,7 +237,7 @@ struct SharedFileTests {
     }
 
     /// A log whose file is very large is cut, however little of it is in use: an import waits for that.
-    @Test func aLargeFileOfALogIsCut() async throws {
+    @Test func aLargeLogFileIsTruncated() async throws {
         let keep = try TemporaryStore()
         let path = keep.store.configuration.path
         let bytes = [UInt8](repeating: 7, count: 1 << 20)
@@ -257,7 +257,7 @@ struct SharedFileTests {
     }
 
     /// What a change holds goes with it, also where no other follows: an import's rows are many.
-    @Test func aChangeThatIsDoneIsLetGo() async throws {
+    @Test func aFinishedChangeIsReleased() async throws {
         final class Load: Sendable {}
         let keep = try TemporaryStore()
         weak var left: Load?
@@ -272,7 +272,7 @@ struct SharedFileTests {
     }
 
     @Test(arguments: [("PRAGMA user_version = 9999", "newer"), ("PRAGMA user_version = 1", "older")])
-    func tablesOfAnotherVersionAreRefusedInOneLine(sql: String, word: String) async throws {
+    func aSchemaOfAnotherVersionIsRefusedInOneLine(sql: String, word: String) async throws {
         let keep = try TemporaryStore()
         try await keep.store.pool.writeWithoutTransaction { try $0.execute(sql: sql) }
         let path = keep.store.configuration.path

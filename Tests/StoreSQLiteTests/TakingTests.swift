@@ -21,7 +21,7 @@ struct TakingTests {
         try await keep.store.write { context in try due.compactMap { try context.take($0) } }
     }
 
-    @Test func whatIsMarkedMeanwhileIsNotTaken() async throws {
+    @Test func aMessageMarkedMeanwhileIsNotTaken() async throws {
         let keep = try TemporaryStore()
         let (message, _) = try await keep.scenario.acceptGroup(["ann"])
         let due = try await self.due(keep)
@@ -30,7 +30,7 @@ struct TakingTests {
         #expect(try await self.take(due, keep).isEmpty)
     }
 
-    @Test func whatIsHeldOnMeanwhileIsNotTaken() async throws {
+    @Test func aMessageRenewedMeanwhileIsNotTaken() async throws {
         let keep = try TemporaryStore()
         let (message, _) = try await keep.scenario.acceptGroup(["ann"])
         let claim = try #require(try await keep.store.claim(message.id))

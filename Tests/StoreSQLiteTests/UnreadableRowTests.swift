@@ -9,7 +9,7 @@ import Testing
 
 /// A row that makes no sense keeps nobody else waiting.
 struct UnreadableRowTests {
-    @Test func aStoppedJobThatCannotBeReadKeepsNoOtherFromItsEnd() async throws {
+    @Test func anUnreadableStoppedJobDoesNotBlockOthers() async throws {
         let keep = try TemporaryStore()
         let scenario = keep.scenario
         for user in ["ann", "bob"] { try await scenario.register(user: user, handle: "aa\(user)", tags: ["t"]) }
@@ -34,7 +34,7 @@ struct UnreadableRowTests {
     }
 
     /// The sweeper asks for the batches of each message that it has taken: one that fails fails all of them.
-    @Test func aRetryWhoseDevicesCannotBeReadFailsNobody() async throws {
+    @Test func anUnreadableRetryDoesNotFailOthers() async throws {
         let keep = try TemporaryStore()
         let scenario = keep.scenario
         try await scenario.register(user: "ann", handle: "aa", tags: ["t"])

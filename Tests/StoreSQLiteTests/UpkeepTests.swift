@@ -69,7 +69,7 @@ struct UpkeepTests {
     }
 
     /// The disaster: a backup, more work, the store lost, the backup put back, and everything goes on from there.
-    @Test func aBackupCanBePutBack() async throws {
+    @Test func aBackupCanBeRestored() async throws {
         let job = try await self.fill()
         let file = self.path("copy.sqlite")
         try await self.keep.store.backUp(to: file)
@@ -96,7 +96,7 @@ struct UpkeepTests {
 
     /// A store that lost its file but not its log would take the log for the backup's.
     @Test(arguments: ["-wal", "-shm"])
-    func whatIsLeftOfAStoreIsNotMixedWithABackup(name: String) async throws {
+    func aRestoreRefusesLeftoverFilesOfAStore(name: String) async throws {
         let file = self.path("copy.sqlite")
         try await self.keep.store.backUp(to: file)
         let path = self.path("restored.sqlite")
@@ -106,7 +106,7 @@ struct UpkeepTests {
     }
 
     @Test(arguments: ["", "not a database", "SQLite format 3\u{0}"])
-    func whatIsNoBackupIsRefused(text: String) throws {
+    func aFileThatIsNoBackupIsRefused(text: String) throws {
         let file = self.path("file")
         try Data(text.utf8).write(to: URL(filePath: file))
         #expect(throws: StoreError.self) { try SQLiteStore.restore(file, to: self.path("restored.sqlite")) }
@@ -131,7 +131,7 @@ struct UpkeepTests {
     ]
 
     @Test(arguments: damages)
-    func aCheckFinds(damage: Damage) async throws {
+    func aCheckFindsDamage(damage: Damage) async throws {
         try await self.finish(try await self.fill())
         #expect(try await self.keep.store.audit(after: 0, limit: 1000).faults == [])
         try await self.keep.store.write { try $0.database.execute(sql: damage.sql) }
