@@ -7,7 +7,7 @@ import PushModel
 package struct APIKeySecret: Sendable {
     package static let prefix = "plk_"
 
-    /// What the backend sends as `Authorization: Bearer …`.
+    /// The value of `Authorization: Bearer …`.
     package let text: String
 
     /// A new secret.
@@ -17,7 +17,7 @@ package struct APIKeySecret: Sendable {
         return APIKeySecret(text: Self.prefix + Base64URL.encode(bytes))
     }
 
-    /// SHA-256 of the text: what the store keeps.
+    /// SHA-256 of the text, for the store.
     ///
     /// 256 random bits need no slow hash.
     package var hash: [UInt8] {

@@ -10,7 +10,7 @@ import Foundation
 
 /// A password's hash: `scrypt$n$r$p$salt$hash`, salt and hash in base64.
 package struct PasswordHash: Sendable, Equatable {
-    /// What it costs to compute a hash, and so to guess a password.
+    /// The cost of computing a hash, and so of guessing a password.
     package struct Cost: Sendable, Equatable {
         /// scrypt's N, a power of two: memory is 128 · N · r bytes.
         package let rounds: Int
@@ -37,14 +37,14 @@ package struct PasswordHash: Sendable, Equatable {
     let salt: [UInt8]
     let hash: [UInt8]
 
-    /// Hashes a new password with a salt of its own.
+    /// Hashes a new password with its own salt.
     ///
-    /// It takes its time: never call it on an event loop.
+    /// Deliberately slow: never call it on an event loop.
     ///
     /// - Parameters:
     ///   - password: 1 to 1024 bytes of UTF-8.
-    ///   - cost: What guessing shall cost.
-    /// - Returns: The text that the store keeps.
+    ///   - cost: The cost of a guess.
+    /// - Returns: The text for the store.
     /// - Throws: ``InvalidValue`` when the password is empty or too long.
     package static func make(_ password: String, cost: Cost = .standard) throws -> String {
         guard (1...Self.maximumLength).contains(password.utf8.count) else {

@@ -1,16 +1,16 @@
-/// A place between two steps at which a process can be made to die, as `kill -9` would have it.
+/// A place between two steps at which a process can be made to die as by `kill -9`.
 ///
-/// For `deploy/chaos` and tests: `PUSHLINE_CRASH_AT=deliver.sent:3` ends the process the third time that it comes by. Compiled
-/// into debug builds alone; in others ``reach()`` is nothing.
+/// For `deploy/chaos` and tests: `PUSHLINE_CRASH_AT=deliver.sent:3` ends the process at the third visit. Only debug
+/// builds have it; in others ``reach()`` does nothing.
 package enum CrashPoint: String, CaseIterable, Sendable {
     // Any process that writes the store.
     /// A group's changes are made, its commit is not.
     case storeCommitting = "store.committing"
-    /// The commit is durable, nobody has heard of it.
+    /// The commit is durable and no caller has heard of it.
     case storeCommitted = "store.committed"
 
-    // Who publishes: the API, the send worker, whoever sweeps.
-    /// Messages are at the broker, and not marked so.
+    // Publishers: the API, send workers, sweepers.
+    /// Messages are at the broker and not marked as published.
     case outboxPublished = "outbox.published"
     /// They are marked as published.
     case outboxMarked = "outbox.marked"
@@ -22,12 +22,12 @@ package enum CrashPoint: String, CaseIterable, Sendable {
     case outboxSplit = "outbox.split"
 
     // The API.
-    /// A job is accepted: neither answered nor published.
+    /// A job is accepted, and neither answered nor published.
     case apiAccepted = "api.accepted"
 
     // The register worker.
     case registerTaken = "register.taken"
-    /// The hub has done it, the job does not say so.
+    /// The hub has applied the change and the job is not final.
     case registerApplied = "register.applied"
     /// The job is final, its message is not acknowledged.
     case registerFinished = "register.finished"
@@ -36,7 +36,7 @@ package enum CrashPoint: String, CaseIterable, Sendable {
     case sendTaken = "send.taken"
     /// The message is claimed, or its first step is written; it is not acknowledged.
     case sendClaimed = "send.claimed"
-    /// What is left of the message is the claim's lease.
+    /// The message is acknowledged; its row still has the claim's lease.
     case sendAcknowledged = "send.acknowledged"
     /// Sends or pages are read, nothing is written.
     case fanOutRead = "fanout.read"
@@ -52,8 +52,8 @@ package enum CrashPoint: String, CaseIterable, Sendable {
     /// The outcomes stand, the message is not acknowledged.
     case deliverRecorded = "deliver.recorded"
 
-    // Whoever sweeps.
-    /// What is due is taken, and not published.
+    // Sweepers.
+    /// Due messages are taken and not published.
     case sweepTaken = "sweep.taken"
     case sweepHousekeeping = "sweep.housekeeping"
 

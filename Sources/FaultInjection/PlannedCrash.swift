@@ -35,7 +35,7 @@ final class PlannedCrash: Sendable {
         }
         guard isHere else { return }
         kill(getpid(), SIGKILL)
-        // Nothing of this process goes on until the signal is there.
+        // This process stops here until the signal arrives.
         while true { pause() }
     }
 }

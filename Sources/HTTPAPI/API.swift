@@ -5,7 +5,7 @@ package import PushModel
 package import ServiceLifecycle
 package import Store
 
-/// The HTTP API: routes, authentication, limits, and what runs beside them.
+/// The HTTP API: routes, authentication, limits and background services.
 ///
 /// Runtime puts ``responder`` behind a Hummingbird application and ``services`` into the service group before it.
 package struct API: Sendable {
@@ -17,9 +17,9 @@ package struct API: Sendable {
 
     /// - Parameters:
     ///   - configuration: Limits and habits.
-    ///   - store: Where everything is kept.
-    ///   - broker: Where jobs are published.
-    ///   - logger: For the log of requests, and of what runs beside.
+    ///   - store: The store of jobs and registrations.
+    ///   - broker: The broker that jobs are published to.
+    ///   - logger: The logger of requests and background services.
     ///   - metricsText: The answer of `/metrics`, in Prometheus' text format.
     package init(
         configuration: APIConfiguration,
@@ -88,11 +88,11 @@ package struct API: Sendable {
         self.store = store
     }
 
-    /// Checks what must hold before the first request is served, and binds the queue for events (rule 16).
+    /// Checks the preconditions of serving, and binds the queue for events (rule 16).
     ///
-    /// A broker that is down delays and does not refuse (rule 19): the caller gives this a deadline and goes on.
+    /// A broker that is down delays this and refuses no request (rule 19): the caller sets a deadline and continues.
     ///
-    /// - Throws: `BrokerError` when the queue could not be bound; it is tried again in the background.
+    /// - Throws: `BrokerError` when the queue could not be bound; the background service tries again.
     package func prepare() async throws { try await self.waiter.prepare() }
 
     /// The apps whose demonstration scheme forbids to serve on another than a loopback address.
@@ -118,7 +118,9 @@ package struct API: Sendable {
     }
 }
 
-/// What the routes work with: one for all of them, for a copy of it costs each request a dozen counts of references.
+/// State shared by all routes.
+///
+/// A reference, because a copy would cost each request a dozen reference counts.
 final class RouteContext: Sendable {
     let configuration: APIConfiguration
     let store: any ResultStore
@@ -127,7 +129,7 @@ final class RouteContext: Sendable {
     let monitor: JobMonitor
     let large: LargeBodies
     let metricsText: @Sendable () -> String
-    /// For what an operator changes.
+    /// Logs operators' changes.
     let logger: Logger
 
     init(

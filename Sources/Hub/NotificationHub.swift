@@ -1,29 +1,31 @@
 package import PushModel
 package import Store
 
-/// What registers devices and takes sends: our own embedded hub, or one that is spoken to over a wire.
+/// A service that registers devices and takes sends: the embedded hub, or one behind a network protocol.
 package protocol NotificationHub: Sendable {
-    /// Applies a change to the registrations. Doing the same change again gives the same result.
+    /// Applies a change to the registrations.
+    ///
+    /// A repeat has the same result.
     ///
     /// - Parameters:
     ///   - request: The change.
     ///   - job: The register job: its app, user and sequence.
     ///   - spec: The app's declaration.
-    /// - Returns: What the hub made of the change; a refusal is a result, not an error.
-    /// - Throws: ``HubError``; with ``HubError/Code/unavailable`` the job is tried again later.
+    /// - Returns: The hub's result; a refusal is a result, not an error.
+    /// - Throws: ``HubError``; after ``HubError/Code/unavailable`` the job is retried later.
     func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult
 
-    /// Takes the sends of a message further for at most about `budget`, and returns where it can go on (rule 4).
+    /// Continues the sends of a message for at most about `budget`, and returns the position reached (rule 4).
     ///
-    /// - Throws: ``HubError``; with ``HubError/Code/refused`` the hub took nothing: a send that is alone in its message is abandoned,
-    ///   others go on each alone.
+    /// - Throws: ``HubError``; after ``HubError/Code/refused`` nothing was taken: a send alone in its message is
+    ///   abandoned, and a group is split.
     func advance(_ claim: FanOutClaim, spec: AppSpec, budget: Duration) async throws -> Advance
 
-    /// Publishes delivery messages again that the caller has taken from the outbox: retries, and what a crash or a lost broker left
-    /// behind (rule 1).
+    /// Publishes delivery messages that the caller has taken from the outbox: retries, and messages left by a crash or
+    /// a broker outage (rule 1).
     func resume(_ messages: [OutboxMessage], specs: [AppID: AppSpec]) async throws
 
-    /// Does what the hub does behind its answers, until the task is cancelled; what is left then is done before this returns.
+    /// Runs the hub's background work until the task is cancelled, and completes it before it returns.
     func run() async
 }
 
@@ -33,7 +35,7 @@ package struct Advance: Sendable {
     package enum Progress: Sendable {
         /// More is to be done, from this claim on, after a pause.
         case more(FanOutClaim, after: Duration)
-        /// All that is left waits for credit of these services (rule 12); there is none before the pause is over.
+        /// All remaining sends wait for credit of these services (rule 12), at least until the pause is over.
         case blocked(FanOutClaim, on: Set<PushService>, after: Duration)
         /// The hub has all of it.
         case done
@@ -41,7 +43,7 @@ package struct Advance: Sendable {
         case lost
     }
 
-    /// A job that the hub has answered, and whoever waits for that.
+    /// A job that the hub has answered, and its waiter.
     package struct Answered: Sendable, Equatable {
         package let job: JobID
         /// The routing key of the process that waits.
@@ -54,7 +56,7 @@ package struct Advance: Sendable {
     }
 
     package var progress: Progress
-    /// Jobs whose answers stand in the store since: who waits for them is to be told.
+    /// Jobs answered by this step, whose waiters are to be notified.
     package var answered: [Answered]
     /// Whether anything was committed: a fan-out that only waits has its message deferred after a while.
     package var hasCommitted: Bool
@@ -66,7 +68,7 @@ package struct Advance: Sendable {
     }
 }
 
-/// What went wrong at a hub.
+/// A failure of a hub.
 package struct HubError: Error, Sendable, CustomStringConvertible {
     /// The kind of fault.
     package struct Code: Hashable, Sendable, CustomStringConvertible {
@@ -83,7 +85,7 @@ package struct HubError: Error, Sendable, CustomStringConvertible {
 
     package let code: Code
     package let message: String
-    /// What the hub asked to wait, if it did.
+    /// The wait that the hub asked for.
     package let retryAfter: Duration?
 
     package init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {

@@ -2,7 +2,9 @@ import Payloads
 import PushModel
 import Store
 
-/// What the batches of a send have in common; batches are made here alone, whatever they travel in.
+/// The common parts of a send's batches.
+///
+/// Batches are made only here, for every kind of message.
 struct BatchTemplate {
     private let app: AppID
     private let priority: Priority
@@ -12,7 +14,7 @@ struct BatchTemplate {
     private let expires: Timestamp
     private let spec: AppSpec
 
-    /// For a send that goes alone, or is published again.
+    /// For a send alone in its message, or a republished one.
     init(_ job: Job, request: SendRequest, spec: AppSpec) {
         (self.app, self.priority, self.request) = (job.app, job.priority, request)
         (self.begins, self.expires, self.spec) = (job.begins, job.expires, spec)
@@ -28,7 +30,7 @@ struct BatchTemplate {
     func prepare(_ key: BatchKey, devices: DeliverBatch.Devices) -> PreparedDelivery {
         switch self.payload(for: key.pns) {
         case .failure(let fault): return .undeliverable(fault.outcome(of: key, rows: devices.rows))
-        // Nobody is left to count.
+        // The batch has no devices to count.
         case .success where devices.count == 0: return .undeliverable(BatchOutcome(key: key, at: .now))
         case .success(let payload):
             let batch = DeliverBatch(
@@ -62,9 +64,9 @@ struct BatchTemplate {
         }
     }
 
-    /// What the payload tells the push service besides the content.
+    /// The delivery options in the payload.
     private var options: PayloadFormatter.Options {
-        // Counted from acceptance, or the start that was asked for: what is formatted again for a retry has less time left.
+        // Counted from acceptance or the requested start: a payload formatted again for a retry has less time left.
         let left = self.request.timeToLive.map {
             $0 == .zero ? .zero : max(.seconds(1), Timestamp.now.duration(to: self.begins) + $0)
         }
@@ -85,7 +87,7 @@ struct BatchTemplate {
 enum PreparedDelivery {
     /// To be published.
     case deliverable(DeliverBatch)
-    /// Nothing of it can be delivered, or nobody is left in it: this is its outcome.
+    /// The batch has no devices or cannot be delivered: this is its outcome.
     case undeliverable(BatchOutcome)
 
     var key: BatchKey {

@@ -40,7 +40,7 @@ extension EmbeddedHub {
         return advance.at(.more(claim, after: .zero))
     }
 
-    /// What is read of a claim's work.
+    /// The next work of a claim.
     private enum Reading {
         case step(PreparedStep)
         /// No send that was looked at may be written now; those behind may.
@@ -85,7 +85,7 @@ extension EmbeddedHub {
         return .step(step)
     }
 
-    /// Behind the last send of a group: what was passed over waits for credit.
+    /// After the last send of a group: the skipped ones wait for credit.
     private func passEnd(of claim: FanOutClaim) async throws -> Reading {
         var pause: Duration?
         for pns in claim.blocked {
@@ -122,7 +122,7 @@ extension EmbeddedHub {
         return .blocked(claim.at(campaign), on: Set(waiting), after: pause)
     }
 
-    /// The next pages of a cursor, as many as there is credit for.
+    /// The next pages of a cursor, as far as credit goes.
     private func pages(
         of campaign: Campaign,
         at index: Int,
@@ -162,7 +162,7 @@ extension EmbeddedHub {
                 return [template.prepare(key, devices: page.devices)]
             },
             sends: [.init(sequence: job.sequence, job: job.id, waiter: campaign.waiter)],
-            // Who waits is told once.
+            // The waiter is notified once.
             claim: claim.at(campaign.with(cursors, waiter: pages.isEmpty ? campaign.waiter : nil))
         )
     }

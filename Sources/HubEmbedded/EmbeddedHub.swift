@@ -5,9 +5,9 @@ import Outbox
 package import PushModel
 package import Store
 
-/// The hub that Pushline brings along: registrations in the store, audiences read from it, deliveries by our own workers.
+/// Pushline's own hub: registrations in the store, audiences read from it, deliveries by our workers.
 package struct EmbeddedHub: NotificationHub {
-    /// What the hub keeps in the store.
+    /// The parts of the store that the hub uses.
     package typealias HubStore = FanOutStore & OutboxStore & OutcomeSink & RegistrationStore
 
     /// How long the hub waits.
@@ -101,13 +101,13 @@ package struct EmbeddedHub: NotificationHub {
         return prepared
     }
 
-    /// Publishes delivery messages, and records the outcomes of batches that cannot be delivered.
+    /// Publishes delivery messages, and records the outcomes of undeliverable batches.
     ///
     /// - Parameters:
-    ///   - deliveries: The messages, and what they stand for; one without a batch that can be delivered is not published, nor one
+    ///   - deliveries: The messages with their batches. A message without a deliverable batch is not published, nor one
     ///     whose other batches cannot be settled.
-    ///   - hints: Messages of sends that are published with them.
-    /// - Returns: Whether all that were published are at the broker.
+    ///   - hints: Messages of sends to publish with them.
+    /// - Returns: Whether the broker confirmed all published messages.
     func publish(
         _ deliveries: [(row: OutboxMessage, batches: [PreparedDelivery])],
         hints: [OutboxMessage] = []
@@ -135,7 +135,7 @@ package struct EmbeddedHub: NotificationHub {
     private func record(_ outcomes: [BatchOutcome], of message: MessageID) async -> Bool {
         guard !outcomes.isEmpty else { return true }
         do {
-            // What is not recorded was by a worker, who was faster: then its outcome counts.
+            // An unrecorded outcome was preceded by a worker's, which counts.
             _ = try await self.store.record(outcomes)
             return true
         } catch {

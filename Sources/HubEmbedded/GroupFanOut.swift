@@ -13,7 +13,7 @@ struct GroupFanOut {
     private var open: [PushService: (index: Int, capacity: DeliveryMessage.Capacity)] = [:]
 
     private(set) var step = GroupStep()
-    /// What the step's delivery messages hold.
+    /// The contents of the step's delivery messages.
     private(set) var messages: [[PreparedDelivery]] = []
     /// The sends that have batches, or no target.
     private(set) var written: [SmallSend] = []
@@ -35,11 +35,11 @@ struct GroupFanOut {
         let lacking = reaches.filter { $0.pns.isInService && $0.devices.count > self.credit[$0.pns] ?? 0 }
         if !lacking.isEmpty {
             guard lacking.contains(where: { self.closed.contains($0.pns) }) else {
-                // There may be more in a moment; what is too much for all the credit there was has pages of its own.
+                // Credit may grow in a moment; a send larger than all credit gets pages of its own.
                 return self.step.sends.isEmpty ? self.leaveAlone(send) : false
             }
-            // What also goes to an open service goes on alone, for there each service has a cursor of its own: so one full window
-            // holds up nobody else.
+            // A send that also has a service with credit leaves the group: alone it has a cursor per service, so that
+            // one full window blocks no other service.
             guard reaches.allSatisfy({ self.closed.contains($0.pns) }) else { return self.leaveAlone(send) }
             self.blocked.formUnion(lacking.map(\.pns))
             return true
@@ -54,7 +54,7 @@ struct GroupFanOut {
         return true
     }
 
-    /// A batch for each service; nil where one cannot be delivered: a send that goes alone is told why.
+    /// A batch for each service; nil if one cannot be delivered, because only a send alone can report the reason.
     private func batches(of send: SmallSend, for reaches: [SmallSend.Reach]) -> [DeliverBatch]? {
         let template = BatchTemplate(send, of: self.message, spec: self.spec)
         var batches: [DeliverBatch] = []

@@ -9,12 +9,12 @@ package enum Composition {
     /// Prepares the broker; as a service it connects and stays connected.
     ///
     /// - Parameters:
-    ///   - configuration: Where it is.
-    ///   - name: Shown for our connections in the broker's lists.
-    ///   - timeout: The longest that connecting, and any one request, may take; nil = as usual.
-    ///   - logger: Gets the broker's words.
+    ///   - configuration: The broker's address and settings.
+    ///   - name: The name of our connections in the broker's lists.
+    ///   - timeout: The longest time for a connection and for any one request; nil = the default.
+    ///   - logger: The broker's logger.
     /// - Returns: The broker.
-    /// - Throws: ``ConfigurationError`` where the address makes no sense.
+    /// - Throws: ``ConfigurationError`` for an invalid address.
     package static func makeBroker(
         _ configuration: PushlineConfiguration,
         name: String,

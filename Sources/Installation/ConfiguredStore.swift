@@ -4,7 +4,9 @@ package import ServiceLifecycle
 package import Store
 import StoreSQLite
 
-/// The store that a configuration names, and what its driver alone can do: the only place that knows which driver it is.
+/// The configured store, and the operations of its driver.
+///
+/// The only place that knows the driver.
 package struct ConfiguredStore: Sendable {
     private let settings: PushlineConfiguration.Store
 
@@ -22,14 +24,14 @@ package struct ConfiguredStore: Sendable {
     /// Whether there is one: opening makes it.
     package var exists: Bool { FileManager.default.fileExists(atPath: self.settings.path) }
 
-    /// What the processes of this host that have it share a port by.
+    /// The claim by which processes of this host with this store share a port.
     package var portClaim: PortClaim { PortClaim(base: self.settings.path) }
 
-    /// Opens the store, and brings its tables up to date.
+    /// Opens the store, and creates its tables in a new file.
     ///
-    /// - Parameter logger: Gets the store's words.
-    /// - Returns: The store; as a service it keeps its log short.
-    /// - Throws: ``ConfigurationError`` where it cannot be opened.
+    /// - Parameter logger: The store's logger.
+    /// - Returns: The store; as a service it checkpoints its log.
+    /// - Throws: ``ConfigurationError`` if it cannot be opened.
     package func open(logger: Logger) async throws -> any ResultStore & Service {
         try await self.openFile(logger: logger)
     }
@@ -44,17 +46,17 @@ package struct ConfiguredStore: Sendable {
         try await self.openFile(logger: logger).backUp(to: file)
     }
 
-    /// Puts a copy where the store shall be; blocks the thread.
+    /// Restores a backup as the store; blocks the thread.
     ///
-    /// - Parameter file: What a store wrote as its backup; no store may be there.
+    /// - Parameter file: A backup written by a store. No store may exist at the configured path.
     /// - Throws: `StoreError`.
     package func restore(from file: String) throws { try SQLiteStore.restore(file, to: self.settings.path) }
 
-    /// Reads all of what the store is kept in.
+    /// Checks the store's files completely.
     ///
-    /// - Parameter logger: Gets the store's words.
+    /// - Parameter logger: The store's logger.
     /// - Returns: A line for each fault; empty = none.
-    /// - Throws: `StoreError`; ``ConfigurationError`` where the store cannot be opened.
+    /// - Throws: `StoreError`; ``ConfigurationError`` if the store cannot be opened.
     package func check(logger: Logger) async throws -> [String] {
         try await self.openFile(logger: logger).checkFile().map { "file: \($0)" }
     }

@@ -14,7 +14,7 @@ package struct DescriptorLimit: Sendable, Equatable {
     /// Descriptors for the store, the broker, credentials, push services and logs.
     package static let reserve = 200
 
-    /// This process's; nil where the system does not tell.
+    /// This process's limit; nil if unknown.
     package static var current: DescriptorLimit? {
         guard let limit = Self.read() else { return nil }
         return DescriptorLimit(soft: Int(clamping: limit.rlim_cur), hard: Int(clamping: limit.rlim_max))
@@ -25,7 +25,7 @@ package struct DescriptorLimit: Sendable, Equatable {
     package static func raise() {
         guard var limit = Self.read(), limit.rlim_cur < limit.rlim_max else { return }
         limit.rlim_cur = limit.rlim_max
-        // Where it is refused the limit stays; `connections(_:)` goes by what holds.
+        // If the system refuses, the limit stays; `connections(_:)` uses the limit in force.
         _ = unsafe setrlimit(Self.resource, &limit)
     }
 

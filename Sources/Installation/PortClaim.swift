@@ -2,11 +2,11 @@ import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// Tells whether a port may be shared: with processes of this installation, and with nobody else.
+/// Decides whether a port may be shared: only with processes of this installation.
 ///
-/// With SO_REUSEPORT the system lets any process of the same user join a port and gives it a part of the connections: two
-/// installations on one port would each take the other's requests, and nothing would say so. So whoever listens holds a file
-/// beside the store locked, together with others of its kind, and who is the first there looks whether the port is free.
+/// With SO_REUSEPORT the system lets any process of the same user join a port and gives it a part of the connections:
+/// two installations on one port would each take the other's requests without an error. So listeners hold a shared lock
+/// on a file beside the store, and the first one checks that the port is free.
 package final class PortClaim: Sendable {
     /// A path that the processes of this installation share and no other has: the files lie beside it.
     private let base: String
@@ -59,7 +59,7 @@ package final class PortClaim: Sendable {
 
     private func path(_ port: Int) -> String { "\(self.base).port-\(port)" }
 
-    /// Whether one of this installation listens on a port; nil where that cannot be told.
+    /// Whether a process of this installation listens on the port; nil if unknown.
     package func isTaken(port: Int) -> Bool? {
         #if os(Linux)
         guard port != 0 else { return nil }
@@ -74,11 +74,11 @@ package final class PortClaim: Sendable {
     }
 
     #if os(Linux)
-    /// Binds the port for a moment without listening: nobody can connect to it.
+    /// Binds the port for a moment without listening, so that no client can connect.
     private static func isTaken(host: String, port: Int) throws -> Bool {
         let address = try SocketAddress.makeAddressResolvingHost(host, port: port)
         let descriptor = socket(address.protocol.rawValue, Int32(SOCK_STREAM.rawValue), 0)
-        // What is wrong then, the server's own socket will tell.
+        // The server's own socket will report the error.
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         var yes: Int32 = 1

@@ -5,10 +5,10 @@ import NIOConcurrencyHelpers
 package import PushModel
 package import Store
 
-/// Publishes messages of the outbox, and says in the store which are at the broker.
+/// Publishes messages of the outbox, and marks in the store those the broker confirmed.
 ///
-/// It says so a moment later: most have been taken by then and need no mark, and a commit at once would stand in the way of the workers.
-/// What a crash leaves unmarked is published once more, which does no harm (rule 1).
+/// Marks are written a moment later: most messages are finished by then and need none, and a commit at once would delay
+/// the workers. After a crash unmarked messages are published once more, which does no harm (rule 1).
 package final class OutboxPublisher: Sendable {
     /// How long published messages are gathered; well below ``OutboxMessage/grace`` and the second after which the sweeper takes what its
     /// own process has not marked.
@@ -30,9 +30,9 @@ package final class OutboxPublisher: Sendable {
     }
 
     /// - Parameters:
-    ///   - store: Has the messages' rows.
-    ///   - broker: Takes the messages.
-    ///   - logger: For what is left to the sweeper.
+    ///   - store: The store with the messages' rows.
+    ///   - broker: The broker.
+    ///   - logger: Logs messages left to the sweeper.
     package init(store: any OutboxStore, broker: any MessageBroker, logger: Logger) {
         self.store = store
         self.broker = broker
@@ -49,12 +49,12 @@ package final class OutboxPublisher: Sendable {
 
     /// Publishes messages.
     ///
-    /// Those that are surely not at the broker are due again at once, the others that it has not confirmed when their grace ends.
+    /// Messages the broker certainly did not take are due again at once, unconfirmed ones when their grace ends.
     ///
     /// - Parameters:
-    ///   - messages: The rows, and what is published for each.
-    ///   - deadline: How long the broker may take.
-    /// - Returns: Whether all are at the broker.
+    ///   - messages: The rows, with the message to publish for each.
+    ///   - deadline: The longest time for the broker.
+    /// - Returns: Whether the broker confirmed all.
     package func publish(
         _ messages: [(row: OutboxMessage, message: OutgoingMessage)],
         deadline: Duration
@@ -84,7 +84,7 @@ package final class OutboxPublisher: Sendable {
         return false
     }
 
-    /// Marks what is published until the task is cancelled; what is left then is marked before this returns.
+    /// Writes marks until the task is cancelled, and the remaining ones before it returns.
     package func run() async {
         let (wake, wakeUp) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.state.withLockedValue { $0.wakeUp = wakeUp }

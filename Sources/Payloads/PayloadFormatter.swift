@@ -1,16 +1,16 @@
 package import PushModel
 
-/// Turns what a send says into the form of a push service.
+/// Formats a send's content for a push service.
 ///
-/// Pure: the same content and options give the same bytes, so one payload serves all devices of a job. Text never gets
-/// into a payload but through ``JSONValue`` or ``XMLText``, which escape it.
+/// Pure: the same content and options give the same bytes, so one payload serves all devices of a job. Text enters a
+/// payload only through ``JSONValue`` or ``XMLText``, which escape it.
 package enum PayloadFormatter {
-    /// The greatest length of a collapse key, in bytes of UTF-8: what APNs takes.
+    /// The greatest length of a collapse key, in bytes of UTF-8: APNs' limit.
     package static let maximumCollapse = 64
 
-    /// What a send asks of the push service besides its content.
+    /// The delivery options of a send.
     ///
-    /// FCM is told in the payload; APNs and WNS are told in headers, which are the sender's work.
+    /// FCM reads them from the payload; for APNs and WNS the sender sets headers.
     package struct Options: Sendable, Equatable {
         package var priority: Priority
         /// How long the service may keep the notification; nil = its own default, 0 = now or never.
@@ -27,12 +27,12 @@ package enum PayloadFormatter {
     /// The payload of one content for one service.
     ///
     /// - Parameters:
-    ///   - content: What the send says.
-    ///   - pns: The service that is to carry it.
-    ///   - options: What is asked of the service besides.
+    ///   - content: The send's content.
+    ///   - pns: The push service.
+    ///   - options: The delivery options.
     /// - Returns: A payload within the service's limit.
-    /// - Throws: ``InvalidValue``: the payload is too large (it says by how many bytes); `data.KEY` is a name that the service
-    ///   keeps to itself; `collapse` is too long; the service is retired.
+    /// - Throws: ``InvalidValue``: the payload is too large (with the excess in bytes); `data.KEY` is a reserved name;
+    ///   `collapse` is too long; the service is retired.
     package static func format(
         _ content: Content,
         for pns: PushService,
@@ -56,9 +56,9 @@ package enum PayloadFormatter {
     /// Refuses a payload over its service's limit.
     ///
     /// - Parameters:
-    ///   - size: The bytes that the service counts.
+    ///   - size: The bytes counted by the service.
     ///   - pns: The service.
-    /// - Throws: ``InvalidValue`` that says by how many bytes it is too large.
+    /// - Throws: ``InvalidValue`` with the excess in bytes.
     static func check(size: Int, for pns: PushService) throws(InvalidValue) {
         let limit = pns.descriptor.maximumPayload
         guard size > limit else { return }

@@ -1,9 +1,9 @@
 /// Text as it stands in XML 1.0.
 enum XMLText {
-    /// Escapes text that stands between tags or in a double-quoted attribute.
+    /// Escapes text between tags or in a double-quoted attribute.
     ///
-    /// Both places get the same escapes. A parser makes one line feed of a carriage return, and a space of a line break or tab in
-    /// an attribute, unless they are written as references. What XML 1.0 cannot carry at all becomes U+FFFD.
+    /// Both places get the same escapes. A parser turns a carriage return into a line feed, and a line break or tab in
+    /// an attribute into a space, unless they are references. Characters forbidden in XML 1.0 become U+FFFD.
     static func escape(_ text: String) -> String {
         var output = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {

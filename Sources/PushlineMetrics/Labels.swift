@@ -1,6 +1,6 @@
 /// The labels of a series, in the order of their names.
 package struct Labels: Hashable, Comparable, Sendable {
-    /// What stands for each value beyond those that are told apart.
+    /// The label value of the sum of all further values.
     package static let otherValue = "other"
 
     /// Each pair as it is written: `name="value"`.
@@ -34,7 +34,7 @@ package struct Labels: Hashable, Comparable, Sendable {
         return result.isEmpty ? "_" : result
     }
 
-    /// A label's value, with what would end it escaped.
+    /// A label's value, with quotes, backslashes and line feeds escaped.
     private static func escaped(_ value: String) -> String {
         var result = ""
         for scalar in value.unicodeScalars {

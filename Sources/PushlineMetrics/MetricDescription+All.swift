@@ -25,7 +25,7 @@ extension MetricDescription {
     private static let seconds = [
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
     ]
-    /// Bounds for what may wait for days.
+    /// Bounds for times of up to days.
     private static let longSeconds = [
         0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 21_600, 86_400,
     ]

@@ -1,8 +1,10 @@
 package import Metrics
 
-/// A metric as it is exposed; each one of ours is in ``all``, and nowhere else is a metric named.
+/// A metric of the exposition.
 ///
-/// Handlers are looked up by their labels' text: who records often makes them once.
+/// ``all`` has every one of ours, and no other place names a metric.
+///
+/// Handlers are found by the text of their labels: frequent users create them once.
 package struct MetricDescription: Sendable {
     /// The types of Prometheus' text format that are used.
     package enum Kind: String, Sendable { case counter, gauge, histogram }
@@ -18,14 +20,14 @@ package struct MetricDescription: Sendable {
         case httpStatus = "http_response_status_code"
     }
 
-    /// What labels say.
+    /// The values of labels.
     package typealias Values = KeyValuePairs<Label, String>
 
     /// As it is exposed, with its unit and `_total`.
     package let name: String
     package let kind: Kind
     package let labels: [Label]
-    /// What is measured, where and how, on one line.
+    /// The measured quantity, its place and method, on one line.
     package let help: String
     /// The upper bounds of a histogram's buckets.
     package let bounds: [Double]
@@ -41,7 +43,7 @@ package struct MetricDescription: Sendable {
     /// By their names.
     package static let named = Dictionary(uniqueKeysWithValues: Self.all.map { ($0.name, $0) })
 
-    /// What is written before its samples.
+    /// The lines before its samples.
     package var header: String { "# HELP \(self.name) \(self.help)\n# TYPE \(self.name) \(self.kind.rawValue)\n" }
 
     package func counter(_ values: Values = [:]) -> Counter {
@@ -67,10 +69,10 @@ package struct MetricDescription: Sendable {
         Recorder(label: self.name, dimensions: Self.dimensions(values))
     }
 
-    /// Header and one sample, for what is known only when it is asked for.
+    /// Header and one sample, for a metric computed on request.
     package func text(_ value: Double, _ values: Values = [:]) -> String { self.text([(values, value)]) }
 
-    /// Header and samples, for what is known only when it is asked for; empty without samples.
+    /// Header and samples, for a metric computed on request; empty without samples.
     package func text(_ samples: [(values: Values, value: Double)]) -> String {
         guard !samples.isEmpty else { return "" }
         return samples.reduce(into: self.header) { text, sample in

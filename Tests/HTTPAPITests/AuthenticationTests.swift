@@ -98,7 +98,9 @@ import Testing
         ("Basic", "dave:Dave", 403), ("Basic", "dave:", 403), ("Basic", ":", 403), ("Basic", "dave", 403),
         ("Digest", "dave:dave", 403), ("Basic", "da ve:da ve", 403),
     ])
-    func theDemonstrationSchemeAcceptsTheNameAsThePassword(scheme: String, credentials: String, status: Int) async throws {
+    func theDemonstrationSchemeAcceptsTheNameAsThePassword(scheme: String, credentials: String, status: Int)
+        async throws
+    {
         var options = Harness.Options()
         options.spec.authentication = .demonstration
         try await Harness.run(options) { api async throws in

@@ -89,7 +89,9 @@ import Testing
         return (rows, written.deliveries.compactMap { $0 })
     }
 
-    @Test(arguments: ["/api/", "/api/apps/default/"]) func aDeadLetterIsListedReplayedAndThenGone(prefix: String) async throws {
+    @Test(arguments: ["/api/", "/api/apps/default/"]) func aDeadLetterIsListedReplayedAndThenGone(prefix: String)
+        async throws
+    {
         try await Harness.run { api async throws in
             let (job, path) = try await Self.dead(api, prefix: prefix)
             let key = try await api.key(.operator)

@@ -46,7 +46,8 @@ import Testing
         #expect(exact.shown == nil)
     }
 
-    @Test(arguments: PushModel.Tag.Owned.allCases) func namesInOwnedTagsCompareLikeUserNames(owned: PushModel.Tag.Owned) throws
+    @Test(arguments: PushModel.Tag.Owned.allCases) func namesInOwnedTagsCompareLikeUserNames(owned: PushModel.Tag.Owned)
+        throws
     {
         let folded = Tag(owned, of: try UserName("Ann", .folded))
         let exact = Tag(owned, of: try UserName("Ann", .exact))

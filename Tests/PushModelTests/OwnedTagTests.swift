@@ -4,7 +4,9 @@ import Testing
 
 /// The tags that the product itself gives a meaning: one list of them, which everything goes by.
 @Suite struct OwnedTagTests {
-    @Test(arguments: PushModel.Tag.Owned.allCases) func ownedTagsAreRecognizedInAnyLetterCase(owned: PushModel.Tag.Owned)
+    @Test(arguments: PushModel.Tag.Owned.allCases) func ownedTagsAreRecognizedInAnyLetterCase(
+        owned: PushModel.Tag.Owned
+    )
         throws
     {
         let longest = try UserName(String(repeating: "u", count: 111), .folded)

@@ -31,7 +31,9 @@ import Testing
         #expect(error?.retryAfter == 7)
     }
 
-    @Test(arguments: ["", "<html>", "{}", "[]", "null", #"{"id":1}"#]) func answersThatAreNotPushlinesAreErrors(text: String)
+    @Test(arguments: ["", "<html>", "{}", "[]", "null", #"{"id":1}"#]) func answersThatAreNotPushlinesAreErrors(
+        text: String
+    )
         async throws
     {
         let transport = ScriptedTransport(.json(text))
@@ -65,7 +67,9 @@ import Testing
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test(arguments: ["ftp://host", "host", "/api", "http://"]) func invalidAddressesAreErrors(text: String) async throws {
+    @Test(arguments: ["ftp://host", "host", "/api", "http://"]) func invalidAddressesAreErrors(text: String)
+        async throws
+    {
         let client = PushlineClient(url: try #require(URL(string: text)), credentials: .key("plk_x"))
         let error = await #expect(throws: PushlineError.self) { try await client.job("x") }
         #expect(error?.code == .invalidURL)

@@ -23,7 +23,9 @@ import Testing
         #expect(table.lines == ["job  to", "1    \(tags.prefix(39))…", widest])
     }
 
-    @Test(arguments: ["\u{1B}[2J", "\r", "\u{202E}", "\u{9B}", "\n", "\u{2028}"]) func controlCharactersAreReplaced(text: String) {
+    @Test(arguments: ["\u{1B}[2J", "\r", "\u{202E}", "\u{9B}", "\n", "\u{2028}"]) func controlCharactersAreReplaced(
+        text: String
+    ) {
         #expect(Console.safe("a\(text)b").hasPrefix("a\u{FFFD}"))
     }
 

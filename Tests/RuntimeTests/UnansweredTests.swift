@@ -15,7 +15,9 @@ import Testing
         ("POST /name", "Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 3\r\n", "abc", "200"),
         ("CONNECT a:80", "", "", "404"),
     ])
-    func anUpgradeRequestIsTheLastOfItsConnection(line: String, headers: String, body: String, status: String) async throws {
+    func anUpgradeRequestIsTheLastOfItsConnection(line: String, headers: String, body: String, status: String)
+        async throws
+    {
         try await ServedListener.run(ServedListener.limits(request: 60_000)) { port in
             let stranger = try await Stranger.connect(port: port)
             try await stranger.send("\(line) HTTP/1.1\r\nHost: a\r\n\(headers)\r\n\(body)")

@@ -136,7 +136,8 @@ struct NameContract {
     }
 
     /// Sends to one tag share a message, and each keeps its audience.
-    @Test(arguments: AppSpec.Users.allCases) func aSmallSendComparesNamesAsItsAppDoes(users: AppSpec.Users) async throws {
+    @Test(arguments: AppSpec.Users.allCases) func aSmallSendComparesNamesAsItsAppDoes(users: AppSpec.Users) async throws
+    {
         _ = try await self.put("aa", user: UserName("Ann", users), tags: [Tag("News", users)])
         _ = try await self.put("bb", user: UserName("ann", users), tags: [Tag("NEWS", users)])
         var reached: [[Int64]] = []

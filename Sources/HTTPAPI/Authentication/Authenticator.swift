@@ -71,12 +71,12 @@ struct Authenticator: Sendable {
         var credential: CallerDirectory.Credential?
         if let user { credential = try await self.directory.account(user, app: app) }
         if credential?.account.isDisabled == true { credential = nil }
-        // Without an account the work is the same, so that neither answer nor time tells who is known here.
+        // Without an account a decoy is hashed, so that the time of an answer does not reveal which names exist.
         let isRight: Bool
         do {
             isRight = try await self.passwords.verify(
                 password,
-                // Whoever guesses is one and the same account's guesser, however the name is written.
+                // All spellings of an account's name share its failures.
                 name: user?.key ?? name,
                 app: app,
                 stored: credential?.passwordHash,

@@ -1,6 +1,6 @@
 import PushModel
 
-/// Who asks, within an app.
+/// The authenticated caller, within an app.
 struct Caller: Sendable, Hashable {
     enum Identity: Sendable, Hashable {
         case account(UserName)
@@ -30,7 +30,7 @@ struct Caller: Sendable, Hashable {
         }
     }
 
-    /// Whether the job may be seen: an operator sees all of the app, everybody else their own.
+    /// Whether the caller may see the job: operators see all jobs of the app, others their own.
     func maySee(_ job: Job) -> Bool {
         guard job.app == self.app else { return false }
         switch self.identity {
@@ -45,7 +45,9 @@ struct Caller: Sendable, Hashable {
         guard self.role == .operator else { throw Problem.forbidden("only an operator of the app may do this") }
     }
 
-    /// The account behind the call, for what belongs to a user.
+    /// The account behind the call.
+    ///
+    /// Resources of a user need one.
     ///
     /// - Throws: ``Problem`` 403 for a backend's key.
     func requireUser() throws -> UserName {

@@ -4,8 +4,8 @@ import Store
 
 /// Remembers correct passwords for hours after their last use, so that a returning user costs no scrypt.
 ///
-/// It keeps neither the password nor a hash that is of use elsewhere, only a MAC of the password and its stored hash, under a key
-/// that exists only in this process. A new password has another stored hash, and so another entry.
+/// An entry is a MAC of the password and its stored hash, under a key that exists only in this process: neither is of
+/// use elsewhere. A new password has another stored hash, and so another entry.
 struct PasswordMemory: Sendable {
     /// The MAC of a password and the stored hash that it is compared with.
     struct Pair: Hashable, Sendable {

@@ -31,12 +31,12 @@ final class PasswordVerifier: Sendable {
         decoy: String = PasswordVerifier.standardDecoy
     ) {
         self.memory = PasswordMemory(lifetime: lifetime, capacity: 100_000)
-        // What a thread checks within half a minute: more would wait in vain.
+        // The number of checks that a thread finishes in half a minute; further ones would time out in the queue.
         self.queues = NIOLockedValueBox(SignInQueues(threads: threads, capacity: min(128 * threads, mostWaiting)))
         self.decoy = decoy
     }
 
-    /// Of the standard cost, of a password that nobody knows: salt and hash are constants.
+    /// A hash of standard cost with constant salt, of no known password.
     static let standardDecoy =
         "scrypt$16384$8$5$cHVzaGxpbmUgZGVjb3kgcw==$AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
@@ -44,10 +44,10 @@ final class PasswordVerifier: Sendable {
     ///
     /// - Parameters:
     ///   - password: What the caller sent.
-    ///   - name: The name that it was sent for, whether there is such an account or not.
+    ///   - name: The name given by the caller; it need not exist.
     ///   - app: The app.
     ///   - stored: The account's hash, or nil when there is no account that may sign in.
-    ///   - client: Who asks; not looked at for a password that is remembered.
+    ///   - client: The client; ignored for a remembered password.
     /// - Returns: true for the right password of an account that may sign in.
     /// - Throws: ``SignInQueues/TurnedAway`` when too many checks of better rank wait already.
     func verify(
@@ -85,7 +85,7 @@ final class PasswordVerifier: Sendable {
 
     private func check(_ work: SignInQueues.Work) {
         let result = Result { try self.compute(work) }
-        // What could not be computed is nobody's failure.
+        // A failed computation is nobody's wrong password.
         let isRight = (try? result.get()) ?? true
         let answers = self.queues.withLockedValue { $0.end(work.key, isRight: isRight, now: .now) }
         for answer in answers { answer(result) }

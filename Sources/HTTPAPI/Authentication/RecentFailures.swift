@@ -33,7 +33,7 @@ struct RecentFailures<Key: Hashable & Sendable>: Sendable {
     /// How many keys are kept.
     var keys: Int { self.entries.count }
 
-    /// What the key's failures count now: 0, or at least ``least``.
+    /// The key's failures, decayed to now: 0, or at least ``least``.
     func count(_ key: Key, now: ContinuousClock.Instant) -> Double {
         let count = self.entries[key].map { self.count($0, now: now) } ?? 0
         return count < Self.least ? 0 : count
@@ -48,7 +48,7 @@ struct RecentFailures<Key: Hashable & Sendable>: Sendable {
         entry.count * exp2(-(now - entry.time).inSeconds / self.halfLife.inSeconds)
     }
 
-    /// Removes what is over, and where that is not enough a quarter of the rest, so that it is not sorted for each key.
+    /// Removes expired keys, and if too few are, a quarter of the rest, so that not every new key sorts them.
     private mutating func evict(now: ContinuousClock.Instant) {
         self.entries = self.entries.filter { self.count($0.value, now: now) >= Self.least }
         guard self.entries.count > self.capacity else { return }

@@ -35,8 +35,8 @@ final class SignInFailures: Sendable {
     /// Counts a sign-in that was wrong.
     ///
     /// - Parameters:
-    ///   - reason: What was wrong.
-    ///   - app: One that is declared: it becomes a label.
+    ///   - reason: The kind of failure.
+    ///   - app: A declared app: its id becomes a label.
     func count(_ reason: Reason, app: AppID) {
         MetricDescription.signInFailures.counter([.app: app.name, .reason: reason.rawValue]).increment()
         self.note { $0.wrong += 1 }

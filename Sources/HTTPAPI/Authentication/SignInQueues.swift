@@ -2,11 +2,11 @@ import PushModel
 
 /// A weighted fair queue of password checks: decides which runs next, and which is rejected.
 ///
-/// There are queues by recent failures, of the account's name and of the client, each counted on its own; the worse decides. Whether there
-/// is such an account has no say, for the time of an answer would tell. A check under way counts like a failure until it ends, so that
-/// a client that nothing is known of has one entry in the best queue, and not all.
+/// The queues rank checks by the recent failures of the account's name and of the client, counted separately; the worse
+/// rank counts. Unknown names are ranked like known ones, because a difference in time would reveal which exist. A
+/// check in progress counts as a failure until it ends, so an unknown client has only one entry in the best queue.
 ///
-/// Within a queue the client with fewer failures comes first: whose password is being guessed from elsewhere passes who guesses.
+/// Within a queue the client with fewer failures comes first: the owner of a guessed name precedes the guessers.
 struct SignInQueues: Sendable {
     /// Hands the outcome to a request that waits.
     typealias Answer = @Sendable (Result<Bool, any Error>) -> Void
@@ -14,7 +14,7 @@ struct SignInQueues: Sendable {
     /// The check was rejected: the queue is full, and others go first.
     struct TurnedAway: Error {}
 
-    /// What makes two requests the same check.
+    /// The identity of a check: equal requests share one.
     struct Key: Hashable, Sendable {
         let app: AppID
         let name: String
@@ -44,7 +44,7 @@ struct SignInQueues: Sendable {
         let work: Work
     }
 
-    /// What is to be checked.
+    /// A check to run.
     struct Work: Sendable {
         let key: Key
         let password: String
@@ -54,7 +54,7 @@ struct SignInQueues: Sendable {
 
     /// The failures from which on a queue is closed to a check; the last is open to all.
     private static let limits: [Double] = [RecentFailures<Int>.least, 4, 16, .infinity]
-    /// What a check costs a queue: where all have something to do, the first gets 8 of 15 checks, the others 4, 2 and 1.
+    /// The costs of a check by queue: with all queues busy, the first gets 8 of 15 checks, the others 4, 2 and 1.
     private static let costs = [1, 2, 4, 8]
     /// Requests that wait for one check.
     static let maximumShared = 16
@@ -90,11 +90,11 @@ struct SignInQueues: Sendable {
     /// Lets a check wait for its turn; it joins a check of the same key.
     ///
     /// - Parameters:
-    ///   - work: What is to be checked.
-    ///   - client: Who asks.
-    ///   - now: This moment.
-    ///   - answer: Called by whoever gets it from here or from ``end(_:isRight:now:)``.
-    /// - Returns: Who is turned away for it, or this request itself.
+    ///   - work: The check.
+    ///   - client: The client.
+    ///   - now: The current time.
+    ///   - answer: Called by the code that receives it from here or from ``end(_:isRight:now:)``.
+    /// - Returns: The requests rejected in its favour, or this request itself.
     mutating func enter(
         _ work: Work,
         client: IPAddress,
@@ -127,7 +127,7 @@ struct SignInQueues: Sendable {
         return turnedAway
     }
 
-    /// - Returns: What to check now, nil while nothing waits or no thread is free; and who has waited too long.
+    /// - Returns: The check to run now, nil if none waits or no thread is free; and the requests that waited too long.
     mutating func next(now: ContinuousClock.Instant) -> (work: Work?, turnedAway: [Answer]) {
         guard self.running.count < self.threads else { return (nil, []) }
         var turnedAway: [Answer] = []
@@ -143,9 +143,9 @@ struct SignInQueues: Sendable {
         return (check.work, turnedAway)
     }
 
-    /// Takes note of what came of a check.
+    /// Records the result of a check.
     ///
-    /// - Returns: Who waits for it.
+    /// - Returns: The requests that wait for it.
     mutating func end(_ key: Key, isRight: Bool, now: ContinuousClock.Instant) -> [Answer] {
         guard let check = self.running.removeValue(forKey: key) else { return [] }
         if !isRight {
@@ -164,7 +164,7 @@ struct SignInQueues: Sendable {
         guard var joined = check, joined.answers.count < Self.maximumShared else { return [answer] }
         joined.answers.append(answer)
         if !joined.clients.contains(client) { joined.clients.append(client) }
-        // Whoever knows the password may have moved to a better address.
+        // The owner of the password may repeat the request from a client of better rank.
         joined.rank = min(joined.rank, rank)
         check = joined
         return []

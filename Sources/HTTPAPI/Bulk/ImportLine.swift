@@ -75,7 +75,7 @@ struct ImportLine {
         return try Self.named("tags[\(index)]") { try UserName(name, self.spec.users) }
     }
 
-    /// When the line says, else after the app's lifetime of a registration.
+    /// The line's own expiry, or the app's lifetime of a registration.
     private func expires(_ members: StrictMembers) throws -> Timestamp? {
         guard let text = try members.string("expires") else {
             return self.spec.registrationLifetimeDays.map { self.now.advanced(by: .seconds($0 * 86_400)) }

@@ -1,7 +1,7 @@
 import PushModel
 import Store
 
-/// How far an import is, and what came of its lines.
+/// The progress of an import and the results of its lines.
 struct ImportReport: Sendable {
     /// A line that was not taken.
     struct Fault: Sendable {
@@ -12,7 +12,9 @@ struct ImportReport: Sendable {
     /// The most faults that are listed; all are counted.
     static let maximumFaults = 100
 
-    /// So many lines from the beginning are done: every one of them is counted below, but for blank ones.
+    /// Lines done from the beginning.
+    ///
+    /// The results below count each of them, except blank lines.
     private(set) var lines = 0
     private(set) var created = 0
     private(set) var updated = 0
@@ -24,7 +26,7 @@ struct ImportReport: Sendable {
     ///
     /// - Parameters:
     ///   - group: The lines.
-    ///   - results: What the store made of its registrations.
+    ///   - results: The store's results for its registrations.
     mutating func add(_ group: ImportGroup, results: [ImportResult]) {
         var faults = group.faults
         for (line, result) in zip(group.numbers, results) {

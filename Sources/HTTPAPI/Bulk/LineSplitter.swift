@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Cuts a body into its lines, in whatever pieces it comes.
+/// Splits a body into lines, independent of the chunks it arrives in.
 struct LineSplitter {
     /// A line of a body.
     struct Line: Sendable {

@@ -21,22 +21,24 @@ final class ProgressTimeout: Sendable {
     }
 
     /// - Parameters:
-    ///   - idle: How far the other side may fall behind; this is also the longest silence.
-    ///   - total: The longest time for all.
-    ///   - rate: Bytes a second that it must take or bring.
+    ///   - idle: The longest lag behind the rate; also the longest silence.
+    ///   - total: The longest time in all.
+    ///   - rate: The least bytes a second.
     init(idle: Duration, total: Duration, rate: Int) {
         self.idle = idle
         self.total = total
         self.rate = rate
     }
 
-    /// Does something that the other side may hold up; our own work in between is not its fault.
+    /// Runs an operation that waits for the client.
+    ///
+    /// Time between such operations is ours and does not count.
     ///
     /// - Parameters:
-    ///   - bytes: How many it took or brought meanwhile.
-    ///   - body: What is done.
-    /// - Returns: What it gave.
-    /// - Throws: What it throws.
+    ///   - bytes: The bytes transferred by the operation.
+    ///   - body: The operation.
+    /// - Returns: The operation's result.
+    /// - Throws: The operation's error.
     func waiting<Value>(_ bytes: (Value) -> Int, _ body: () async throws -> Value) async throws -> Value {
         let start = ContinuousClock.now
         self.state.withLockedValue { $0.waitingSince = start }
@@ -51,9 +53,9 @@ final class ProgressTimeout: Sendable {
         return try result.get()
     }
 
-    /// Does the work, and cancels it when the other side stalls.
+    /// Runs the work and cancels it when the client stalls.
     ///
-    /// - Throws: What the work throws, or ``Stalled``; in any case after the work has ended.
+    /// - Throws: The work's error or ``Stalled``, after the work has ended.
     func run(_ work: @escaping @Sendable () async throws -> Void) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await work() }
@@ -80,7 +82,7 @@ extension ProgressTimeout {
         self.init(idle: configuration.requestTime, total: configuration.bulkTime, rate: configuration.lineRate)
     }
 
-    /// What a client that was too slow is told.
+    /// The error text for a client that was too slow.
     static func words(_ configuration: APIConfiguration) -> String {
         "the body fell more than \(configuration.requestTime.inSeconds) s behind \(configuration.lineRate) bytes a second, or took "
             + "longer than \(configuration.bulkTime.inSeconds) s"

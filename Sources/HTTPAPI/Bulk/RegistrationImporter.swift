@@ -4,7 +4,7 @@ import NIOCore
 import PushModel
 import Store
 
-/// Takes a body of registrations, line by line, and writes them in groups while the next lines come in.
+/// Reads registrations line by line and writes them in groups while the next lines arrive.
 struct RegistrationImporter: Sendable {
     /// The most bytes of a line: sixty tags and a handle, all of it escaped, and some blanks.
     static let lineLimit = 64 << 10
@@ -14,8 +14,9 @@ struct RegistrationImporter: Sendable {
     let app: AppID
     let spec: AppSpec
 
-    /// - Returns: What came of all lines.
-    /// - Throws: ``PartlyDone`` when the body broke off, came too slowly, or the store failed; what it says is done, is.
+    /// - Returns: The results of all lines.
+    /// - Throws: ``PartlyDone`` when the body broke off or came too slowly, or the store failed. Lines reported as done
+    ///   are stored.
     func take(_ body: RequestBody) async throws -> ImportReport {
         let report = NIOLockedValueBox(ImportReport())
         let timeout = ProgressTimeout(self.configuration)

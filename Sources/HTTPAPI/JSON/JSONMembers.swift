@@ -105,7 +105,7 @@ struct StrictMembers {
 
     private static func join(_ path: String, _ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
 
-    /// What a caller called a member is shown, but not at any length.
+    /// Error texts show the member names of callers, shortened.
     private static func shorten(_ name: String) -> String { name.count <= 100 ? name : "\(name.prefix(100))…" }
 }
 

@@ -1,6 +1,6 @@
 import PushModel
 
-/// Reads a JSON text (RFC 8259) from hostile hands: bounded depth, no rounding, and an error that says where.
+/// Reads untrusted JSON (RFC 8259): bounded depth, exact numbers, and errors with a line and column.
 struct JSONReader {
     /// Deeper nesting than this is refused.
     static let maximumDepth = 32
@@ -12,7 +12,7 @@ struct JSONReader {
 
     /// Reads a whole text.
     ///
-    /// A lone surrogate in an escape becomes U+FFFD. Duplicate members are kept: who reads the object decides.
+    /// A lone surrogate in an escape becomes U+FFFD. Duplicate members are kept for the reader of the object to judge.
     static func read(_ bytes: [UInt8]) throws(JSONSyntaxError) -> JSONValue {
         var reader = JSONReader(bytes)
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { reader.position = 3 }

@@ -2,17 +2,17 @@ import HTTPTypes
 import PushModel
 import Store
 
-/// Counts audiences, a slice at a time, for so long and not for too many at once.
+/// Counts audiences in slices, for a limited time and with a limit on concurrent counts.
 struct AudienceCounts: Sendable {
     /// How many registrations a send would be for.
     struct Answer {
         /// One for each service that it would go through.
         var counts: [(pns: PushService, count: Int)] = []
-        /// False when the time was over before all was counted: then there are at least so many.
+        /// False if the time ran out: the counts are then lower bounds.
         var isComplete = true
     }
 
-    /// So many at a time: each keeps a connection for reading busy.
+    /// The most concurrent counts: each keeps a connection for reading busy.
     static let maximumUnderWay = 2
 
     private let store: any ResultStore
@@ -24,7 +24,7 @@ struct AudienceCounts: Sendable {
         self.time = time
     }
 
-    /// - Throws: ``Problem`` 503 when others are being counted; what the store throws.
+    /// - Throws: ``Problem`` 503 when too many counts run; the store's error.
     func count(_ audience: TagExpression, for caller: Caller, platforms: [PushService]) async throws -> Answer {
         guard self.permits.take(for: caller) else {
             throw Problem.later(.serviceUnavailable, "too many audiences are being counted at once", seconds: 1)

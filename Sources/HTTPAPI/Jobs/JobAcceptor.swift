@@ -18,8 +18,8 @@ struct JobAcceptor: Sendable {
 
     /// See ``OutboxStore/accept(_:joining:)``.
     ///
-    /// - Parameter jobs: Those of one app, at most ``OutboxMessage/maximumMembers``.
-    /// - Returns: What came of each.
+    /// - Parameter jobs: Jobs of one app, at most ``OutboxMessage/maximumMembers``.
+    /// - Returns: The result for each job.
     /// - Throws: `StoreError` when nothing was accepted.
     func accept(_ jobs: [NewJob]) async throws -> [JobAcceptance] {
         let accepted = try await self.store.accept(jobs)
@@ -33,8 +33,8 @@ struct JobAcceptor: Sendable {
     ///
     /// - Parameters:
     ///   - jobs: As in ``accept(_:)``.
-    ///   - message: The message that lingers already; nil = none.
-    /// - Returns: What came of each, and the message that lingers from now on; nil where that is the same.
+    ///   - message: The lingering message; nil = none.
+    /// - Returns: The result for each job, and the new lingering message; nil if it is the same.
     /// - Throws: `StoreError` when nothing was accepted.
     func accept(
         _ jobs: [NewJob],
@@ -43,7 +43,7 @@ struct JobAcceptor: Sendable {
         let accepted = try await self.store.accept(jobs, joining: message)
         self.count(accepted.answers)
         CrashPoint.apiAccepted.reach()
-        // What is urgent waits for nobody.
+        // Urgent sends do not linger.
         let lingering = accepted.messages.last { $0.priority != .high }
         self.publisher.publish(accepted.messages.filter { $0 != lingering })
         if let lingering { self.publisher.publishLater(lingering) }

@@ -12,10 +12,10 @@ final class JobIntake: Sendable {
     private let drainWait: Duration
 
     /// - Parameters:
-    ///   - store: Where jobs are accepted.
+    ///   - store: The store of jobs.
     ///   - publisher: Publishes their messages.
-    ///   - waiter: Hears of answers.
-    ///   - drainWait: How long a wait may go on once the process drains.
+    ///   - waiter: Receives the hub's answers.
+    ///   - drainWait: The longest wait once the process drains.
     init(store: any ResultStore, publisher: JobPublisher, waiter: OutcomeWaiter, drainWait: Duration) {
         self.store = store
         self.acceptor = JobAcceptor(store: store, publisher: publisher)
@@ -24,7 +24,9 @@ final class JobIntake: Sendable {
         self.drainWait = drainWait
     }
 
-    /// What came of a job within the time; handed on from step to step without copying the job.
+    /// The result of a job within the wait.
+    ///
+    /// A reference, so that steps hand it on without copying the job.
     final class Answer: Sendable {
         /// As it is now.
         let job: Job
@@ -39,14 +41,14 @@ final class JobIntake: Sendable {
             self.isRepeat = isRepeat
         }
 
-        /// What nobody has waited for.
+        /// A job without a waiting caller.
         convenience init(accepted job: Job, isRepeat: Bool) {
             self.init(job: job, isAnswered: job.hubHasAnswered, isRepeat: isRepeat)
         }
     }
 
     /// - Parameters:
-    ///   - job: What is to be done.
+    ///   - job: The job to accept.
     ///   - wait: How long to wait for the hub's answer; zero = not at all.
     /// - Returns: The job as it is at the hub's answer, or at the end of the wait.
     /// - Throws: ``Problem`` 422 when the idempotency key was used for another request; `StoreError`.
@@ -67,10 +69,10 @@ final class JobIntake: Sendable {
         return await self.wait(for: accepted, ticket: ticket, until: deadline)
     }
 
-    /// Accepts jobs of one app together, for which nobody waits.
+    /// Accepts jobs of one app together, without waiting for the hub.
     ///
     /// - Parameter jobs: At most ``OutboxMessage/maximumMembers``.
-    /// - Returns: What came of each.
+    /// - Returns: The result for each job.
     /// - Throws: `StoreError` when nothing was accepted.
     func accept(_ jobs: [NewJob]) async throws -> [JobAcceptance] { try await self.acceptor.accept(jobs) }
 
@@ -108,7 +110,7 @@ final class JobIntake: Sendable {
                 return nil
             }
             group.addTask {
-                // Whoever may wait for a minute hears of an accepted job sooner: nobody is left without an answer.
+                // A request that may wait for a minute is answered before the process ends, with the accepted job.
                 do {
                     try await gracefulShutdown()
                     try await Task.sleep(for: self.drainWait)
@@ -130,7 +132,7 @@ final class JobIntake: Sendable {
 extension NewJob {
     /// Whether it is a send to one user, who has few devices: it is accepted together with others (rule 15).
     fileprivate var isToOneUser: Bool {
-        // What is kept with a job may exceed a quota, and would take its group apart.
+        // A rich notification may exceed a quota, and its refusal would split the group.
         guard self.notification == nil, case .send(let send) = self.work, let tags = send.audience.alternatives,
             tags.count == 1
         else {
@@ -141,7 +143,7 @@ extension NewJob {
 }
 
 extension Job {
-    /// Whether the hub has said what it makes of the job.
+    /// Whether the hub has answered.
     var hubHasAnswered: Bool {
         switch self.work {
         case .register: self.result != nil || self.state.isFinal

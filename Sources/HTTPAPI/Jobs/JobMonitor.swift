@@ -1,10 +1,10 @@
 import NIOConcurrencyHelpers
 import PushModel
 
-/// Tells how running jobs are getting on, however often it is asked, and how fast.
+/// Reports the progress and rate of running jobs at a bounded cost.
 ///
-/// A running job is read at most every ``lifetime``. The rate is what came in over the last seconds; on the first look, over the
-/// time since the job started.
+/// A running job is read at most once per ``lifetime``. The rate is the average of the last seconds; for the first
+/// read, of the time since the job started.
 final class JobMonitor: Sendable {
     /// A job as it was read, and its devices a second at each service.
     struct Snapshot: Sendable {

@@ -9,16 +9,17 @@ import PushlineMetrics
 import ServiceLifecycle
 import Store
 
-/// Publishes the messages of accepted jobs, behind the answers to their callers (rule 15).
+/// Publishes the messages of accepted jobs after their callers were answered (rule 15).
 ///
-/// What it cannot publish, or has no capacity for, the sweeper publishes a second later: the row is due.
+/// The sweeper publishes the rest a second later, because their rows are due: failed messages, and those beyond the
+/// capacity here.
 final class JobPublisher: Service {
     /// The most messages that wait to be published.
     static let capacity = 4096
     private static let batch = 256
     /// How long a message of a burst lingers before it is published.
     ///
-    /// A message costs the broker and the workers much the same, however many sends share it.
+    /// A larger message costs the broker and the workers about the same.
     static let linger = Duration.milliseconds(100)
     /// How long what is left at the end of the process may take, a batch.
     private static let flushTime = Duration.seconds(1)

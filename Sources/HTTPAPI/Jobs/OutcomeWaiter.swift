@@ -5,10 +5,11 @@ import PushModel
 import ServiceLifecycle
 import Store
 
-/// Hands the hub's answers to the requests that wait for them (rule 16).
+/// Delivers the hub's answers to waiting requests (rule 16).
 ///
-/// It owns a queue that dies with the process; an event says only "look". All that is to be looked at is read together, however
-/// many wait. A lost event costs at most half a second: all jobs that are waited for are looked at then, and on reconnect.
+/// It owns a queue that dies with the process. An event names a job and has no content; one query reads all named jobs,
+/// however many requests wait. A lost event costs at most half a second: a timer and each reconnect read all awaited
+/// jobs.
 final class OutcomeWaiter: Service {
     /// Reads these jobs in one go.
     typealias Look = @Sendable ([JobID]) async throws -> [Job]
@@ -103,7 +104,7 @@ final class OutcomeWaiter: Service {
             do {
                 try await self.broker.declare(self.topology)
                 try await self.broker.consume(queue: self.routingKey, prefetch: 500) { subscription in
-                    // What was said while nobody listened.
+                    // Events sent before the subscription are lost.
                     self.wantAll()
                     while let delivery = try await subscription.next() {
                         if let job = JobID(delivery.properties.messageID) { self.want(job) }
@@ -139,7 +140,7 @@ final class OutcomeWaiter: Service {
         if isWaitedFor { self.wakeUp.yield() }
     }
 
-    /// Reads what is wanted; events that come meanwhile share the next read.
+    /// Reads the wanted jobs; events that arrive during a read share the next one.
     private func lookAtWanted() async {
         let wanted = self.state.withLockedValue { state in
             defer { state.wanted = [] }
@@ -152,7 +153,7 @@ final class OutcomeWaiter: Service {
             do {
                 for job in try await self.look(piece) where job.hubHasAnswered { self.hand(job) }
             } catch {
-                // The next regular look may succeed; the job is accepted whatever comes of this.
+                // The next periodic read may succeed, and the job is accepted in any case.
                 self.logger.debug("Reading the jobs of waiting requests failed", metadata: ["error": "\(error)"])
             }
         }

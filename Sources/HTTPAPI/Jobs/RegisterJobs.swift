@@ -3,15 +3,15 @@ import Hummingbird
 import PushModel
 import Store
 
-/// Changes of registrations as jobs, and what their results mean over HTTP.
+/// Changes of registrations as jobs, and their results as HTTP answers.
 struct RegisterJobs: Sendable {
     let context: RouteContext
 
     /// - Parameters:
     ///   - work: The change.
-    ///   - user: Whose registration it is; nil = an operator deletes.
-    ///   - request: Who asks, and how long they wait.
-    /// - Returns: What came of it in time.
+    ///   - user: The owner of the registration; nil = an operator deletes it.
+    ///   - request: The request, with the caller and the longest wait.
+    /// - Returns: The result, if there is one in time.
     /// - Throws: `StoreError` when it could not be accepted.
     func take(_ work: RegisterRequest, user: UserName?, request: APIRequest) async throws -> JobIntake.Answer {
         let configuration = self.context.configuration
@@ -30,12 +30,12 @@ struct RegisterJobs: Sendable {
     /// The answer to the caller.
     ///
     /// - Parameters:
-    ///   - answer: What came of the job.
-    ///   - request: What the caller prefers.
-    ///   - success: The answer for a result that is a success on this route; nil for any other.
-    /// - Returns: That answer, or 202 to a caller who understands it.
-    /// - Throws: ``Problem``: 404, 410 and 400 as the hub has it; 503 when it has not answered yet, for then the registration
-    ///   is not yet true. It goes on in the background, and repeating it is harmless.
+    ///   - answer: The result of the job.
+    ///   - request: The request, with the caller's preferences.
+    ///   - success: The answer for a result that is a success on this route; nil for any other result.
+    /// - Returns: The answer, or 202 for a caller that accepts one.
+    /// - Throws: ``Problem``: 404, 410 and 400 for the hub's refusals; 503 without an answer of the hub, because the
+    ///   registration is not in force yet. The job continues in the background, and a repeat is harmless.
     func response(
         to answer: JobIntake.Answer,
         request: APIRequest,

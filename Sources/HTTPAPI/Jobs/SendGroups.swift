@@ -2,16 +2,17 @@ import NIOConcurrencyHelpers
 import PushModel
 import Store
 
-/// Has small sends accepted together that come at the same time, each in a request of its own.
+/// Groups small sends that arrive at the same time in requests of their own.
 ///
-/// While one group is written the next gathers: under load one commit and one message serve many sends; a send that comes alone
-/// waits for nobody. Each group is written by the request of its first send; requests under way bound what waits.
+/// While one group is written the next gathers: under load one commit and one message serve many sends, and a single
+/// send does not wait. The request of a group's first send writes it; the limit of concurrent requests bounds the
+/// waiting sends.
 final class SendGroups: Sendable {
     /// The fewest sends in a group of a burst.
     private static let burst = 8
 
     private let acceptor: JobAcceptor
-    /// Of each app of which a group is being written, or whose last message lingers.
+    /// The apps whose group is being written or whose last message lingers.
     private let lines = NIOLockedValueBox<[AppID: Line]>([:])
 
     /// The sends of an app.
@@ -33,7 +34,7 @@ final class SendGroups: Sendable {
         let continuation: CheckedContinuation<Turn, Never>
     }
 
-    /// How a send goes on.
+    /// A send's role in its group.
     private enum Turn {
         /// It writes a group: itself, and those that wait.
         case write

@@ -9,14 +9,14 @@ struct SendJobs: Sendable {
     /// Accepts a send.
     ///
     /// - Parameters:
-    ///   - send: What goes to whom.
-    ///   - priority: How urgent it is.
-    ///   - request: Who asks.
-    ///   - startsAt: When it is to start; nil = at once.
-    ///   - notification: What it tells of, to be kept with it.
-    ///   - wait: How long to wait for the hub's answer.
-    ///   - route: The route's name for `Idempotency-Key`; nil = the header has no meaning there.
-    /// - Returns: What came of it in time.
+    ///   - send: The send.
+    ///   - priority: The priority.
+    ///   - request: The request, with the caller.
+    ///   - startsAt: The start; nil = now.
+    ///   - notification: The rich notification to store with the send.
+    ///   - wait: The longest wait for the hub's answer.
+    ///   - route: The route's name for `Idempotency-Key`; nil = the route ignores the header.
+    /// - Returns: The result, if there is one in time.
     /// - Throws: ``Problem``; `StoreError` when it could not be accepted.
     func take(
         _ send: SendRequest,
@@ -74,12 +74,12 @@ struct SendJobs: Sendable {
         return ttl
     }
 
-    /// Refuses what a push service would refuse: over its limit, or with names that it keeps to itself.
+    /// Refuses payloads that a push service would refuse: beyond its limit, or with reserved names.
     ///
     /// - Parameters:
-    ///   - content: What is said.
-    ///   - platforms: Where to; empty = each service that the app has credentials for.
-    ///   - options: What else is asked of the service.
+    ///   - content: The content.
+    ///   - platforms: The services; empty = all services the app has credentials for.
+    ///   - options: The delivery options.
     ///   - spec: The app.
     /// - Throws: ``Problem`` 400 that names the member.
     static func check(
@@ -92,7 +92,7 @@ struct SendJobs: Sendable {
         // An app that has none yet may have any when its turn comes.
         let all = spec.services.isEmpty ? PushService.inService : spec.services
         let wanted = (platforms.isEmpty ? all : platforms).filter(\.isInService)
-        // What no service takes any more is measured as well: a job's text is kept and listed.
+        // Content for retired services is measured as well: the job stores and lists it.
         for pns in wanted.isEmpty ? PushService.inService : wanted {
             do throws(InvalidValue) {
                 _ = try PayloadFormatter.format(content, for: pns, options: options)
@@ -107,7 +107,7 @@ struct SendJobs: Sendable {
 extension Content.Message {
     private static let smallestLimit = PushService.inService.map(\.descriptor.maximumPayload).min() ?? 0
 
-    /// Whether no service could refuse it, however it writes it: a short text without data.
+    /// Whether every service accepts it in any encoding: a short text without data.
     fileprivate var isSurelySmall: Bool {
         // Six bytes are the most that a byte of text becomes, in JSON and in XML.
         let size = ((self.title?.utf8.count ?? 0) + (self.body?.utf8.count ?? 0)) * 6 + 512

@@ -69,7 +69,7 @@ struct KeyRoutes: Sendable {
         try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
         let members = try StrictMembers(request.json(), known: ["name", "role"])
-        // What it sends by the classic route comes from a user of that name.
+        // Its sends by the classic route have a user of that name as their sender.
         let name: UserName
         do { name = try UserName(try members.requiredString("name"), request.spec.users) } catch let error
             as InvalidValue

@@ -62,7 +62,7 @@ struct BulkRoutes: Sendable {
         let configuration = self.context.configuration
         let body = ResponseBody { writer in
             let timeout = ProgressTimeout(configuration)
-            // The child alone writes, and it has ended when `run` returns.
+            // Only the child task writes, and it has ended when `run` returns.
             nonisolated(unsafe) var writing = writer
             try await timeout.run {
                 var page = first
@@ -133,7 +133,7 @@ struct RegistrationExport: Sendable {
         let now = Timestamp.now
         var lines = ByteBuffer()
         for registration in page.items {
-            // One whose time is over is live until the sweep ends it, and would not be taken by an import.
+            // An expired registration stays live until the sweep, and an import would refuse it.
             if let expires = registration.expires, expires <= now { continue }
             if let line = ImportLine.text(registration) { lines.writeBytes(line) }
         }

@@ -57,7 +57,7 @@ struct ClassicBody {
         return text
     }
 
-    /// What stands between the outer quotes.
+    /// The text between the outer quotes.
     private static func literal(_ body: [UInt8]) -> String? {
         let space: Set<UInt8> = [0x20, 0x09, 0x0A, 0x0D]
         let bytes = Array(body.drop(while: space.contains).reversed().drop(while: space.contains).reversed())

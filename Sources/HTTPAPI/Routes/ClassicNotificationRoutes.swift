@@ -37,7 +37,7 @@ struct ClassicNotificationRoutes: Sendable {
         do { user = try UserName(recipient, request.spec.users) } catch {
             throw Problem.invalid([error.named("to_tag")])
         }
-        // Nothing said is an empty text, as at the classic backend.
+        // An absent body is an empty text, as in the classic backend.
         let content = Content.classic(sender: sender.name, text: try ClassicBody(request.body).message ?? "")
         try SendJobs.check(content, for: [pns], spec: request.spec)
         let answer = try await self.take(
@@ -120,7 +120,7 @@ extension ClassicNotificationRoutes {
                 )
             }
         }
-        // Its size is checked with the longest id there is: nothing is kept of what cannot be sent.
+        // Checks the size with the longest possible id, so that nothing unsendable is stored.
         try SendJobs.check(.rich(wanted.push(id: .max)), for: wanted.platforms, spec: request.spec)
         var draws = Self.draws
         while true {
@@ -133,7 +133,7 @@ extension ClassicNotificationRoutes {
         }
     }
 
-    /// The notification and its job are committed together: the app fetches at once, and what is refused leaves nothing.
+    /// Commits the notification together with its job: the app fetches it at once, and a refused job leaves nothing.
     private func take(_ wanted: RichBody, of user: UserName, request: APIRequest) async throws -> JobIntake.Answer {
         let settings = request.spec.richDefault
         let notification = NewRichNotification(
@@ -191,7 +191,7 @@ extension ClassicNotificationRoutes {
         return try ContentRoutes.response(content, for: try request.caller, within: self.context)
     }
 
-    /// What was sent, and whether it was read: one's own, or for an operator the app's.
+    /// Sent notifications and whether they were read: the caller's own, or for an operator the app's.
     private func list(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         let list = try ListQuery(request, filters: ["user", "sender", "since"])
@@ -229,7 +229,7 @@ extension ClassicNotificationRoutes {
     }
 }
 
-/// What a rich notification is to say: the app's default wherever the body says nothing.
+/// The members of a rich notification, with the app's defaults for absent ones.
 private struct RichBody {
     let message: String
     let richType: String

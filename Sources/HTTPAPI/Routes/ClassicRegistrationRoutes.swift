@@ -112,7 +112,7 @@ struct ClassicRegistrationRoutes: Sendable {
             )
         }
         var forms = Handle.lookupForms(of: text)
-        // A channel address holds escapes of its own, which an app that does not escape sends as they are.
+        // A channel URL contains escapes, and some apps send it without escaping it again.
         for form in Handle.lookupForms(of: parameter.raw) where !forms.contains(form) { forms.append(form) }
         return forms.filter { $0.text.utf8.count <= Handle.maximumLength }
     }
@@ -125,9 +125,9 @@ enum RegistrationTags {
 
     /// - Parameters:
     ///   - value: The array; nil = no tags.
-    ///   - member: What the array is called.
-    ///   - users: How the app compares the names of its users.
-    /// - Returns: The tags in their order, each once.
+    ///   - member: The array's member name.
+    ///   - users: The app's comparison of user names.
+    /// - Returns: The tags in order, without duplicates.
     /// - Throws: ``Problem`` that names the element.
     static func read(_ value: JSONValue?, member: String, _ users: AppSpec.Users) throws -> [Tag] {
         guard let value else { return [] }
@@ -164,7 +164,7 @@ struct TagPolicy {
             if let owned = tag.owned, tag != Tag(owned, of: user) {
                 throw Problem.forbidden("the tag \"\(tag)\" belongs to another user")
             }
-            // Whatever the letter case, as tags compare; also in an exact name.
+            // Tags compare in any letter case, also where user names are exact.
             let text = tag.key.withoutCapitals
             if self.reserved.contains(where: { !$0.isEmpty && text.hasPrefix($0.withoutCapitals) }) {
                 throw Problem.forbidden("the tag \"\(tag)\" begins with a prefix that the app reserves")

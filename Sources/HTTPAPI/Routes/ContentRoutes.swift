@@ -39,7 +39,7 @@ struct ContentRoutes: Sendable {
         return response
     }
 
-    /// For who uploaded it, for operators, and for the addressee of a notification that names it.
+    /// For the uploader, operators, and the addressee of a notification with this content.
     private func download(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
@@ -50,7 +50,7 @@ struct ContentRoutes: Sendable {
         return try Self.response(content, for: caller, within: self.context)
     }
 
-    /// Why an upload is refused, and what to do.
+    /// The reason of a refused upload, and the remedy.
     private static func refusal(
         _ answer: ContentAcceptance,
         of content: StoredContent,
@@ -89,7 +89,7 @@ struct ContentRoutes: Sendable {
         return try await self.context.store.names(id, in: user, app: caller.app)
     }
 
-    /// Content is handed out as what it was said to be, and as nothing that a browser would run.
+    /// Serves content with its declared media type, and never as a type that a browser would execute.
     ///
     /// It holds its permit until the last piece is written, so that slow readers cannot use up memory.
     ///

@@ -5,7 +5,7 @@ import Logging
 import PushModel
 import Store
 
-/// Messages that nobody could work on, for the app's operators.
+/// Messages that no worker could process, for the app's operators.
 struct DeadLetterRoutes: Sendable {
     let context: RouteContext
 
@@ -85,15 +85,15 @@ struct DeadLetterRoutes: Sendable {
     }
 }
 
-/// A dead message as its JSON says it; never with a whole handle, nor with what is said to anybody.
+/// The JSON of a dead letter, with shortened handles and without payloads.
 struct DeadLetterText {
     let letter: DeadLetter
-    /// What links begin with.
+    /// The prefix of links.
     let prefix: String
 
-    /// So many devices of a batch are shown.
+    /// The most devices of a batch to show.
     private static let shownDevices = 10
-    /// So much of what others wrote is shown.
+    /// The most text of foreign origin to show.
     private static let maximumText = 500
 
     func value(_ contents: JSONValue?) -> JSONValue {
@@ -119,13 +119,13 @@ struct DeadLetterText {
         text.count <= Self.maximumText ? text : text.prefix(Self.maximumText) + "…"
     }
 
-    /// What can be read of a body.
+    /// The readable part of a body.
     static func contents(of letter: DeadLetter, body: [UInt8]) -> JSONValue? {
         guard letter.type == WorkQueue.deliver(.apns).kind else { return nil }
         do throws(MalformedDelivery) {
             let batches = try DeliveryMessage(decoding: body).batches
             let first = batches.first
-            // What differs between the batches is told of a single one.
+            // Members that differ between batches are shown only for a single batch.
             let only = batches.count == 1 ? first : nil
             return .members([
                 "batches": .integer(batches.count),
@@ -143,7 +143,7 @@ struct DeadLetterText {
         }
     }
 
-    /// The first few, shortened: whoever has the whole may send to the device.
+    /// The first few handles, shortened, because a whole handle lets its reader send to the device.
     private static func handles(_ devices: DeliverBatch.Devices) -> [String] {
         devices.rows.indices.prefix(Self.shownDevices).map { devices.handles.handle(at: $0).description }
     }

@@ -4,7 +4,7 @@ import Hummingbird
 import PushModel
 import Store
 
-/// What became of jobs.
+/// Jobs and their outcomes.
 struct JobRoutes: Sendable {
     let context: RouteContext
 
@@ -85,7 +85,9 @@ struct JobRoutes: Sendable {
 
     private static let missing = Problem.notFound("no such job")
 
-    /// Another's job is as good as none.
+    /// The job, if the caller may see it.
+    ///
+    /// Jobs of others are 404, so that nobody learns of them.
     private func visible(_ request: APIRequest) async throws -> Job {
         guard let job = try await self.context.store.job(try Self.id(request), app: request.app),
             try request.caller.maySee(job)

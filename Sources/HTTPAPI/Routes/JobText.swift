@@ -3,7 +3,7 @@ import Hummingbird
 import NIOCore
 import PushModel
 
-/// A job as its JSON says it.
+/// The JSON of a job.
 struct JobText {
     let job: Job
     let id: String
@@ -11,14 +11,14 @@ struct JobText {
     let location: String
     /// Devices a second at the moment at each service, where that is known.
     var rates: [PushService: Double]?
-    /// What keeps it waiting now, where the job itself does not say.
+    /// The present reason of the wait, if the job itself has none.
     var blockedReason: String?
 
     /// - Parameters:
     ///   - job: The job.
-    ///   - prefix: What links begin with.
-    ///   - rates: Devices a second at the moment at each service, where that is known.
-    ///   - blockedReason: What keeps it waiting now, where the job itself does not say.
+    ///   - prefix: The prefix of links.
+    ///   - rates: The present devices a second of each service, where known.
+    ///   - blockedReason: The present reason of the wait, if the job itself has none.
     init(job: Job, prefix: String, rates: [PushService: Double]? = nil, blockedReason: String? = nil) {
         self.job = job
         self.id = job.id.description
@@ -75,7 +75,7 @@ struct JobText {
         }
     }
 
-    /// So much of an expression is shown.
+    /// The most characters of an expression to show.
     private static let maximumExpression = 1000
 
     private static func expression(_ expression: TagExpression) -> String {
@@ -95,12 +95,14 @@ struct JobText {
         self.writeProgress(to: &members, total: total)
     }
 
-    /// Targets are counted as outcomes come in; how many there will be is known when all of them are in batches, before that it is guessed.
+    /// Targets are counted as outcomes arrive.
+    ///
+    /// Their total is known once all are in batches, and estimated before.
     private func writeProgress(to members: inout JSONWriter, total: DeliveryCounts) {
         let (progress, state) = (self.job.progress, self.job.state)
         let whole = progress == nil ? total.targets : progress?.estimate.map { max($0, total.targets) }
         let done = Double(state.isStopped ? total.reached : total.accounted)
-        // Too early to tell is nothing yet; of what was stopped so early nobody knows which part was reached.
+        // Without an estimate a running job shows 0 and a stopped one shows no progress.
         var share = whole.map { $0 == 0 ? 0 : min(done / Double($0), state.isFinal ? 1 : 0.999) }
         if !state.isFinal { share = share ?? 0 } else if !state.isStopped { share = 1 }
         members.add("progress", share.map { .number(String(($0 * 1000).rounded(.down) / 1000)) })
@@ -111,7 +113,8 @@ struct JobText {
         members.add("secondsLeft", self.secondsLeft(rates))
     }
 
-    /// How long the service takes that is the last to be done; nil where one has no rate yet, or nobody knows how much is left there.
+    /// The remaining seconds of the slowest service; nil if a service has no rate yet, or its remaining devices are
+    /// unknown.
     private func secondsLeft(_ rates: [PushService: Double]) -> Int? {
         let (services, counts) = (self.job.progress?.services ?? [:], self.job.counts)
         var longest = 0.0
@@ -160,7 +163,7 @@ extension Response {
         .json(value.bytes, status: status)
     }
 
-    /// The same for what is JSON in UTF-8 already.
+    /// The same for JSON that is already UTF-8.
     fileprivate static func json(
         _ text: [UInt8],
         status: HTTPResponse.Status,
@@ -171,7 +174,7 @@ extension Response {
         headers.reserveCapacity(12)
         headers.append(HTTPField(name: .contentType, value: "application/json"))
         if let cacheControl { headers.append(HTTPField(name: .cacheControl, value: cacheControl)) }
-        // Said here: the response would copy all headers to add it.
+        // Set here, because the response would copy all headers to add it.
         headers.append(HTTPField(name: .contentLength, value: String(text.count)))
         return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: text)))
     }

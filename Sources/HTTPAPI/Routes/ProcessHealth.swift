@@ -6,15 +6,15 @@ import PushModel
 import PushlineMetrics
 package import Store
 
-/// How a process is: what it answers machines that ask, whichever process it is.
+/// The health endpoints of a process of any role.
 ///
-/// Needs no authentication, so what costs something is computed once a second for all clients.
+/// They need no authentication, so costly parts are computed once a second for all clients.
 package struct ProcessHealth: Sendable {
     private let version: String
     private let broker: any MessageBroker
     private let isReachable: SharedCopy<Bool>
     private let measured: SharedCopy<ByteBuffer>
-    /// What may take the store 50 ms is looked at less often.
+    /// The queues are read less often, because that may take the store 50 ms.
     private static let queuesEvery = Duration.seconds(10)
 
     /// - Parameters:

@@ -78,12 +78,12 @@ struct QueueRoutes: Sendable {
             let names = WorkQueue.allCases.map(\.description).joined(separator: ", ")
             throw Problem.notFound("no such queue: there are \(names)")
         }
-        // Nothing can be said there: whoever tries means what would not be done.
+        // The route takes no members, so a body shows a misunderstanding.
         if !request.body.isEmpty { _ = try StrictMembers(request.json(), known: []) }
         return queue
     }
 
-    /// What the broker knows, as far as it tells.
+    /// The broker's queue depths, as far as it answers.
     private func depths() async -> ([String: QueueDepth], fault: String?) {
         var depths: [String: QueueDepth] = [:]
         do {
@@ -119,7 +119,7 @@ struct QueueRoutes: Sendable {
                 covering.map { pause in
                     .members([
                         "allApps": .bool(pause.app == nil),
-                        // Who runs the host is nobody's business here.
+                        // App operators do not see the host operator's name.
                         "by": pause.app == nil ? nil : .string(pause.by),
                         "since": .string(pause.since.iso8601),
                     ])

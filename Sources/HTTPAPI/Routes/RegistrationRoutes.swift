@@ -63,7 +63,7 @@ struct RegistrationRoutes: Sendable {
             "id": .string(registration.id.text),
             "user": registration.user.map { .string($0.name) },
             "pns": registration.pns.map { .string($0.rawValue) },
-            // Shortened: whoever has the whole may send to the device.
+            // Shortened, because a whole handle lets its reader send to the device.
             "handle": registration.handle.map { .string($0.description) },
             "tags": .strings(registration.tags.map(\.name)),
             "state": .string(registration.state.rawValue),

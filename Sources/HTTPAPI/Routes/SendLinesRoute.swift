@@ -13,7 +13,7 @@ struct SendLinesRoute: Sendable {
     static let usualLine = 64 << 10
     /// The most bytes of a request.
     static let maximumSize = 64 << 20
-    /// So many uploads are read at a time, for each keeps its answers until it is read.
+    /// The most concurrent uploads: each keeps its answers in memory.
     static let together = 16
 
     let context: RouteContext
@@ -32,7 +32,8 @@ struct SendLinesRoute: Sendable {
             throw Problem.later(.serviceUnavailable, "too many uploads of sends are in progress", seconds: 1)
         }
         defer { withExtendedLifetime(permit) {} }
-        // Nothing is answered before all is read: who writes all before reading would wait for us, and we for them.
+        // The answer begins after the last line: with a client that writes everything before it reads, both sides would
+        // wait.
         let upload = try SendUpload(request: request, context: self.context)
         let timeout = ProgressTimeout(self.context.configuration)
         do {
@@ -46,15 +47,15 @@ struct SendLinesRoute: Sendable {
             headers: [.contentType: "application/x-ndjson", .cacheControl: "no-store"],
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: upload.answers))
         )
-        // What follows was not read.
+        // The rest of the body was not read.
         if upload.isBrokenOff { response.headers[.connection] = "close" }
         return response
     }
 }
 
-/// One upload: reads its lines, has them accepted in groups, and remembers the answers.
+/// One upload: reads its lines, accepts them in groups and keeps the answers.
 ///
-/// One task reads; another may end it, and look at what there is, when that task is over.
+/// One task reads; another may end it, and read its answers once that task has ended.
 private final class SendUpload: Sendable {
     private let request: APIRequest
     private let context: RouteContext
@@ -83,7 +84,7 @@ private final class SendUpload: Sendable {
         /// The bytes of their lines.
         var size = 0
 
-        /// Full by number, or by what it takes of memory.
+        /// Whether the group is full, by its number of sends or by its memory.
         var isFull: Bool { self.candidates.count == OutboxMessage.maximumMembers || self.size > 1 << 20 }
     }
 
@@ -95,7 +96,7 @@ private final class SendUpload: Sendable {
         self.key = try request.idempotencyKey
     }
 
-    /// What is answered to all lines, in their order.
+    /// The answers to all lines, in order.
     var answers: [UInt8] {
         let answers = self.state.withLockedValue { $0.answers }
         return answers.sorted { $0.line < $1.line }.reduce(into: []) { $0 += $1.text }
@@ -104,7 +105,7 @@ private final class SendUpload: Sendable {
     var isEmpty: Bool { self.state.withLockedValue { $0.answers.isEmpty } }
     var isBrokenOff: Bool { self.state.withLockedValue { $0.isBrokenOff } }
 
-    /// Says that what follows the last line is not read.
+    /// Adds an error for the lines that are not read.
     func breakOff(_ status: Int, _ detail: String) {
         self.state.withLockedValue { state in
             state.isBrokenOff = true
@@ -137,7 +138,7 @@ private final class SendUpload: Sendable {
             }
             await self.accept(&group, in: &tasks)
         } catch {
-            // The sender has gone: what was read is accepted all the same, for it may come again with its key.
+            // The sender is gone. The lines read are accepted nevertheless: the repeat may have the same key.
             await self.accept(&group, in: &tasks)
             if !Task.isCancelled { self.breakOff(400, "the body ended early or is not valid HTTP") }
         }

@@ -55,7 +55,9 @@ struct SendRoutes: Sendable {
         return response
     }
 
-    /// How many registrations a send would be for: asked as the send is, and open to whoever may make that send.
+    /// Counts the registrations a send would reach.
+    ///
+    /// The body and the permissions are those of the send.
     private func count(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
@@ -71,7 +73,7 @@ struct SendRoutes: Sendable {
         )
     }
 
-    /// What the body of a send asks for, where the caller may ask for it and the services would take it.
+    /// Reads the body of a send, and checks the caller's permission and the services' limits.
     ///
     /// - Throws: ``Problem`` that names the member.
     static func body(_ value: JSONValue, caller: Caller, spec: AppSpec) throws -> SendBody {
@@ -95,13 +97,13 @@ struct SendRoutes: Sendable {
     }
 }
 
-/// Whom a send is for, and through which services.
+/// The audience and services of a send.
 struct SendTarget {
     let audience: TagExpression
     let isToUser: Bool
     let platforms: [PushService]
 
-    /// The ways to say whom a send is for.
+    /// The members that name an audience.
     private static let audiences = ["user", "users", "tag", "tags"]
 
     init(_ body: StrictMembers, _ users: AppSpec.Users) throws {
@@ -145,7 +147,7 @@ struct SendTarget {
         return (.any(tags), false)
     }
 
-    /// The tags of users; of wrong names the first few are told.
+    /// The tags of users; the error lists the first few invalid names.
     private static func users(
         _ names: [JSONValue],
         of to: StrictMembers,

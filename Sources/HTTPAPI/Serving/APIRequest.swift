@@ -20,7 +20,7 @@ final class APIRequest: Sendable {
     let stream: RequestBody
     let app: AppID
     let spec: AppSpec
-    /// nil on open routes alone.
+    /// nil only on open routes.
     let identity: Caller?
 
     init(
@@ -45,7 +45,7 @@ final class APIRequest: Sendable {
         self.identity = identity
     }
 
-    /// - Throws: ``Problem`` 401 on a route that is open; that route asks for nobody.
+    /// - Throws: ``Problem`` 401 on an open route, which has no caller.
     var caller: Caller {
         get throws {
             guard let identity else { throw Problem(.unauthorized, "authentication required") }
@@ -53,16 +53,16 @@ final class APIRequest: Sendable {
         }
     }
 
-    /// `/api/` or `/api/apps/NAME/`: what links in the answer begin with.
+    /// `/api/` or `/api/apps/NAME/`: the prefix of links in the answer.
     var prefix: String {
         self.template.hasPrefix(Route.appPrefix) ? "/api/apps/\(self.app.name)/" : Route.apiPrefix
     }
 
     var preference: Preference { Preference(self.head.headerFields[values: HTTPField.Name.prefer]) }
 
-    /// The body as JSON, on a route of ours.
+    /// The body as JSON, on a modern route.
     ///
-    /// - Throws: ``Problem``: 415 for another media type, 400 for what is no JSON.
+    /// - Throws: ``Problem``: 415 for another media type, 400 for malformed JSON.
     func json() throws -> JSONValue {
         if let essence = self.mediaType {
             guard essence == Self.json || (essence.hasPrefix("application/") && essence.hasSuffix("+json"))
@@ -82,17 +82,17 @@ final class APIRequest: Sendable {
     /// The body's media type without parameters, in lower case.
     private var mediaType: String? {
         guard let text = self.head.headerFields.text(of: .contentType) else { return nil }
-        // As nearly all say it.
+        // The usual spelling.
         if text == Self.json { return text }
         return text.prefix { $0 != ";" }.trimming().lowercased()
     }
 
-    /// The body as JSON, whatever its media type is said to be: existing apps are not asked to be exact.
+    /// The body as JSON, whatever its declared media type: existing apps need not be exact.
     func anyJSON() throws -> JSONValue {
         do { return try JSONReader.read(self.body) } catch { throw Problem.invalid(error) }
     }
 
-    /// Checks that the body is said to be lines of JSON, or nothing is said.
+    /// Checks that the media type is lines of JSON, or absent.
     ///
     /// - Throws: ``Problem`` 415.
     func requireLines() throws {
@@ -106,7 +106,7 @@ final class APIRequest: Sendable {
         }
     }
 
-    /// What makes this request and its repeat the same (rule 17); nil when the caller did not ask for it.
+    /// The identity of this request and its repeats (rule 17); nil without an `Idempotency-Key`.
     func idempotency(route: String) throws -> (key: String, hash: [UInt8], route: String)? {
         try self.idempotencyKey.map { ($0, self.hash(of: self.body), route) }
     }
@@ -134,7 +134,9 @@ final class APIRequest: Sendable {
 }
 
 extension HTTPFields {
-    /// What the subscript gives; where there is one such field, as nearly always, without putting several together.
+    /// The same value as the subscript.
+    ///
+    /// A single field, the usual case, is returned without joining.
     func text(of name: HTTPField.Name) -> String? {
         var found: String?
         for field in self where field.name == name {

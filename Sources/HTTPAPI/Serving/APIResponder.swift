@@ -44,7 +44,7 @@ package struct APIResponder: HTTPResponder {
         self.logger = logger
     }
 
-    /// Never throws: what goes wrong is a problem response.
+    /// Never throws: every failure is a problem response.
     package func respond(to request: Request, context: Context) async throws -> Response {
         let start = ContinuousClock.now
         let trace = RequestTrace(id: context.id)
@@ -147,8 +147,8 @@ package struct APIResponder: HTTPResponder {
             return problem
         case let fault as StoreError:
             let problem = Problem(fault)
-            // A name that is taken or a made-up cursor is the caller's affair, not the operator's; and a store that takes nothing
-            // fails them all.
+            // A conflicting name or a forged cursor is the caller's error and not logged for the operator. A store
+            // without writes fails every request.
             self.logger.log(
                 level: problem.status.kind == .serverError && self.mayWarn() ? .warning : .debug,
                 "The store failed a request",
@@ -178,7 +178,9 @@ package struct APIResponder: HTTPResponder {
         }
     }
 
-    /// What every answer has; the log never has a query, for that may hold a device's handle.
+    /// Adds the headers of every answer and logs it.
+    ///
+    /// The log never has the query, which may contain a device's handle.
     private func finish(
         _ response: inout Response,
         of request: Request,
@@ -196,7 +198,7 @@ package struct APIResponder: HTTPResponder {
         }
         let elapsed = ContinuousClock.now - start
         self.metrics.record(method: request.method, template: trace.series, status: response.status, elapsed: elapsed)
-        // Not even put together where nobody reads it.
+        // Skips building the log entry when the level is off.
         guard self.logger.logLevel <= .debug else { return }
         var metadata: Logger.Metadata = [
             "request.id": "\(trace.id)", "http.method": "\(request.method)", "http.route": "\(trace.template)",
@@ -207,7 +209,7 @@ package struct APIResponder: HTTPResponder {
     }
 }
 
-/// What a request comes with, and the connection or stream it came on.
+/// The connection or stream of a request, and its data.
 package struct APIContext: RequestContext {
     package var coreContext: CoreRequestContextStorage
     /// Names the request: a UUID, made as those of jobs are.
@@ -224,14 +226,14 @@ package struct APIContext: RequestContext {
     /// The other end of the connection, also of a stream's; nil in tests without one.
     var connection: SocketAddress? { self.channel.remoteAddress }
 
-    /// Has the request's body end with an error, where it has not come to its end.
+    /// Ends the request's body with an error, unless it has ended.
     var endBody: @Sendable () -> Void {
         let channel = self.channel
         return { channel.triggerUserOutboundEvent(EarlyResponseHandler.BodyOverdue(), promise: nil) }
     }
 }
 
-/// What is known of a request while it is answered.
+/// The data of a request for its log entry and metrics.
 final class RequestTrace: Sendable {
     private struct State {
         var template = "unknown"

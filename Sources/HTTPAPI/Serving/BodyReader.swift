@@ -26,13 +26,13 @@ struct BodyReader: Sendable {
     }
 
     /// - Parameters:
-    ///   - request: Whose body it is.
-    ///   - kind: What is taken.
-    ///   - caller: Who sends it.
-    ///   - end: Makes the body end, in any way, when it has not come in time.
+    ///   - request: The request.
+    ///   - kind: The kind of body the route accepts.
+    ///   - caller: The sender.
+    ///   - end: Ends an overdue body, in any way.
     /// - Returns: The body.
-    /// - Throws: ``Problem``: 413 for a body that is too large, 408 for one that does not come in time, 400 for one that breaks
-    ///   off, 503 while too many are read, or too many large ones kept; `CancellationError` when the server goes down.
+    /// - Throws: ``Problem``: 413 for a body that is too large, 408 for an overdue one, 400 for one that breaks off,
+    ///   503 while too many are read or too many large ones kept; `CancellationError` when the server shuts down.
     func read(
         _ request: Request,
         kind: Route.Body,
@@ -82,7 +82,8 @@ struct BodyReader: Sendable {
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            // Chunks that are none, another length than was said: the end never comes, and ``EarlyResponseHandler`` closes.
+            // After malformed chunks or a wrong length the end never comes, and ``EarlyResponseHandler`` closes the
+            // connection.
             throw Self.brokenOff
         }
     }

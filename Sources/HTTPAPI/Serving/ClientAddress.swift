@@ -13,18 +13,18 @@ extension IPAddress {
 extension TrustedProxies {
     /// The client of a request.
     ///
-    /// The header is read from its end, as far as trusted proxies wrote it; anything before may be forged.
+    /// Reads the header from its end, as far as trusted proxies wrote it; the client may have forged the rest.
     ///
     /// - Parameters:
-    ///   - connection: The other end of the connection.
-    ///   - headers: The request's, of which `X-Forwarded-For` is looked at where the connection is a trusted proxy's.
-    /// - Returns: The client, as ``IPAddress/client`` says it.
+    ///   - connection: The peer of the connection.
+    ///   - headers: The request's headers; `X-Forwarded-For` counts if the peer is a trusted proxy.
+    /// - Returns: The client, in the form of ``IPAddress/client``.
     func client(of connection: SocketAddress?, headers: HTTPFields) -> IPAddress {
         var client = connection.flatMap(IPAddress.init) ?? .unspecified
         guard self.contains(client) else { return client.client }
         let hops = headers[values: .forwardedFor].flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
         for hop in hops.reversed() {
-            // What is no address tells nothing: the proxy that wrote it is all that is known.
+            // Behind an unreadable address, the proxy that wrote it is the last known one.
             guard let address = Self.address(hop.trimming()) else { break }
             client = address
             if !self.contains(address) { break }

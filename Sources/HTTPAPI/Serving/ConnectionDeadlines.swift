@@ -2,11 +2,11 @@ import Foundation
 package import NIOCore
 import Synchronization
 
-/// Closes a connection without requests, or whose client does not read: from accept on, for any protocol.
+/// Closes connections without requests, and those of clients that do not read, from accept on and for any protocol.
 ///
-/// It stands before TLS and counts bytes; ``EarlyResponseHandler`` tells it of requests. A request in progress has deadlines of its own
-/// elsewhere. A connection has one timer, which fires a few times in ``Limits/request``; a request costs no timer and no
-/// promise.
+/// It stands before TLS and counts bytes; ``EarlyResponseHandler`` reports the requests, which have their own
+/// deadlines. Each connection has one timer, which fires a few times per ``Limits/request``; a request costs neither a
+/// timer nor a promise.
 package final class ConnectionDeadlines: ChannelDuplexHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
@@ -20,7 +20,7 @@ package final class ConnectionDeadlines: ChannelDuplexHandler {
         package let request: TimeAmount
         /// From an answer to the first byte of the next request.
         package let idle: TimeAmount
-        /// How long a client that was told to close has for a request that is already on its way.
+        /// The time for a request that is already on its way when the close is announced.
         package let timeout: TimeAmount
 
         package init(request: TimeAmount, idle: TimeAmount, timeout: TimeAmount = .seconds(2)) {
@@ -34,7 +34,7 @@ package final class ConnectionDeadlines: ChannelDuplexHandler {
 
     /// An event: makes room for others, where nothing is asked here.
     package struct MakeRoom: Sendable {
-        /// Called where it stays, for a request has come meanwhile.
+        /// Called if the connection stays because a request has arrived.
         let onStay: @Sendable () -> Void
 
         package init(onStay: @escaping @Sendable () -> Void) { self.onStay = onStay }
@@ -74,15 +74,15 @@ package final class ConnectionDeadlines: ChannelDuplexHandler {
     private var silentSince = NIODeadline.now()
     /// When the first byte after that came.
     private var begun: NIODeadline?
-    /// Whether the client was told that the connection will close.
+    /// Whether the close has been announced to the client.
     private var isTold = false
     private var written = 0
     private var progress: WriteProgress
 
     /// - Parameters:
     ///   - limits: The timeouts.
-    ///   - admit: Says whether the connection may be; called when its peer is known.
-    ///   - onEnd: Hears why a connection was ended: `silent` or `stalled`.
+    ///   - admit: Admits or refuses the connection; called once its peer is known.
+    ///   - onEnd: Receives the reason of the end: `silent` or `stalled`.
     package init(
         limits: Limits,
         admit: @escaping @Sendable (any Channel, Rank) -> Bool,
@@ -159,7 +159,7 @@ package final class ConnectionDeadlines: ChannelDuplexHandler {
         let waiting = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
         if self.progress.isStalled(now, left: self.written - waiting, waiting: waiting) {
             self.onEnd("stalled")
-            // What the system still has for the client goes too, and with it the memory.
+            // Discards the system's send buffer too, to free its memory.
             _ = (context.channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
             return context.close(promise: nil)
         }
@@ -173,7 +173,7 @@ package final class ConnectionDeadlines: ChannelDuplexHandler {
         }
         self.isTold = true
         self.becameSilent(now)
-        // HTTP/1.1: what comes now is the last request. HTTP/2: GOAWAY.
+        // HTTP/1.1: the next request is the last. HTTP/2: GOAWAY.
         context.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
     }
 

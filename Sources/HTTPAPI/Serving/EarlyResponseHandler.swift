@@ -2,35 +2,36 @@ import HTTPTypes
 package import NIOCore
 package import NIOHTTPTypes
 
-/// Ends connections with an answer: after a request that was answered before it was read to its end, after one that cannot be
-/// followed by another, and while the server drains.
+/// Closes connections after an answer: to a request not read to its end, to one that no other can follow, and while the
+/// server drains.
 ///
-/// A client that is refused early (413, 401, 408) could go on sending its body for ever, and Hummingbird would read it. It
-/// gets a moment to read the answer, for closing at once may take that from it; whoever is still sending gets longer, for a
-/// reset would take the answer too. Over HTTP/2 the stream is ended so.
+/// A client refused early (413, 401, 408) could go on sending its body, and Hummingbird would read it for ever. The
+/// close is delayed for a moment, and longer for a client that still sends, because a reset would discard the answer.
+/// Over HTTP/2 it ends the stream.
 ///
-/// `Upgrade` and `CONNECT` are answered as if they were not there. NIO's parser takes what follows them for another protocol: no
-/// request behind them would be answered, and all bytes would be kept. So they are the last, and nothing is read after them.
+/// `Upgrade` and `CONNECT` are ignored and answered normally. NIO's parser takes the following bytes for another
+/// protocol: further requests would get no answer, and all bytes would stay in memory. So such a request is the last of
+/// its connection, and nothing after it is read.
 ///
-/// While the server drains (`ChannelShouldQuiesceEvent`) the next answer says `Connection: close`. A connection that is idle is
-/// closed only after a while: a request that is on its way already would see no answer, and nothing that says why.
+/// While the server drains (`ChannelShouldQuiesceEvent`) the next answer has `Connection: close`. An idle connection is
+/// closed after a delay: a request already on its way would otherwise get neither an answer nor a reason.
 package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannelHandler {
     package typealias InboundIn = HTTPRequestPart
     package typealias InboundOut = HTTPRequestPart
     package typealias OutboundIn = HTTPResponsePart
     package typealias OutboundOut = HTTPResponsePart
 
-    /// An event on its way out, and the error that a body ends with which did not come in time.
+    /// An outgoing event, and the error that ends an overdue body.
     struct BodyOverdue: Error {}
 
     private let timeout: TimeAmount
     private let longest: TimeAmount
-    /// Hears of requests; there is none where the server is not ours.
+    /// Receives the requests; nil in a foreign server.
     private var deadlines: ConnectionDeadlines?
     private var isStream = false
     /// Of the requests below, those that ``deadlines`` has heard of and not of their end.
     private var open = 0
-    /// Requests that began to come in, and answers that are out: requests may come before the one before is answered.
+    /// Requests begun and answers completed: a client may send requests before earlier ones are answered (pipelining).
     private var requests = 0
     private var answers = 0
     private var isReading = false
@@ -43,10 +44,10 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
     private var isDraining = false
     /// No request can follow the one that came last.
     private var isLast = false
-    /// What follows it is no HTTP to the parser; from its end on nothing is read.
+    /// The parser takes the following bytes for another protocol: nothing after the request is read.
     private var isForeign = false
     private var isDeaf = false
-    /// The last answer is out or on its way: it has told the client to close.
+    /// The last answer, with `Connection: close`, is written or about to be.
     private var isEnding = false
     /// A request came after the last answer: the client knows that it is not taken.
     private var isIgnoring = false
@@ -87,7 +88,7 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
             if head.asksToClose || head.changesProtocol { self.isLast = true }
         case .body:
             if self.isEnding { self.lastRead = .now() }
-            // What comes behind the answer is nobody's to keep.
+            // Bytes behind the last answer are discarded.
             if self.isIgnoring || self.isEnding { return }
         case .end:
             if self.isIgnoring { return }
@@ -115,7 +116,7 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
         promise: EventLoopPromise<Void>?
     ) {
         guard event is BodyOverdue else { return context.triggerUserOutboundEvent(event, promise: promise) }
-        // A body that has come whole meanwhile is left alone, and so is that of a request after it.
+        // A complete body needs no error, nor does that of a later request.
         if self.isReading, self.requests == self.answers + 1 { context.fireErrorCaught(BodyOverdue()) }
         promise?.succeed()
     }
@@ -124,7 +125,7 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
         switch self.unwrapOutboundIn(data) {
         case .head(var head) where head.status.kind != .informational:
             self.isEnding = self.isLastAnswer
-            // An answer of chunks has no length, and NIO would write their end behind headers that stand alone.
+            // A chunked answer has no length, and NIO would write its end after headers that stand alone.
             let isHead = self.heads.remove(self.answers + 1) != nil
             self.hasNoEnd = isHead && !self.isStream && head.headerFields[.contentLength] == nil
             // HTTP/2, whose streams are the channels of a connection, knows no such header.
@@ -175,7 +176,7 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
 
     private func closeWhenIdle(_ context: ChannelHandlerContext) {
         context.eventLoop.assumeIsolated().scheduleTask(in: self.timeout) {
-            // More answers than requests: the last was to what is no HTTP.
+            // More answers than requests: the last answered malformed bytes.
             guard self.requests <= self.answers else { return }
             context.channel.close(promise: nil)
         }

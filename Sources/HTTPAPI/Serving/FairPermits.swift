@@ -1,17 +1,19 @@
 import NIOConcurrencyHelpers
 import PushModel
 
-/// A counting semaphore for a resource of the process, shared so that no caller and no app takes all of it.
+/// A counting semaphore for a resource of the process.
 ///
-/// A caller who is alone may have seven eighths. The last eighth (at least one permit, of two or more) is the *reserve*: its first
-/// half is only for callers below their share, and its last half only if the caller's app is below its share, too.
+/// It leaves permits to other callers and to other apps.
 ///
-/// - A *caller* is below its share while it holds none, or less than an eighth of what is free. The more callers take of the reserve, the
-///   less each may have of it, so that a few of them cannot empty it.
-/// - An *app* is below its share while it holds none, or less than an equal part of all permits among the apps
-///   that have asked since the process began. An app that is alone is always below it.
+/// A single caller may hold seven eighths. The last eighth (at least one permit, of two or more) is the *reserve*: its
+/// first half is for callers below their share, and its last half only if their app is below its share, too.
 ///
-/// Nobody waits: a request without a permit is refused, and may be repeated.
+/// - A *caller* is below its share without a permit, or with less than an eighth of the free ones. The share shrinks as
+///   callers use the reserve, so that a few of them cannot empty it.
+/// - An *app* is below its share without a permit, or with less than an equal part of all permits among the apps with a
+///   request since the process began. A single app is always below it.
+///
+/// There is no waiting: a request without a permit is refused, and may be repeated.
 final class FairPermits: Sendable {
     /// Permits that are released with this.
     final class Permit: Sendable {

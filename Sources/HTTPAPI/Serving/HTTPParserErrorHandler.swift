@@ -4,7 +4,7 @@ import NIOHTTP1
 package import NIOHTTPTypes
 import PushModel
 
-/// Gives the server's answer to what is no HTTP the body that every refusal has.
+/// Gives the server's answer to malformed HTTP the same body as every refusal.
 ///
 /// Hummingbird answers such a connection 400 without a body and closes it; no request reaches ``APIResponder``.
 package final class HTTPParserErrorHandler: ChannelDuplexHandler, RemovableChannelHandler {
@@ -46,7 +46,7 @@ package final class HTTPParserErrorHandler: ChannelDuplexHandler, RemovableChann
     private func problem(_ fault: HTTPParserError) -> Problem {
         switch fault {
         case .headerOverflow:
-            // 431 would say so too, but not every client and proxy knows it.
+            // 431 would fit too, but not every client and proxy knows it.
             Self.malformed(
                 "the request line and the headers have at most \(self.headerSize) bytes, and there are at most "
                     + "\(Self.headerCount) headers"

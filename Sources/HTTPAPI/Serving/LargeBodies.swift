@@ -30,10 +30,10 @@ final class LargeBodies: Sendable {
     static let ofSend = 2
 
     /// - Parameters:
-    ///   - bytes: What is taken.
-    ///   - caller: Who takes it.
-    /// - Returns: The permit, to be kept as long as the bytes are.
-    /// - Throws: ``Problem`` 503 when the caller may not have so much now.
+    ///   - bytes: The number of bytes.
+    ///   - caller: The caller.
+    /// - Returns: The permit, to be held as long as the bytes.
+    /// - Throws: ``Problem`` 503 when the caller's share is used up.
     func permit(_ bytes: Int, for caller: Caller) throws -> FairPermits.Permit {
         guard let permit = self.permits.permit((bytes + 1023) >> 10, for: caller) else {
             throw Problem.later(.serviceUnavailable, "too many large requests are in progress", seconds: 1)

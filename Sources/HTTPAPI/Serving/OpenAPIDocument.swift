@@ -1,7 +1,7 @@
 import CResources
 import PushModel
 
-/// The API's own description: `openapi.yaml`, with what depends on the push services that there are filled in.
+/// The API's description: `openapi.yaml`, with the lists of push services filled in.
 enum OpenAPIDocument {
     /// Made once for all who ask for it.
     static let text = Self.lists.reduce(into: Self.file) {
@@ -15,7 +15,7 @@ enum OpenAPIDocument {
         return unsafe String(decoding: UnsafeBufferPointer(start: file.bytes, count: file.count), as: UTF8.self)
     }
 
-    /// What stands for each `$(name)` in the file.
+    /// The replacements of `$(name)` in the file.
     private static let lists = [
         "services": PushService.allCases.map(\.rawValue).joined(separator: ", "),
         "names of services": PushService.allCases.flatMap(\.names).joined(separator: ", "),
@@ -25,7 +25,7 @@ enum OpenAPIDocument {
         "forms of handles": PushService.allCases.map(Self.handle).joined(separator: ", "),
     ]
 
-    /// What a registration with that service looks like.
+    /// The schema of a registration at that service.
     private static func handle(_ service: PushService) -> String {
         let platform = Self.pattern(service.names)
         let handle = service.descriptor.handle.pattern

@@ -1,13 +1,13 @@
 import PushModel
 
-/// What the caller prefers when an answer takes its time (RFC 7240).
+/// The caller's preferences for slow answers (RFC 7240).
 struct Preference: Sendable, Equatable {
     /// `respond-async`: an answer at once.
     var respondAsync = false
     /// `wait=N`: for how many seconds.
     var wait: Int?
 
-    /// Reads the values of `Prefer`; what is not known or makes no sense is ignored, as the RFC demands.
+    /// Reads the values of `Prefer`; unknown and malformed ones are ignored, as the RFC demands.
     init(_ values: [String]) {
         if values.isEmpty { return }
         for value in values.joined(separator: ",").split(separator: ",") {
@@ -29,7 +29,7 @@ struct Preference: Sendable, Equatable {
     /// Whether the caller understands 202.
     var isStated: Bool { self.respondAsync || self.wait != nil }
 
-    /// How long to wait at most; nil = the caller said nothing.
+    /// The longest wait; nil = no preference.
     func limit(most: Duration) -> Duration? {
         if let wait = self.wait { return min(.seconds(min(wait, 86_400)), most) }
         return self.respondAsync ? .zero : nil
@@ -39,8 +39,8 @@ struct Preference: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - answered: Whether the answer came in time.
-    ///   - most: The longest wait there is.
-    /// - Returns: What of the preferences was kept to.
+    ///   - most: The route's longest wait.
+    /// - Returns: The applied preferences.
     func applied(answered: Bool, most: Duration) -> String? {
         var applied: [String] = []
         if self.respondAsync, !answered { applied.append("respond-async") }

@@ -4,16 +4,16 @@ import NIOCore
 import PushModel
 import Store
 
-/// A refusal, as `application/problem+json` (RFC 9457) says it.
+/// A refusal, as `application/problem+json` (RFC 9457).
 struct Problem: Error, Sendable, Equatable {
     let status: HTTPResponse.Status
     let detail: String
     /// The members of the request that are wrong.
     var errors: [InvalidValue] = []
     var headers: HTTPFields = [:]
-    /// The last part of the problem's type; nil = the status says it all.
+    /// The last part of the problem's type; nil = the status is enough.
     var type: String?
-    /// What was done all the same, where the request is one of many parts.
+    /// The completed part of a request with many parts.
     var done: JSONValue?
 
     init(
@@ -60,7 +60,7 @@ struct Problem: Error, Sendable, Equatable {
         Problem(status, detail, headers: [.retryAfter: String(max(1, seconds))])
     }
 
-    /// What a failure of the store means to a caller (rule 19).
+    /// Maps a failure of the store to a status (rule 19).
     init(_ error: StoreError) {
         switch error.code {
         case .backlogFull:

@@ -4,7 +4,7 @@ import PushModel
 struct QueryParameters: Sendable {
     struct Parameter: Sendable {
         let name: String
-        /// Decoded; nil where an escape makes no sense.
+        /// The decoded value; nil for a malformed escape.
         let value: String?
         /// As it came.
         let raw: String
@@ -26,13 +26,13 @@ struct QueryParameters: Sendable {
 
     var isEmpty: Bool { self.parameters.isEmpty }
 
-    /// On a classic route: the first of that name in any letter case; an escape that makes no sense stands for itself.
+    /// On a classic route: the first of that name in any letter case, with malformed escapes kept as text.
     func tolerant(_ name: String) -> Parameter? {
         self.parameters.first { $0.name.lowercased() == name }
             .map { Parameter(name: $0.name, value: $0.value ?? $0.raw, raw: $0.raw) }
     }
 
-    /// Refuses what a route of ours does not know, what is there twice and what cannot be decoded.
+    /// Refuses unknown, repeated and undecodable parameters on a modern route.
     func strict(known: Set<String>) throws -> [String: String] {
         var values: [String: String] = [:]
         for parameter in self.parameters {

@@ -7,7 +7,7 @@ final class RateLimiter: Sendable {
         var tokens: Double
         var filled: ContinuousClock.Instant
 
-        /// - Returns: nil when there was a token, else the seconds until there is one.
+        /// - Returns: nil with a token taken, otherwise the seconds until one is free.
         mutating func take(most: Double, now: ContinuousClock.Instant) -> Int? {
             self.tokens = min(most, self.tokens + (now - self.filled).inSeconds * most)
             self.filled = now
@@ -22,16 +22,16 @@ final class RateLimiter: Sendable {
     private let buckets = NIOLockedValueBox<[Caller: Bucket]>([:])
     private let capacity: Int
 
-    /// - Parameter capacity: The most callers to keep in mind; a full bucket is as good as none.
+    /// - Parameter capacity: The most callers to remember; full buckets are dropped first.
     init(capacity: Int = 20_000) { self.capacity = capacity }
 
     /// Takes a request from the caller's bucket.
     ///
     /// - Parameters:
-    ///   - caller: Who asks.
+    ///   - caller: The caller.
     ///   - rate: Requests a second; nil or less than 1 = no limit.
-    ///   - now: This moment.
-    /// - Returns: nil when the request may go on, else the seconds after which the next one may.
+    ///   - now: The current time.
+    /// - Returns: nil if the request may proceed, otherwise the seconds until the next one may.
     func take(_ caller: Caller, rate: Int?, now: ContinuousClock.Instant = .now) -> Int? {
         guard let rate, rate > 0 else { return nil }
         let most = Double(rate)

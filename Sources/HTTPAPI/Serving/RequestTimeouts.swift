@@ -2,7 +2,7 @@ import Dispatch
 import NIOConcurrencyHelpers
 import PushModel
 
-/// Ends work that takes too long, with one timer for all: a task or two of its own cost each small request as much as its answer.
+/// Ends overdue work, with one timer for all: a task per request would cost as much as a small answer.
 final class RequestTimeouts: Sendable {
     /// The work was ended at its deadline.
     struct Overdue: Error {}
@@ -26,13 +26,13 @@ final class RequestTimeouts: Sendable {
     /// - Parameter limit: How long work may take; it is ended by an eighth of that later.
     init(limit: Duration) { self.limit = limit }
 
-    /// Does the work, and has it ended when its time is over.
+    /// Runs the work, and ends it when its time is over.
     ///
     /// - Parameters:
-    ///   - work: What is done; it is given a number, for ``extend(_:by:)``.
-    ///   - end: Makes the work come to an end soon, in any way; called on another thread, once at most.
-    /// - Returns: What the work gave in time.
-    /// - Throws: What the work throws, or ``Overdue``; in any case after the work has ended.
+    ///   - work: The work; its argument is a number for ``extend(_:by:)``.
+    ///   - end: Makes the work end soon, in any way; called at most once, on another thread.
+    /// - Returns: The work's result.
+    /// - Throws: The work's error or ``Overdue``, after the work has ended.
     func run<Value>(_ work: (Int) async throws -> Value, end: @escaping @Sendable () -> Void) async throws -> Value {
         let (id, mustTick) = self.state.withLockedValue { state in
             state.next += 1

@@ -2,13 +2,13 @@ import HTTPTypes
 import Hummingbird
 import PushModel
 
-/// A path and a method, and what answers them.
+/// A path, a method and their handler.
 struct Route: Sendable {
-    /// Who is let through.
+    /// The callers a route admits.
     enum Access: Sendable {
         /// Anybody, and no app is looked up.
         case open
-        /// Who proves to be someone of the app.
+        /// An authenticated caller of the app.
         case caller
     }
 
@@ -16,7 +16,7 @@ struct Route: Sendable {
     enum Body: Sendable {
         case none
         case limited
-        /// Up to what a send to many users takes.
+        /// Up to the size of a send to many users.
         case send
         /// Up to the limit for uploads.
         case upload
@@ -27,7 +27,7 @@ struct Route: Sendable {
     let method: HTTPRequest.Method
     /// The path, such as `/api/jobs/{id}`.
     ///
-    /// What begins with `/api/` is there for any app as `/api/apps/{app}/…` too.
+    /// Templates that begin with `/api/` exist for each app as `/api/apps/{app}/…` too.
     let template: String
     let access: Access
     let body: Body
@@ -66,10 +66,10 @@ struct Route: Sendable {
 ///
 /// Only where none does, a tolerant one is looked for in other letter cases.
 struct RouteTable: Sendable {
-    /// What was found.
+    /// The route of a request.
     struct Match: Sendable {
         let route: Route
-        /// The template that matched: what metrics and logs say instead of the path.
+        /// The matched template, for metrics and logs instead of the path.
         let template: String
         let parameters: [String: String]
     }
@@ -142,7 +142,7 @@ struct RouteTable: Sendable {
 
     /// - Throws: ``Problem``: 404 for an unknown path, 405 with `Allow` for another method.
     func match(_ method: HTTPRequest.Method, path: String) throws -> Match {
-        // Most paths have no parameters, and are found without being taken apart.
+        // Most paths have no parameters, and are found without splitting.
         if let index = self.literals[path] { return try self.entries[index].match(method, parameters: [:]) }
         var parts = path.split(separator: "/", omittingEmptySubsequences: false)
         for entry in self.entries {

@@ -19,7 +19,7 @@ actor SharedCopy<Value: Sendable> {
         guard self.waiting < Self.maximumWaiting else { return nil }
         self.waiting += 1
         defer { self.waiting -= 1 }
-        // One that has not come to its end is under way.
+        // A copy without an end is still being made.
         if let copy, copy.ends == nil { return await copy.task.value }
         let make = self.make
         let task = Task { await make() }

@@ -1,8 +1,9 @@
 package import NIOCore
 
-/// Tells whether written bytes leave fast enough: a client that reads a byte now and then must not hold a response in memory for days.
+/// Checks that written bytes leave fast enough: a client reading a byte now and then must not hold a response in memory
+/// for days.
 package struct WriteProgress {
-    /// What must leave in ``limit`` at least, or all that there is.
+    /// The least bytes that must leave per ``limit``, if there are as many.
     package static let minimum = 32 * 1024
 
     private let limit: TimeAmount

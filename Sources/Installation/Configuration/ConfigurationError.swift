@@ -1,4 +1,4 @@
-/// What is wrong with the configuration, in one line that names the key and where it stands.
+/// A configuration error, in one line that names the key and its source.
 package struct ConfigurationError: Error, Sendable, Equatable, CustomStringConvertible {
     package let message: String
 

@@ -1,6 +1,6 @@
-/// A key of the configuration: what may stand there, and what holds where nothing stands.
+/// A key of the configuration: its allowed values and its default.
 package struct ConfigurationKey: Sendable, Equatable {
-    /// What a value may be.
+    /// The kind of a value.
     package enum Kind: Sendable, Equatable {
         case text
         case choice([String])
@@ -19,10 +19,10 @@ package struct ConfigurationKey: Sendable, Equatable {
     /// Its sections and its name, separated by dots, such as `api.port`.
     package let name: String
     package let kind: Kind
-    /// What the number counts; nil where there is nothing to count.
+    /// The unit of the number; nil without one.
     package let unit: String?
     package let defaultValue: Default
-    /// One line for whoever sets it.
+    /// One line of help for the operator.
     package let meaning: String
     /// Whether the value may hold a password, and so is never shown.
     package let isSecret: Bool

@@ -3,9 +3,9 @@ package import Logging
 package import PushModel
 package import Store
 
-/// What a process is told at its start: ports, broker, store and limits, and no app.
+/// The configuration of a process: ports, broker, store and limits, without apps.
 ///
-/// ``ConfigurationKey/all`` says what each means.
+/// ``ConfigurationKey/all`` explains each key.
 package struct PushlineConfiguration: Sendable, Equatable {
     /// Where the store is.
     package struct Store: Sendable, Equatable {
@@ -76,7 +76,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
     }
 
     package var store: Store
-    /// How long each is kept that is over.
+    /// The retention time of each kind of finished data.
     package var retention: [Retained: Duration]
     package var broker: Broker
     package var api: API

@@ -19,8 +19,9 @@ enum FCMPayload {
         case .rich(let rich):
             parts = [.init("data", .object(RichReference.members(rich).map { .init($0.name, .string($0.text)) }))]
         }
-        // Google does not say how it counts. The JSON text of notification and data with their names is never less than any way
-        // of counting keys and values; options and target are left out, and so are the braces around, which are the message's.
+        // Google does not document its count. The JSON text of notification and data with their names is never less
+        // than the sum of keys and values in any encoding; options, target and the outer braces belong to the message
+        // and are left out.
         let size = JSONValue.object(parts).bytes.count - 2
         try PayloadFormatter.check(size: size, for: .fcm)
         return NativePayload(kind: .message, body: JSONValue.object(parts + Self.android(options)).bytes)

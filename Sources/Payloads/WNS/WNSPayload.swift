@@ -23,7 +23,7 @@ enum WNSPayload {
         return payload
     }
 
-    /// A toast whose `launch` argument is the data as JSON, or the JSON alone where nothing is shown.
+    /// A toast with the data as JSON in its `launch` argument, or for a silent message the JSON only.
     private static func message(_ message: Content.Message) -> NativePayload {
         let data = JSONValue.texts(message.data).bytes
         if message.isSilent { return NativePayload(kind: .raw, body: data) }

@@ -68,7 +68,7 @@ struct LineLogHandler: LogHandler {
         }
     }
 
-    /// Control characters escaped, so that no value can begin a line of its own.
+    /// The value with control characters escaped, so that it cannot begin a new line.
     private static func oneLine(
         _ text: String,
         escape: (UInt32) -> String = { "\\u{\(String($0, radix: 16))}" }
@@ -81,9 +81,9 @@ struct LineLogHandler: LogHandler {
         scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value) || scalar.value == 0x2028 || scalar.value == 0x2029
     }
 
-    /// One write a line, so that lines of several threads do not mix.
+    /// Writes a line with a single system call, so that lines of several threads do not mix.
     ///
-    /// Where standard error is gone there is nobody to tell.
+    /// Errors of standard error are ignored: they have no other place to go.
     static let standardError: @Sendable (String) -> Void = { line in
         try? FileHandle.standardError.write(contentsOf: Data((line + "\n").utf8))
     }

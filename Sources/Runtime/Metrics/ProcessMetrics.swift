@@ -2,9 +2,9 @@ import Foundation
 import Installation
 import PushlineMetrics
 
-/// What the kernel says about this process, in the names that Prometheus' dashboards expect.
+/// The kernel's figures for this process, under the names that Prometheus' dashboards expect.
 enum ProcessMetrics {
-    /// Only what the program says of itself where the kernel has no `/proc`.
+    /// Without `/proc`, the exposition has only the build information.
     static func exposition(role: ProcessRole) -> String {
         MetricDescription.buildInfo.text(1, [.version: pushlineVersion, .role: role.name])
             + Self.descriptors + Self.statistics
@@ -26,7 +26,7 @@ enum ProcessMetrics {
             + (Self.bootTime.map { MetricDescription.processStart.text($0 + field(22) / ticks) } ?? "")
     }
 
-    /// When the machine was started, in seconds since 1970: a process's start is told from there on.
+    /// The machine's start, in seconds since 1970: `/proc` gives a process's start relative to it.
     private static let bootTime: Double? = {
         let lines = (try? String(contentsOfFile: "/proc/stat", encoding: .utf8))?.split(separator: "\n") ?? []
         return lines.first { $0.hasPrefix("btime ") }.flatMap { Double($0.dropFirst("btime ".count)) }

@@ -2,13 +2,13 @@ import Metrics
 import NIOConcurrencyHelpers
 import PushlineMetrics
 
-/// Keeps what the process measures and writes it as Prometheus text (exposition format 0.0.4).
+/// Keeps the process's metrics and writes them as Prometheus text (exposition format 0.0.4).
 ///
-/// What a metric means and the bounds of its buckets are taken from the table of ``MetricDescription``. One that is not in it is
-/// exposed without them, which `promtool` and the tests find.
+/// Help and bucket bounds come from the table of ``MetricDescription``. A metric missing there is exposed without them,
+/// which `promtool` and the tests find.
 ///
-/// Bounded: at most ``maximumSeries`` label sets a metric and ``maximumFamilies`` metrics; what comes beyond is summed under
-/// the label value `other`, or not kept.
+/// Bounded: at most ``maximumSeries`` label sets a metric and ``maximumFamilies`` metrics. Further label sets are
+/// summed under the value `other`, further metrics are dropped.
 final class PrometheusRegistry: Sendable {
     static let maximumSeries = 500
     static let maximumFamilies = 1000
@@ -26,7 +26,7 @@ final class PrometheusRegistry: Sendable {
     private let descriptions: [String: MetricDescription]
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter descriptions: What metrics mean, by their names.
+    /// - Parameter descriptions: The metrics' descriptions by name.
     init(_ descriptions: [String: MetricDescription] = MetricDescription.named) { self.descriptions = descriptions }
 
     /// The series of a metric with those labels, made where there is none.
@@ -44,7 +44,8 @@ final class PrometheusRegistry: Sendable {
                 return make(bounds)
             }
             var family = state.families[name] ?? Family(kind: kind)
-            // A name that is taken by another kind would make the text invalid: such a series counts for itself alone.
+            // A name used by two kinds would make the text invalid: the second kind's series is counted and not
+            // exposed.
             guard family.kind == kind else { return make(bounds) }
             let key =
                 family.series[labels] == nil && family.series.count >= Self.maximumSeries

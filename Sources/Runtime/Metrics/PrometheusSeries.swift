@@ -44,7 +44,7 @@ final class PrometheusGauge: PrometheusSeries, MeterHandler, RecorderHandler {
 /// How often values fell below each of some bounds.
 final class PrometheusHistogram: PrometheusSeries, RecorderHandler, TimerHandler {
     private struct State {
-        /// One for each bound, and one for what is above all; not cumulative.
+        /// One bucket per bound and one above all bounds; not cumulative.
         var buckets: [UInt64]
         var sum = 0.0
     }

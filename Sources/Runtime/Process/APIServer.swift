@@ -17,8 +17,8 @@ struct APIServer {
     let configuration: PushlineConfiguration
     let parts: PushlineProcess.Parts
 
-    /// - Returns: What runs, dependencies first.
-    /// - Throws: ``ConfigurationError`` where it may not or cannot serve.
+    /// - Returns: The services, dependencies first.
+    /// - Throws: ``ConfigurationError`` if the API cannot or must not be served.
     func services() async throws -> [any Service] {
         let api = API(
             configuration: self.limits,
@@ -162,7 +162,7 @@ struct APIServer {
 
     private var isLoopback: Bool { Self.isLoopback(self.configuration.api.host) }
 
-    /// Whether nobody beyond this host can reach the address.
+    /// Whether the address is reachable only from this host.
     static func isLoopback(_ host: String) -> Bool {
         if host == "localhost" || host == "::1" { return true }
         let parts = host.split(separator: ".", omittingEmptySubsequences: false)

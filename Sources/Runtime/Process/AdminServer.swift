@@ -5,7 +5,7 @@ import Logging
 import NIOCore
 import ServiceLifecycle
 
-/// Serves a worker's `/healthz`, `/readyz` and `/metrics` on a port of its own.
+/// Serves a worker's `/healthz`, `/readyz` and `/metrics` on its own port.
 struct AdminServer: Service {
     let host: String
     let port: Int
@@ -44,7 +44,9 @@ struct AdminServer: Service {
         ).run()
     }
 
-    /// Another worker of the kind may have the port, as during a rolling restart; who scrapes metrics must know where to look.
+    /// Further ports for a second worker of the kind, as during a rolling restart.
+    ///
+    /// The range is fixed, so that a scraper knows it.
     var ports: [Int] {
         self.port == 0 ? [0] : (0..<Self.places).map { self.port + 10 * $0 }.filter { $0 <= 65_535 }
     }
@@ -54,7 +56,7 @@ struct AdminServer: Service {
 }
 
 extension Logger {
-    /// For a server's own words: what it says of its start we say better.
+    /// A logger for the HTTP server, whose own start messages duplicate ours.
     var quiet: Logger {
         var quiet = self
         quiet.logLevel = max(self.logLevel, .warning)

@@ -7,14 +7,14 @@ import NIOCore
 import CMalloc
 #endif
 
-/// What a process sets up once, before anything else.
+/// The first steps of every process.
 enum Bootstrap {
     /// Sets up logs and metrics for the whole process.
     ///
     /// - Parameters:
-    ///   - role: What the process does.
-    ///   - configuration: Levels and format of logs.
-    /// - Returns: The process's logger and what it measures.
+    ///   - role: The process's role.
+    ///   - configuration: The log's level and format.
+    /// - Returns: The process's logger and metrics registry.
     static func start(
         role: ProcessRole,
         configuration: PushlineConfiguration

@@ -9,11 +9,11 @@ import NIOCore
 import NIOPosix
 import ServiceLifecycle
 
-/// Listens, and serves what connects; a drain loses no connection and no answer.
+/// Listens and serves connections; a drain loses no connection and no answer.
 ///
-/// Hummingbird's own server binds its port for itself alone and closes idle connections at once (decision 15).
+/// Hummingbird's own server binds its port exclusively and closes idle connections at once (decision 15).
 struct HTTPListener<Child: ServerChildChannel>: Service {
-    /// What is made of a connection.
+    /// Configures a connection's pipeline.
     let child: Child
     let host: String
     /// Tried one after the other until one is free.
@@ -104,11 +104,12 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
         do { try await gracefulShutdown() } catch { return }
         connections.askToEnd()
         await ListenQueue(channel, logger: self.logger).empty()
-        // Closed before the claim goes: whoever is the first to claim the port looks whether it is free. A failure = it is closed.
+        // Closed before the claim is released, because the next holder of the claim checks whether the port is free. A
+        // failure = it is closed.
         try? await channel.close()
         self.claim?.release()
         while !Task.isCancelled {
-            // Again and again: whoever was in the middle of a TLS handshake did not hear it. Cancelled = all have ended.
+            // Repeated, because a connection in its TLS handshake misses the event. Cancelled = all have ended.
             connections.askToEnd()
             try? await Task.sleep(for: .milliseconds(100))
         }
@@ -116,7 +117,7 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
 }
 
 extension HTTPListener {
-    /// Answers requests with what the responder says, and the headers that every answer has.
+    /// Answers requests with the responder's response and the common headers.
     static func answer<Responder: HTTPResponder>(
         with responder: Responder,
         logger: Logger
@@ -124,7 +125,7 @@ extension HTTPListener {
     where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
         let dates = HTTPDates()
         return { request, writer, channel in
-            // Without an `hb.request.id` in the logger: `APIContext` has an id of its own, and no other context is asked for one.
+            // Without an `hb.request.id` in the logger: `APIContext` has its own id.
             let source = ApplicationRequestContextSource(channel: channel, logger: logger)
             var response = try await responder.respond(to: request, context: Responder.Context(source: source))
             response.headers[.date] = dates.now
@@ -149,7 +150,7 @@ extension ServerBootstrap {
 }
 
 extension IOError {
-    /// What the system calls the error, without the call that met it.
+    /// The system's text for the error, without the name of the call.
     fileprivate var reason: String {
         switch self.errnoCode {
         case EADDRINUSE: "another process does"

@@ -1,9 +1,9 @@
 import Hub
 import ServiceLifecycle
 
-/// Lets the hub do what it does behind its answers, in every process that has sends fanned out or published again.
+/// Runs the hub's background work in every process with fan-out or publication.
 ///
-/// Once a process, whoever uses the hub there.
+/// Once per process, however many of its services use the hub.
 struct HubRunner: Service {
     let hub: any NotificationHub
 

@@ -2,11 +2,11 @@ import Foundation
 import Logging
 import NIOCore
 
-/// The connections that the system has accepted for a port and the process has not yet.
+/// The connections in the system's accept queue of a port.
 ///
-/// When a port is closed, the system resets them, and a client sees its request lost. So before closing, no new ones are let in,
-/// and those that are there are taken. A client that comes in that moment is not refused: it asks again a second later, as TCP
-/// does, and the other process on the port answers, or the one that has been started since.
+/// When a port is closed, the system resets them, and their clients lose a request. So before the close a filter drops
+/// new connections, and the process accepts those in the queue. A client that connects in that moment is not refused:
+/// TCP repeats its SYN a second later, and another process on the port answers.
 struct ListenQueue {
     private let socket: (any SocketOptionProvider)?
     private let logger: Logger
@@ -21,7 +21,7 @@ struct ListenQueue {
         self.logger = logger
     }
 
-    /// Lets nobody in any more, and waits until all who were are taken.
+    /// Drops new connections, and waits until the queue is empty.
     func empty() async {
         #if os(Linux)
         guard let socket = self.socket else { return }
@@ -85,7 +85,7 @@ private struct FilterInstruction {
     let constant: UInt32
 }
 
-/// `struct sock_fprog`; @unchecked: it is only read, and whoever makes it keeps the memory until the system has copied it.
+/// `struct sock_fprog`; @unchecked: it is only read, and its creator keeps the memory until the system has copied it.
 @unsafe private struct FilterProgram: @unchecked Sendable {
     let count: UInt16
     let code: UnsafeMutablePointer<FilterInstruction>

@@ -33,7 +33,7 @@ final class OpenConnections: Sendable {
         var peers: [IPAddress: Int] = [:]
         /// Were asked to make room, and have not gone yet.
         var leaving: Set<ObjectIdentifier> = []
-        /// When nobody was found who could go.
+        /// The last time that no connection could be closed for a new one.
         var allBusy: ContinuousClock.Instant?
         var warned: ContinuousClock.Instant?
 
@@ -49,9 +49,9 @@ final class OpenConnections: Sendable {
         self.logger = logger
     }
 
-    /// Admits a connection; others may be closed to make room for it.
+    /// Admits a connection, and may close others to make room.
     ///
-    /// - Returns: Whether there is room; else it is to be closed.
+    /// - Returns: Whether it is admitted; otherwise it is to be closed.
     func admit(_ channel: any Channel, rank: ConnectionDeadlines.Rank) -> Bool {
         let id = ObjectIdentifier(channel)
         let peer = self.peer(of: channel)

@@ -2,7 +2,7 @@ package import ArgumentParser
 import Foundation
 import Installation
 
-/// What every server process is told on its command line.
+/// The command line of every server process.
 package struct ProcessOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -15,10 +15,10 @@ package struct ProcessOptions: ParsableArguments {
 
     package init() {}
 
-    /// Runs the process until it is told to end.
+    /// Runs the process until a signal ends it.
     ///
-    /// - Parameter role: Which process it is.
-    /// - Throws: An exit code after one line that says what is wrong.
+    /// - Parameter role: The process's role.
+    /// - Throws: An exit code, after one line with the error.
     package func run(_ role: ProcessRole) async throws {
         do {
             let configuration = try await PushlineConfiguration(file: self.config)

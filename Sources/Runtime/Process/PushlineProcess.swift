@@ -14,7 +14,7 @@ struct PushlineProcess {
     let role: ProcessRole
     let configuration: PushlineConfiguration
 
-    /// What every process has.
+    /// The common parts of every process.
     struct Parts {
         let store: any ResultStore & Service
         let broker: any MessageBroker & Service
@@ -26,7 +26,7 @@ struct PushlineProcess {
 
     /// Runs until SIGTERM or SIGINT, then drains.
     ///
-    /// - Throws: ``ConfigurationError`` where it cannot start, or what ended it.
+    /// - Throws: ``ConfigurationError`` if it cannot start, or the error that ended it.
     func run() async throws {
         let (logger, registry) = Bootstrap.start(role: self.role, configuration: self.configuration)
         let unknown = PushlineConfiguration.unknownVariables()
@@ -69,7 +69,7 @@ struct PushlineProcess {
         logger.info("Ended")
     }
 
-    /// What this process is there for.
+    /// The services of the process's role.
     private func work(_ parts: Parts) async throws -> [any Service] {
         switch self.role {
         case .api:

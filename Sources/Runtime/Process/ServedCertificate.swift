@@ -15,7 +15,7 @@ final class ServedCertificate: ServerChildChannel, Service {
     private struct State {
         var channel: HTTP2UpgradeChannel
         var files: [CredentialFile]
-        /// What is wrong with the files that are there now, while the ones before are served.
+        /// The fault of the present files, while the previous ones are served.
         var fault: ConfigurationError?
     }
 
@@ -28,12 +28,12 @@ final class ServedCertificate: ServerChildChannel, Service {
     private let state: NIOLockedValueBox<State>
 
     /// - Parameters:
-    ///   - certificateFile: The chain, in PEM.
-    ///   - keyFile: Its private key, in PEM.
-    ///   - interval: How often the files are looked at.
-    ///   - logger: Hears of a replacement, and of an end that comes near.
-    ///   - make: Makes what a connection becomes.
-    /// - Throws: ``ConfigurationError`` where the files are not what they should be.
+    ///   - certificateFile: The certificate chain, in PEM.
+    ///   - keyFile: The private key, in PEM.
+    ///   - interval: The time between checks of the files.
+    ///   - logger: Logs replacements and approaching expiry.
+    ///   - make: Makes the channel's configuration.
+    /// - Throws: ``ConfigurationError`` if the files are invalid.
     init(
         certificateFile: String,
         keyFile: String,

@@ -18,7 +18,7 @@ struct TopologyKeeper: Service {
                     self.logger.info("The queues are declared")
                     break
                 } catch let error as BrokerError {
-                    // Said once for each way of failing, not with every try.
+                    // Logged once for each kind of failure, not at every attempt.
                     if error != last { self.report(error) }
                     last = error
                 } catch {

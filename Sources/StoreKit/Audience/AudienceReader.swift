@@ -1,10 +1,10 @@
 package import PushModel
 package import Store
 
-/// Reads an audience: windows of rows in their order, in each of which an expression is evaluated with a bit a row.
+/// Reads an audience in windows of rows, evaluating an expression with one bit a row.
 ///
-/// An operand is read only where the operands before it left something to decide, by seeking from one such row to the next where
-/// they are far apart. What a read costs is counted in ``cost``, a row that the source steps over being 1.
+/// An operand is read only for rows that the operands before it left undecided, by seeking between such rows where they
+/// are far apart. ``cost`` counts the reading, with 1 for a row that the source steps over.
 package struct AudienceReader<Source: RowSource> {
     private let compiled: CompiledExpression
     private let through: Int64
@@ -12,7 +12,7 @@ package struct AudienceReader<Source: RowSource> {
     private var source: Source
     private var ownCost = 0
 
-    /// What was read so far, in steps.
+    /// The cost so far, in steps.
     package var cost: Int { self.ownCost + self.source.cost }
 
     /// - Parameters:
@@ -95,7 +95,7 @@ package struct AudienceReader<Source: RowSource> {
         return Window(base: base, end: base + Int64(count) - 1, rows: rows)
     }
 
-    /// A row before which there is nothing, from what was seen of the indexes on the way.
+    /// A row that no matching row precedes, from the indexes seen on the way.
     private mutating func lowerBound(from start: Int64) -> Int64 {
         self.ownCost += self.compiled.nodes.count / 8
         var bounds: [Int64] = []

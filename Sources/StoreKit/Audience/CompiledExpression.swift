@@ -1,7 +1,7 @@
 import PushModel
 
-/// A tag expression as it is evaluated: a tree in an array, `!` at its leaves alone, the operands of a node in the order that costs
-/// least.
+/// A tag expression for evaluation: a tree in an array, with `!` only at its leaves and the operands of a node in order
+/// of cost.
 struct CompiledExpression {
     enum Node {
         /// The rows that have the tag of that index.
@@ -14,7 +14,7 @@ struct CompiledExpression {
         case any([Int])
     }
 
-    /// Operands before what they belong to; the last is the whole.
+    /// Operands before their nodes; the last node is the root.
     private(set) var nodes: [Node] = []
     /// Whether a registration without a single tag is meant.
     private(set) var includesUntagged = false
@@ -22,7 +22,7 @@ struct CompiledExpression {
     /// Deeper than this an operand may not be evaluated within another, unless it is the smaller one.
     private static let maximumDepth = 32
 
-    /// What decides on the order of operands.
+    /// The measures that order operands.
     private struct Measure {
         /// A registration without any tag is among its rows.
         var includesUntagged: Bool
@@ -30,7 +30,7 @@ struct CompiledExpression {
         var leaves: Int
         var depth: Int
 
-        /// Leaves before subtrees, and what is bounded by its tags' rows before what must be taken from all rows.
+        /// Leaves before subtrees, and sets bounded by their tags' rows before sets of all rows.
         var rank: Int { (self.includesUntagged ? 2 : 0) + (self.isLeaf ? 0 : 1) }
     }
 
@@ -63,7 +63,7 @@ struct CompiledExpression {
         self.order()
     }
 
-    /// Brings negation down to the leaves, by De Morgan's laws; what belongs to a node stands before it.
+    /// Moves negation down to the leaves, by De Morgan's laws; operands precede their node.
     private mutating func pushDown(_ isNegated: [Bool]) {
         var isNegated = isNegated
         for index in self.nodes.indices.reversed() where isNegated[index] {

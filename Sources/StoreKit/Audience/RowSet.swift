@@ -1,6 +1,6 @@
-/// Rows near each other, a bit each, counted from a base that its user knows.
+/// Neighbouring rows as bits, counted from a base that the caller keeps.
 ///
-/// What a driver asks for each row that it steps over is inlinable.
+/// Functions called for each row that a driver steps over are inlinable.
 package struct RowSet: Equatable {
     @usableFromInline
     var words: [UInt64]

@@ -10,22 +10,22 @@ package enum RowRange {
 
 /// Where an ``AudienceReader`` finds rows: the indexes of a store, within one read transaction.
 package protocol RowSource {
-    /// What was read so far: steps, and seeks for what they cost.
+    /// The cost so far: steps, and seeks with their weight.
     var cost: Int { get }
 
     /// The first row at or after another that a range may have, as far as it is known.
     func next(of range: RowRange, from row: Int64) -> Int64
 
-    /// Adds the rows of a range that are wanted.
+    /// Adds the wanted rows of a range.
     ///
     /// - Parameters:
-    ///   - range: Where to look.
+    ///   - range: The range.
     ///   - wanted: Bit i is the row `base + i`.
     ///   - base: The row of bit 0.
-    ///   - count: How many rows from the base on are looked at.
-    ///   - found: Takes what is found.
+    ///   - count: The number of rows from the base on.
+    ///   - found: Receives the rows.
     /// - Returns: Whether there is any.
-    /// - Throws: What the store says.
+    /// - Throws: The store's error.
     mutating func collect(
         _ range: RowRange,
         within wanted: RowSet,
@@ -37,6 +37,6 @@ package protocol RowSource {
     /// Appends rows with their handles.
     mutating func handles(of rows: RowSet, base: Int64, into page: inout AudiencePage) throws
 
-    /// How far the next few rows of a tag reach; `.max` where there are no more than those.
+    /// The distance spanned by the next few rows of a tag; `.max` if there are no more.
     mutating func span(of index: Int, from base: Int64) throws -> Int64
 }

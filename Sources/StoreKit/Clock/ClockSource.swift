@@ -1,7 +1,7 @@
 import Foundation
 package import PushModel
 
-/// Where the store reads its clocks; tests bring their own.
+/// The source of the store's clocks; tests have their own.
 package protocol ClockSource: Sendable {
     /// The wall clock.
     var wall: Timestamp { get }
@@ -20,7 +20,7 @@ package struct SystemClock: ClockSource {
         self.bootID = try String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)
             .trimmingCharacters(in: .whitespacesAndNewlines)
         #else
-        // Elsewhere each process counts as a start of its own; that is for development alone.
+        // On other systems each process counts as a new start; that is for development only.
         self.bootID = UUID().uuidString
         #endif
     }

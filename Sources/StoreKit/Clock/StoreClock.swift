@@ -1,9 +1,9 @@
 package import PushModel
 
-/// The clock that leases and delays run on (rule 13): near to the wall clock, but it neither jumps nor goes back.
+/// The clock of leases and delays (rule 13): close to the wall clock, without jumps.
 ///
-/// All processes of a host agree on it: it is the time since the machine started plus a shift that the store keeps. At a new
-/// start of the machine it goes on from the wall clock or from where it was last seen, whichever is later.
+/// All processes of a host agree on it: it is the time since the machine started plus a shift kept in the store. After
+/// a reboot it continues from the wall clock or from its last reading, whichever is later.
 package struct StoreClock: Sendable {
     /// The clocks that it runs on.
     package let source: any ClockSource
@@ -24,13 +24,13 @@ package struct StoreClock: Sendable {
     /// The wall clock's reading.
     package var wall: Timestamp { self.source.wall }
 
-    /// What is old is judged by: the wall clock, but not one that has jumped ahead.
+    /// The clock for ages: the wall clock, unless it has jumped ahead.
     package var cautious: Timestamp { min(self.wall, Timestamp(milliseconds: self.now)) }
 
-    /// The later of both clocks: what claims to be of later still was recorded while the wall clock was ahead.
+    /// The later of both clocks: later times were recorded while the wall clock was ahead.
     package var latest: Timestamp { max(self.wall, Timestamp(milliseconds: self.now)) }
 
-    /// The wall clock's reading when this clock shows `due`, as far as can be told now.
+    /// The estimated reading of the wall clock when this clock shows `due`.
     package func wall(at due: Int64) -> Timestamp {
         Timestamp(milliseconds: self.wall.milliseconds + due - self.now)
     }

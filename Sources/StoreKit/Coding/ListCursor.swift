@@ -1,14 +1,16 @@
 package import Store
 
 extension Page {
-    /// A piece of a list, of rows that were read with a limit of one more: that one alone tells that there is more.
+    /// A page of a list.
+    ///
+    /// Its rows were read with a limit of one more, which shows whether there is another page.
     ///
     /// - Parameters:
-    ///   - rows: What was read, at most `limit + 1`.
-    ///   - limit: How many were asked for.
-    ///   - number: A row's number, which the cursor is made of.
-    ///   - item: Makes of a row what the list gives.
-    /// - Throws: What `item` throws.
+    ///   - rows: The rows, at most `limit + 1`.
+    ///   - limit: The page's limit.
+    ///   - number: A row's number, for the cursor.
+    ///   - item: Makes an item of the list from a row.
+    /// - Throws: The error of `item`.
     package init<Row>(
         _ rows: [Row],
         limit: Int,

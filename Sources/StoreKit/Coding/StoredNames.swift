@@ -14,12 +14,12 @@ extension JobID {
 }
 
 extension UserName {
-    /// Reads what a row holds.
+    /// Reads a name from its row.
     ///
     /// - Parameters:
     ///   - key: The name's ``key``.
-    ///   - shown: What is ``shown``, where the row has it.
-    /// - Throws: ``StoreError`` when it is no name.
+    ///   - shown: The name's ``shown``, if the row has it.
+    /// - Throws: ``StoreError`` for an invalid name.
     package init(stored key: String, shown: String?) throws(StoreError) {
         do { try self.init(key: key, shownAs: shown) } catch {
             throw StoreError(.corrupt, "a row's user has no legal name")

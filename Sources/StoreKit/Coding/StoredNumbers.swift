@@ -12,7 +12,7 @@ extension PushService {
         self = found
     }
 
-    /// One bit a service: what a job's `platforms` column is made of.
+    /// One bit per service, for a job's `platforms` column.
     package var bit: Int { 1 << self.number }
 }
 
@@ -92,7 +92,7 @@ extension Registration.State {
     }
 }
 
-/// What a count counts: the `class` of the tables `job_counts` and `delivery`.
+/// The kind of a count: the `class` of the tables `job_counts` and `delivery`.
 package enum DeliveryCountClass: Hashable, Sendable {
     case targets
     case accepted
@@ -129,7 +129,7 @@ package enum DeliveryCountClass: Hashable, Sendable {
 }
 
 extension DeliveryCounts {
-    /// Counts devices to what became of them.
+    /// Adds devices of a kind.
     package mutating func add(_ count: Int, of kind: DeliveryCountClass) {
         switch kind {
         case .targets: self.targets += count

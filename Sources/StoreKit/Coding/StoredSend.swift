@@ -1,8 +1,8 @@
 package import PushModel
 
-/// The form in which most sends are kept, written and read without a coder: a message to one tag.
+/// The stored form of the most frequent send, a message to one tag, without the cost of a coder.
 ///
-/// It is the JSON that ``StoredJSON`` writes for them, member for member. What it cannot say is left to that.
+/// It is the JSON of ``StoredJSON``, member for member. Other sends are left to that.
 package enum StoredSend {
     /// The JSON text, or nil where the work is of another kind.
     package static func text(_ work: Job.Work) -> String? {

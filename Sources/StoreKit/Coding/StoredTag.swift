@@ -7,7 +7,7 @@ package enum StoredTag: Hashable, Sendable {
     /// Any other tag, by its number.
     case number(Int64)
 
-    /// In the order of the indexes: next to each other, seeks cost a quarter of what they cost at random.
+    /// Orders tags as the indexes do: neighbouring seeks cost a quarter of random ones.
     package static func precedes(_ one: StoredTag, _ other: StoredTag) -> Bool {
         switch (one, other) {
         case (.user(let one, _), .user(let other, _)): one < other

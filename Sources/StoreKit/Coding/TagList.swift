@@ -1,6 +1,6 @@
 package import Store
 
-/// The numbers of a live registration's tags, as its row keeps them: what its rows in `tagged` are found by.
+/// The numbers of a live registration's tags, from which its rows in `tagged` are found.
 ///
 /// A user's own tag has no number.
 package struct TagList: Equatable, Sendable {
@@ -10,8 +10,8 @@ package struct TagList: Equatable, Sendable {
     /// A list of such numbers.
     package init(_ numbers: [Int64]) { self.numbers = numbers }
 
-    /// - Parameter text: What the row holds.
-    /// - Throws: ``StoreError`` when it is no list of numbers.
+    /// - Parameter text: The column's text.
+    /// - Throws: ``StoreError`` if it is no list of numbers.
     package init(stored text: String?) throws(StoreError) {
         guard let text else {
             self.numbers = []

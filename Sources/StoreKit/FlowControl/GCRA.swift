@@ -2,11 +2,11 @@ import PushModel
 
 /// A limit of devices a second, by the generic cell rate algorithm (rule 12).
 ///
-/// All that is kept is the theoretical arrival time: the moment up to which the limit is used up.
+/// The only state is the theoretical arrival time: the moment up to which the limit is used up.
 ///
-/// All in nanoseconds of the store's clock. After an idle interval only ``burst`` may be sent at once. A shorter gap is a send worker
-/// that came late: what it missed is made good, else the rate would not be reached on a busy machine. Taking may lead into the
-/// future: that debt is waited for.
+/// All times are nanoseconds of the store's clock. After an idle interval only ``burst`` may be sent at once. A shorter
+/// gap is the lateness of a send worker and is made up for, otherwise a busy machine would not reach the rate. Taking
+/// may create a debt, which later takers wait for.
 package struct GCRA: Equatable {
     /// Devices a second, at least 1.
     package let rate: Int64
@@ -33,7 +33,7 @@ package struct GCRA: Equatable {
     /// The time in which what may be sent at once comes together: at least one device.
     private var burst: Int64 { max(Self.burst, self.time(of: 1)) }
 
-    /// How many devices make a step worth its while: half of what may be sent at once, at most a batch.
+    /// The least devices worth a step: half a burst, at most a batch.
     private var step: Int64 {
         min(max(1, self.rate * self.burst / 2 / Self.second), Int64(DeliverBatch.maximumDevices))
     }
@@ -60,6 +60,6 @@ package struct GCRA: Equatable {
         self.tat = now - self.unused(at: now) + self.time(of: Int64(devices))
     }
 
-    /// The time that so many devices take up; rounded up, for many small steps must not add up to more than the rate.
+    /// The time used up by devices; rounded up, so that many small steps do not exceed the rate.
     private func time(of devices: Int64) -> Int64 { (devices * Self.second + self.rate - 1) / self.rate }
 }

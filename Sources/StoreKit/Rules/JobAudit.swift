@@ -1,7 +1,7 @@
 import PushModel
 package import Store
 
-/// Devices of a job at one service, by what became of them.
+/// Devices of a job at one service, by outcome.
 package struct JobSums: Equatable, CustomStringConvertible {
     private var targets: Int
     private var accepted: Int
@@ -17,13 +17,13 @@ package struct JobSums: Equatable, CustomStringConvertible {
         self.cancelled = cancelled
     }
 
-    /// What is not accounted for; nil where all is.
+    /// The missing or surplus devices; nil if all are accounted for.
     fileprivate var fault: String? {
         let rest = self.accepted + self.failed + self.expired + self.cancelled
         return rest == self.targets ? nil : "\(self.targets) targets, but \(rest) outcomes"
     }
 
-    /// Counts devices to what became of them.
+    /// Adds devices of a kind.
     package mutating func add(_ count: Int, of kind: DeliveryCountClass) {
         switch kind {
         case .targets: self.targets += count
@@ -47,7 +47,7 @@ package struct JobAudit {
     /// - Parameter counts: The job's counts; a service without any device counts as not there.
     package init(counts: [Int: JobSums]) { self.counts = counts.filter { $0.value != JobSums() } }
 
-    /// What a final job has not accounted for.
+    /// The unaccounted devices of a final job.
     package func unaccounted() throws(StoreError) -> [String] {
         var faults: [String] = []
         for (pns, counts) in self.counts.sorted(by: { $0.key < $1.key }) {

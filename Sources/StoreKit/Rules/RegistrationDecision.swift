@@ -1,8 +1,8 @@
 package import PushModel
 
-/// What a change does to the registration that it names (rule 11).
+/// The effect of a change on the registration it names (rule 11).
 ///
-/// A registration's version is the sequence of the last change to it, and a change touches only what has a lower one.
+/// A registration's version is the sequence of its last change, and a change applies only to lower versions.
 package struct RegistrationDecision {
     /// The registration as it stands.
     package struct Status {
@@ -17,7 +17,7 @@ package struct RegistrationDecision {
         }
     }
 
-    /// What becomes of an upsert.
+    /// The effect of an upsert.
     package enum Upsert: Equatable {
         /// It is to be done.
         case apply
@@ -27,7 +27,7 @@ package struct RegistrationDecision {
         case passOver(RegisterResult)
     }
 
-    /// What becomes of a deletion.
+    /// The effect of a deletion.
     package enum Deletion: Equatable {
         /// It is to be done.
         case apply
@@ -42,21 +42,21 @@ package struct RegistrationDecision {
     private let ignoresOwner: Bool
 
     /// - Parameters:
-    ///   - sequence: The change's.
-    ///   - user: Whose change it is; nil = an operator's.
-    ///   - ignoresOwner: It may change anyone's registration.
+    ///   - sequence: The change's sequence.
+    ///   - user: The change's user; nil = an operator.
+    ///   - ignoresOwner: Whether it may change any user's registration.
     package init(sequence: Int64, user: UserName?, ignoresOwner: Bool) {
         self.sequence = sequence
         self.user = user
         self.ignoresOwner = ignoresOwner
     }
 
-    /// What an upsert does to a registration that is there.
+    /// The effect of an upsert on an existing registration.
     ///
     /// - Parameters:
     ///   - row: The registration.
-    ///   - hasSameHandle: Its handle is the one that the change brings.
-    /// - Returns: What is to be done.
+    ///   - hasSameHandle: Whether the registration has the change's handle.
+    /// - Returns: The effect.
     package func upsert(at row: Status, hasSameHandle: Bool) -> Upsert {
         if row.version > self.sequence {
             let result: RegisterResult = row.state == .deleted ? .gone : .superseded
@@ -72,7 +72,7 @@ package struct RegistrationDecision {
         return row.user == self.user || self.ignoresOwner || hasSameHandle ? .apply : .end(.notFound)
     }
 
-    /// What a deletion does to a registration; nil = there is none.
+    /// The effect of a deletion; nil = there is no registration.
     package func deletion(of row: Status?) -> Deletion {
         if let row {
             if row.state == .deleted { return .end(row.version == self.sequence ? .done : .gone) }

@@ -44,7 +44,7 @@ extension Database {
 }
 
 extension Database {
-    /// Messages whose count of open members is not that of their members: they would stay for ever, or go too early.
+    /// Messages whose count of open members is wrong: they would never be deleted, or too early.
     fileprivate func outboxFaults() throws -> [String] {
         let wrong =
             try self.first(
@@ -79,7 +79,7 @@ private struct AuditedJob {
         return faults
     }
 
-    /// What must not be found.
+    /// Queries for rows that must not exist.
     private static let checks: [(sql: String, (text: String, isOfFinal: Bool))] = [
         (
             "SELECT count(*) FROM batch WHERE batch.job = ? AND batch.open = 1",
@@ -171,7 +171,7 @@ private struct AuditedJob {
         ) {
             ($0[0] as Int, JobSums(targets: $0[5], accepted: $0[1], failed: $0[2], expired: $0[3], cancelled: $0[4]))
         }
-        // One of each service, but where a row stands beside an inline batch: that is told for itself.
+        // One row per service. A batch row beside an inline batch is reported as a fault of its own.
         return Dictionary(rows) { first, _ in first }
     }
 }

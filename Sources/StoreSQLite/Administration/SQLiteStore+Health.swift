@@ -44,7 +44,7 @@ extension SQLiteStore: StoreHealth {
     }
 }
 
-/// Looks how the work in each queue stands, group by group of the index of what is due.
+/// Reads the state of each queue, group by group of the index of due rows.
 struct QueueStandings {
     let database: Database
     let now: Int64

@@ -8,7 +8,7 @@ extension SQLiteStore: HousekeepingStore {
     }
 
     package func isSweepLate(by lateness: Duration) async throws -> Bool {
-        // As a sweep would have found it then: of what a rate limit lets go only now nothing is late.
+        // The flow control as of then: messages that a rate limit held back until now are not late.
         let flow = FlowControl(clock: self.clock, window: self.configuration.window, ago: lateness)
         let queues = Set(PushService.allCases.map(WorkQueue.deliver)).union([.register, .send])
         let finder = DueMessages(flow: flow, turns: DueTurns(), queues: queues, overdue: .zero)

@@ -4,7 +4,7 @@ package import Store
 import StoreKit
 
 extension SQLiteStore {
-    /// A key holds for so long, in milliseconds (rule 17).
+    /// The lifetime of an idempotency key, in milliseconds (rule 17).
     static let keyLife: Int64 = 86_400_000
 
     /// See ``HousekeepingStore/remove(_:olderThan:after:limit:)``.
@@ -39,7 +39,7 @@ extension SQLiteStore {
             let final = try Set(old.map(\.job)).filter {
                 try context.database.exists("SELECT 1 FROM job WHERE sequence = ? AND finished IS NOT NULL", [$0])
             }
-            // What is yet to come was recorded by a clock that was wrong: it waits, and holds up nothing.
+            // A row with a time in the future comes from a wrong clock: it stays and blocks no others.
             for device in old where device.at <= before && final.contains(device.job) {
                 removed += try context.database.change("DELETE FROM delivery WHERE id = ?", [device.id])
             }
@@ -66,7 +66,7 @@ extension SQLiteStore {
         }
     }
 
-    /// Where a list that is ordered by time goes on: at its last time, of which there may be more.
+    /// The next cursor of a list ordered by time: its last time, because more rows may share it.
     private static func next(_ times: [Int64], from cursor: Int64, limit: Int) -> Int64? {
         guard times.count == limit, let last = times.last else { return nil }
         return max(last, cursor + 1)
@@ -140,7 +140,7 @@ extension SQLiteStore {
                 (id: $0[0] as Int64, at: $0[1] as Int64)
             }
         }
-        // As with devices: what is yet to come holds up nothing.
+        // As with devices, rows with a time in the future block no others.
         let old = rows.prefix { $0.at <= before || $0.at > latest }.filter { $0.at <= before }
         guard !old.isEmpty else { return RetentionChunk(removed: 0, next: nil) }
         let removed = try await self.write { context in
@@ -151,7 +151,7 @@ extension SQLiteStore {
 }
 
 extension WriteContext {
-    /// Whether a job is final, old enough, and needed by nobody.
+    /// Whether a job is final, old enough and no longer referenced.
     fileprivate func mayRemove(job: Int64, before: Int64) throws -> Bool {
         let id = try self.database.first(
             // `ends` less its life is when it was accepted by the store's clock: a wall clock that was behind then, as at the start of
@@ -170,13 +170,15 @@ extension WriteContext {
         return try !self.database.exists("SELECT 1 FROM dead WHERE job = ?", [id.blob])
     }
 
-    /// Removes rows of a job, the job last: its counts are there until the end.
+    /// Removes rows of a job.
+    ///
+    /// The job's own row is last, because it has the counts.
     ///
     /// - Parameters:
     ///   - job: Its sequence.
-    ///   - left: The most rows; less by those that are gone.
-    /// - Returns: Whether all of it is gone.
-    /// - Throws: What SQLite says.
+    ///   - left: The most rows; reduced by the rows removed.
+    /// - Returns: Whether all rows of the job are removed.
+    /// - Throws: SQLite's error.
     fileprivate func remove(job: Int64, limit left: inout Int) throws -> Bool {
         for sql in [
             "DELETE FROM delivery WHERE id IN (SELECT id FROM delivery WHERE job = ?1 LIMIT ?2)",
@@ -191,7 +193,7 @@ extension WriteContext {
         ] {
             left -= try self.database.change(sql, [job, left])
             guard left > 0 else {
-                // Its rows do not add up any more, and whoever checks is to know why.
+                // Its rows no longer add up, and the audit skips cleared jobs.
                 try self.database.run("UPDATE job SET cleared = 1 WHERE sequence = ?", [job])
                 return false
             }

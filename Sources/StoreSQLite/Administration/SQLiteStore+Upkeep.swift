@@ -6,10 +6,10 @@ import Store
 import StoreKit
 
 extension SQLiteStore {
-    /// Writes a copy of the whole store as it is at one moment, while it is in use.
+    /// Writes a consistent copy of the whole store while it is in use.
     ///
-    /// - Parameter path: A file that is not there; it is made for its owner alone, and appears when it is whole.
-    /// - Throws: ``StoreError``: a conflict when the file is there.
+    /// - Parameter path: A new file; it is created readable for its owner only, and appears when it is complete.
+    /// - Throws: ``StoreError``: a conflict if the file exists.
     package func backUp(to path: String) async throws {
         let source = self.configuration.path
         try await Self.blocking {
@@ -25,7 +25,7 @@ extension SQLiteStore {
         }
     }
 
-    /// What went wrong with a copy: which file, and what to do.
+    /// The error of a failed copy, with the file and the remedy.
     private static func fault(_ error: DatabaseError, copying source: String, to copy: String) -> StoreError {
         let fault = StoreError(error)
         switch error.resultCode {
@@ -39,7 +39,7 @@ extension SQLiteStore {
         }
     }
 
-    /// Reads the whole file, and says what is wrong with it.
+    /// Checks the whole file.
     ///
     /// - Returns: A line for each fault, at most a hundred; empty = none.
     /// - Throws: ``StoreError``.
@@ -58,7 +58,7 @@ extension SQLiteStore {
         }
     }
 
-    /// So many lines tell enough; SQLite's own check ends there too.
+    /// The most faults to report; SQLite's own check has the same limit.
     static let mostFaults = 100
 
     /// Puts a backup where there is no store; blocks the thread.
@@ -99,7 +99,7 @@ extension SQLiteStore {
         }
     }
 
-    /// A connection for one long piece of work, which holds up nobody's short one.
+    /// A separate connection for one long operation, so that short ones need not wait.
     private static func connection(_ path: String) throws -> DatabaseQueue {
         var settings = GRDB.Configuration()
         settings.busyMode = .timeout(5)
@@ -107,7 +107,7 @@ extension SQLiteStore {
         return try DatabaseQueue(path: path, configuration: settings)
     }
 
-    /// Runs what takes long on a thread of its own.
+    /// Runs a long operation on a thread of its own.
     private static func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value
     {
         try await withCheckedThrowingContinuation { continuation in
@@ -137,7 +137,7 @@ private final class NewFile {
         close(descriptor)
     }
 
-    /// What was not finished is of no use.
+    /// Removes an incomplete copy.
     deinit { _ = unsafe unlink(self.partial) }
 
     func finish() throws(StoreError) {

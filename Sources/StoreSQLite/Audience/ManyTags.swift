@@ -3,20 +3,22 @@ import PushModel
 import Store
 import StoreKit
 
-/// An audience of many tags of which one is enough, such as thousands of users: sought tag by tag, in the tags' order, where an
-/// ``AudienceReader`` would go through all tags for each of its windows.
+/// The audience of an `||` of many tags, such as thousands of users: found tag by tag in index order, because an
+/// ``AudienceReader`` would read all tags for each of its windows.
 ///
-/// 20,000 users cost some 30 ms, so what is found is used for the next pages too, for ``lifetime``; but each row is looked at again
-/// when it is handed out, and left out where it is no longer live or has none of the tags.
+/// 20,000 users cost some 30 ms, so the rows found are kept for the next pages, for ``lifetime``. Each row is checked
+/// again when its page is read, and left out if it is no longer live or has lost the tags.
 struct ManyTags {
-    /// From so many tags on; fewer, and with more rows each, are read faster by an ``AudienceReader``.
+    /// The least tags for this reader.
+    ///
+    /// Fewer tags, with more rows each, are read faster by an ``AudienceReader``.
     static let threshold = 64
     /// How long it may go unseen that a registration has joined the audience.
     static let lifetime = Duration.seconds(5)
-    /// So many rows are found at once, however few are wanted now; a count finds more.
+    /// The rows to find ahead of the page; a count finds more.
     static let ahead = 16_384
     static let counted = 65_536
-    /// What is looked up, and handed out, in one read transaction: some 20 ms of it.
+    /// The tags, or rows, read in one transaction of some 20 ms.
     static let tagsARead = 8192
     static let rowsARead = 4096
 
@@ -69,7 +71,7 @@ struct ManyTags {
 
     // MARK: Steps
 
-    /// What was found of the audience a moment ago.
+    /// The rows found a moment ago.
     private struct Snapshot: Sendable {
         let since: ContinuousClock.Instant
         /// The users, and the other tags that registrations have had, in the order of the indexes.
@@ -125,7 +127,7 @@ struct ManyTags {
     {
         var search = RowSearch(tags: tags, pns: pns, after: after, through: through, most: most)
         let limits = self.store.configuration.audienceReadLimits
-        // In several transactions: who moves from one of the tags to another between them, may be missed as if between two sends.
+        // In several transactions: a registration that changes tags between them may be missed, as between two sends.
         while !search.isDone {
             let step = search
             search = try await self.store.read { database in
@@ -160,7 +162,7 @@ struct ManyTags {
 /// Seeks tags' rows, in steps of bounded cost, and keeps the first.
 struct RowSearch: Sendable {
     static let query = TagQuery(rows: "pns = ?3 AND row > ?4 AND row <= ?5 ORDER BY row LIMIT ?6")
-    /// What a seek to a tag costs, in rows that are stepped over.
+    /// The cost of a seek to a tag, in rows stepped over.
     private static let seekCost = 16
 
     private let tags: [StoredTag]

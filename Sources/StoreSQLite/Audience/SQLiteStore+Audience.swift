@@ -95,7 +95,7 @@ extension SQLiteStore {
         app: AppID,
         _ body: @escaping @Sendable (Database, AudienceTerms?) throws -> Value
     ) async throws -> Value {
-        // A number is for ever, so those of many tags can be found in several transactions.
+        // Tag numbers never change, so many tags can be looked up in several transactions.
         var tags: [StoredTag?] = []
         while expression.tags.count - tags.count > Self.tagsARead {
             let some = expression.tags[tags.count..<(tags.count + Self.tagsARead)]
@@ -112,7 +112,7 @@ extension SQLiteStore {
     }
 }
 
-/// An expression with what the store calls its tags.
+/// An expression with the store's numbers of its tags.
 struct AudienceTerms {
     let expression: TagExpression
     let app: Int64

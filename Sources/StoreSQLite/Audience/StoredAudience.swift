@@ -3,12 +3,12 @@ import PushModel
 import Store
 import StoreKit
 
-// Audiences of many tags are kept beside their jobs: whoever lists jobs or looks at one does not read 20,000 names.
+// Audiences of many tags are stored beside their jobs, so that lists of jobs do not read 20,000 names.
 
 extension Database {
     static let audienceTags = "SELECT tags FROM audience WHERE job = ?"
 
-    /// Keeps all of a new job's audience, where its work tells the first tags alone.
+    /// Stores the whole audience of a new job whose work has only the first tags.
     func insertAudience(of work: Job.Work, job: Int64) throws {
         guard case .send(let send) = work, send.preview.truncatedTags > 0 else { return }
         let lines = send.audience.tags.map(\.name).joined(separator: "\n")
@@ -17,10 +17,10 @@ extension Database {
 }
 
 extension SQLiteStore {
-    /// The send with all of its audience.
+    /// The send with its whole audience.
     ///
     /// - Parameters:
-    ///   - request: As the job tells it.
+    ///   - request: The send as stored in the job.
     ///   - job: The job's sequence.
     /// - Returns: The send as it was accepted.
     /// - Throws: ``StoreError``.

@@ -4,7 +4,8 @@ import Store
 import StoreKit
 
 extension TagList {
-    /// What does not hold of registrations' tags: each must be one of its app's, and in `tagged`, which has nothing else.
+    /// The faults of registrations' tag lists: each tag must be one of its app's, and `tagged` must have exactly these
+    /// rows.
     static func faults(in database: Database) throws -> [String] {
         // One statement, so that all of it sees one state of the store.
         let counts = try Row.fetchOne(

@@ -14,7 +14,7 @@ struct TagQuery: Sendable {
         self.ofUser = ofUser
     }
 
-    /// Rows alone, from one index.
+    /// A query of row numbers, from one index.
     init(rows condition: String) {
         self.ofNumber = "SELECT row FROM tagged WHERE tag = ?1 AND \(condition)"
         self.ofUser = "SELECT row FROM registration WHERE user = ?1 AND app = ?2 AND state = 1 AND \(condition)"
@@ -59,7 +59,7 @@ struct PreparedTagQuery {
 }
 
 extension RawStatement {
-    /// Begins a run of a ``TagQuery`` anew.
+    /// Starts a ``TagQuery`` again with other values.
     func restart(_ tag: StoredTag, _ values: [Int64]) throws {
         self.reset()
         switch tag {
@@ -80,9 +80,9 @@ struct TagFinder {
     private let statement: RawStatement
 
     /// - Parameters:
-    ///   - database: Where to look.
+    ///   - database: The connection.
     ///   - app: The app's number; nil = it has no tags yet.
-    /// - Throws: What SQLite says.
+    /// - Throws: SQLite's error.
     init(_ database: Database, app: Int64?) throws {
         self.app = app
         self.statement = try RawStatement(Self.sql, in: database)
@@ -100,7 +100,7 @@ struct TagFinder {
 }
 
 extension Database {
-    /// What the store calls those tags; nil for one that no registration has had.
+    /// The store's numbers of tags; nil for a tag that no registration ever had.
     func stored(_ tags: some Sequence<Tag>, app: AppID) throws -> [StoredTag?] {
         let finder = try TagFinder(self, app: try self.number(of: app))
         return try tags.map { try finder.find($0) }

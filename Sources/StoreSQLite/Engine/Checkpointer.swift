@@ -6,11 +6,11 @@ import NIOConcurrencyHelpers
 import PushModel
 import Store
 
-/// Moves the log into the file, on a connection and a queue of its own, where no other process does (rule 8).
+/// Checkpoints the log, on its own connection and queue, while no other process does (rule 8).
 final class Checkpointer: Sendable {
     /// A log whose file has grown by this since the last pass has another at once, in bytes.
     private static let growingLog = 16 << 20
-    /// The log's length from which on it is begun anew, in pages: 64 MB.
+    /// The log length in pages that triggers a restart of the log: 64 MB.
     private static let longLog = 16 * 1024
     /// The size of its file from which on that is cut to nothing, in bytes.
     private static let largeFile = 96 << 20
@@ -47,8 +47,8 @@ final class Checkpointer: Sendable {
 
     /// - Parameters:
     ///   - path: The store's file.
-    ///   - interval: How often a log that grows slowly is moved.
-    ///   - logger: Hears at debug of a log that could not be moved.
+    ///   - interval: The time between checkpoints of a log that grows slowly.
+    ///   - logger: Logs at debug when a checkpoint fails.
     /// - Throws: ``StoreError`` when a lock's file cannot be opened.
     init(path: String, interval: Duration, logger: Logger) throws {
         self.path = path
@@ -105,16 +105,16 @@ final class Checkpointer: Sendable {
             state.lastChange = log.changed
             state.size = size
             state.lastPass = start
-            // A log that was begun anew is shorter than what was moved of the one before.
+            // A restarted log is shorter than the checkpointed part of the one before.
             state.isBusy = pages - (pages < state.moved ? 0 : state.moved) >= Self.fewPages
             state.moved = moved
         }
     }
 
-    /// Moves what was written meanwhile, until little is left, and all of it while nobody writes.
+    /// Checkpoints pages written in the meantime until few are left, and the rest while writers are blocked.
     ///
-    /// The file stays as it is, and is written from its beginning: what makes a file longer takes its file system half as long again
-    /// to make durable.
+    /// The file is kept and overwritten from its beginning, because making a growing file durable takes a file system
+    /// half as long again.
     private func empty(_ database: Database, isLarge: Bool) throws {
         for _ in 0..<4 {
             let (pages, moved) = try database.checkpoint(.passive)
@@ -128,7 +128,7 @@ final class Checkpointer: Sendable {
     private func connected() throws -> DatabaseQueue {
         if let connection = self.state.withLockedValue({ $0.connection }) { return connection }
         var settings = GRDB.Configuration()
-        // Emptying the log holds up writers while it waits for readers: not for long.
+        // Restarting the log blocks writers while it waits for readers: only briefly.
         settings.busyMode = .timeout(0.1)
         settings.prepareDatabase { database in
             try database.execute(sql: "PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -1024")
@@ -141,10 +141,12 @@ final class Checkpointer: Sendable {
 
 /// The log beside a store's file.
 ///
-/// How much of the file is in use stands in its index, `-shm`, which is not opened here: closing it again would let go of the locks that
-/// SQLite holds on it in this process.
+/// Its index, `-shm`, knows how much of the file is in use. It is not opened here: closing it would release the locks
+/// that SQLite holds on it in this process.
 struct LogFile {
-    /// In bytes; the log is begun anew in it, so not all of it may be in use.
+    /// In bytes.
+    ///
+    /// A restarted log reuses the file, so parts of it may be unused.
     let size: Int
     let changed: Date?
 

@@ -9,7 +9,7 @@ extension Database {
         try self.cachedStatement(sql: sql).execute(arguments: arguments)
     }
 
-    /// Runs a statement that stays prepared, and says how many rows it changed.
+    /// Runs a cached statement and returns the number of rows changed.
     func change(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
         try self.run(sql, arguments)
         return self.changesCount
@@ -33,9 +33,9 @@ extension Database {
         try self.first(sql, arguments) { _ in true } ?? false
     }
 
-    /// Says how much of the file the connection may keep, in KiB, negative as SQLite wants it.
+    /// Sets the connection's page cache, in KiB, negative as in SQLite's pragma.
     ///
-    /// Not with a statement that stays prepared: SQLite does this pragma when it prepares it.
+    /// Not as a cached statement: SQLite applies this pragma when it prepares it.
     func setCache(_ size: Int) throws { try self.execute(sql: "PRAGMA cache_size = \(size)") }
 
     /// The app's number, or nil where it was never mentioned.
@@ -67,7 +67,7 @@ extension DatabaseError {
 }
 
 extension StoreError {
-    /// What a fault of SQLite means to whoever uses the store.
+    /// Maps an error of SQLite to the store's error.
     init(_ error: DatabaseError) {
         let code: Code =
             switch error.resultCode {
@@ -80,7 +80,7 @@ extension StoreError {
         self.init(code, Self.advice(error.resultCode).map { "\($0) (\(number))" } ?? number)
     }
 
-    /// What the operator can do about a fault of the disk.
+    /// The operator's remedy for an error of the disk.
     private static func advice(_ code: ResultCode) -> String? {
         switch code {
         case .SQLITE_FULL: "the disk is full: make room on the store's file system, and it goes on by itself"

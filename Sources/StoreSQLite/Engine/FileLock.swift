@@ -1,9 +1,9 @@
 import Foundation
 import Store
 
-/// An exclusive lock between processes (`flock(2)`): whoever dies lets it go.
+/// An exclusive lock between processes (`flock(2)`), released when its process dies.
 ///
-/// Each value has an open file of its own, so two stores in one process exclude each other too.
+/// Each value has its own open file, so two stores in one process exclude each other too.
 final class FileLock: Sendable {
     private let descriptor: Int32
 
@@ -20,19 +20,19 @@ final class FileLock: Sendable {
 
     func tryLock() -> Bool { flock(self.descriptor, LOCK_EX | LOCK_NB) == 0 }
 
-    /// Takes the lock together with others who do, where nobody holds it alone.
+    /// Takes the lock in shared mode, unless it is held exclusively.
     func tryLockShared() -> Bool { flock(self.descriptor, LOCK_SH | LOCK_NB) == 0 }
 
     func unlock() { _ = flock(self.descriptor, LOCK_UN) }
 
     /// Takes the lock; blocks the thread.
     ///
-    /// It polls, for a waiting `flock` cannot be given a deadline.
+    /// It polls, because `flock` has no timeout.
     ///
     /// - Parameters:
-    ///   - limit: How long to wait for the lock.
-    ///   - waiting: Held, together with all others who wait, for as long as it takes: whoever holds the lock can tell.
-    /// - Throws: ``StoreError`` when the lock was not to be had.
+    ///   - limit: The longest wait.
+    ///   - waiting: A lock held in shared mode during the wait, so that the holder knows of waiters.
+    /// - Throws: ``StoreError`` when the wait was too long.
     func lock(within limit: Duration, waiting: FileLock) throws(StoreError) {
         if self.tryLock() { return }
         // Someone may look at that moment whether others wait: then it is joined at the next try.
@@ -57,7 +57,7 @@ final class FileLock: Sendable {
         return try body()
     }
 
-    /// Whether nobody holds the lock.
+    /// Whether no process holds the lock.
     var isFree: Bool {
         guard self.tryLock() else { return false }
         self.unlock()

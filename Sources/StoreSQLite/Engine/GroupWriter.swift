@@ -11,17 +11,19 @@ import PushlineMetrics
 import Store
 import StoreKit
 
-/// Writes for all callers of this process: what comes together is committed together (rule 8).
+/// Writes for all callers of this process.
 ///
-/// A change's failure undoes nothing but itself: it runs in a savepoint, or alone. Its caller goes on when the group's
-/// commit is durable. Where other processes wait to write, one of them has its turn before the next commit of this one:
-/// without that they starve for seconds.
+/// Changes that arrive together share a commit (rule 8).
+///
+/// A failed change undoes only itself: it runs in a savepoint, or alone. A caller continues when the group's commit is
+/// durable. If other processes wait to write, one of them gets its turn before this process's next commit; otherwise
+/// they starve for seconds.
 final class GroupWriter: Sendable {
-    /// The longest that another process which waits is let go first: it may have been stopped.
+    /// The longest time to yield to a waiting process, which may be stopped.
     static let pause = Duration.milliseconds(5)
     /// The most changes in one commit.
     static let maximumGroup = 512
-    /// How long a transaction takes up further changes.
+    /// The time after which a transaction takes no further changes.
     static let maximumTime = Duration.milliseconds(50)
     /// Pages that a bulk change may keep, in KiB, negative as SQLite wants it: with less room, pages are written and read again
     /// before its commit.
@@ -70,13 +72,13 @@ final class GroupWriter: Sendable {
     }
 
     private struct State {
-        /// Who is taken from it is not held by it: a change of an import is large.
+        /// A deque, so that it does not retain changes taken from it: an import's change is large.
         var waiting: Deque<Change> = []
         var isScheduled = false
-        /// On the queue's thread alone.
+        /// Used only on the queue's thread.
         var lastCommit: ContinuousClock.Instant?
         var lastSeen: Int64 = 0
-        /// Since when nothing can be committed, and when that was told last.
+        /// The time since which commits fail, and the time of the last log entry about it.
         var failing: (since: ContinuousClock.Instant, told: ContinuousClock.Instant)?
     }
 
@@ -85,7 +87,7 @@ final class GroupWriter: Sendable {
         /// ``InlineExecution/rows`` at most: where nothing else is going on, it is committed on its caller's thread.
         case short
         case ordinary
-        /// So much that it has a transaction of its own, for it makes others wait and a savepoint would copy every page it touches.
+        /// A large write with its own transaction: it delays others, and a savepoint would copy every page it touches.
         case bulk
 
         static func of(rows: Int) -> Size { rows <= InlineExecution.rows ? .short : .ordinary }
@@ -113,15 +115,15 @@ final class GroupWriter: Sendable {
     /// How many commits there were.
     var commits: Int { self.commitCount.withLockedValue { $0 } }
 
-    /// Does a change and returns when it is durable.
+    /// Runs a change and returns when it is durable.
     ///
-    /// A cancelled caller waits all the same: the change may be in the middle of its commit.
+    /// A cancelled caller waits nevertheless, because the change may be in its commit.
     ///
     /// - Parameters:
-    ///   - size: How much it writes.
+    ///   - size: The size of the write.
     ///   - body: The change.
-    /// - Returns: What the change returns.
-    /// - Throws: What the change throws, or ``StoreError``.
+    /// - Returns: The change's result.
+    /// - Throws: The change's error, or ``StoreError``.
     func write<Value: Sendable>(
         _ size: Size = .ordinary,
         _ body: @escaping @Sendable (WriteContext) throws -> Value
@@ -148,7 +150,7 @@ final class GroupWriter: Sendable {
         }
     }
 
-    /// Whether other changes or processes wait for the end of the transaction: who writes much then comes to an end.
+    /// Whether other changes or processes wait for this transaction; large writes then end theirs.
     var isAwaited: Bool { self.state.withLockedValue { !$0.waiting.isEmpty } || self.waiting.isShared }
 
     private func enqueue(_ change: Change) {
@@ -176,7 +178,7 @@ final class GroupWriter: Sendable {
         } while self.hasMore()
     }
 
-    /// Whether more changes wait; if not, the next one schedules the writer anew.
+    /// Whether more changes wait; if not, the next change schedules the writer.
     private func hasMore() -> Bool {
         self.state.withLockedValue { state -> Bool in
             if state.waiting.isEmpty { state.isScheduled = false }
@@ -226,7 +228,7 @@ final class GroupWriter: Sendable {
                         return .commit
                     }
                 }
-                // Whatever came of it, its memory is given back.
+                // Success or failure, the memory is released.
                 if results.first?.change.size == .bulk { self.shrinkCache(of: database) }
                 try end.get()
             }
@@ -248,7 +250,9 @@ final class GroupWriter: Sendable {
         for result in results { result.change.finish(result.error) }
     }
 
-    /// Takes back what a bulk change may keep; that this fails says nothing about its commit.
+    /// Shrinks the cache of a bulk change.
+    ///
+    /// A failure here does not concern its commit.
     private func shrinkCache(of database: Database) {
         do {
             try database.setCache(SQLiteStore.cacheSize)
@@ -264,7 +268,7 @@ final class GroupWriter: Sendable {
         in database: Database,
         counts: Counts
     ) throws {
-        // From here on: whoever waited long for the lock has as much to write as it may.
+        // From here on: a long wait for the lock does not shorten the transaction.
         let begun = ContinuousClock.now
         while results.count < Self.maximumGroup,
             let (change, isLast) = self.state.withLockedValue({ state in
@@ -272,7 +276,7 @@ final class GroupWriter: Sendable {
                     ? state.waiting.popFirst().map { ($0, state.waiting.isEmpty) } : nil
             })
         {
-            // Listed before it runs: whatever happens, its caller hears of it.
+            // Listed before it runs, so that its caller gets a result in any case.
             results.append((change, nil))
             if results.count == 1, isLast || change.size == .bulk {
                 try self.performAlone(change, in: database, counts: counts)
@@ -286,7 +290,7 @@ final class GroupWriter: Sendable {
         try self.noteTime(in: database)
     }
 
-    /// Says once, and again each minute, that the store takes nothing: all that fails by it needs no words of its own.
+    /// Logs once, and again each minute, that store writes are failing; the failed callers need no log entries.
     private func tell(_ fault: any Error) {
         let mustTell = self.state.withLockedValue { state -> Bool in
             let now = ContinuousClock.now
@@ -312,12 +316,11 @@ final class GroupWriter: Sendable {
         self.logger.notice("Store writes succeed again", metadata: ["seconds": "\(seconds)"])
     }
 
-    /// Runs a group's first change while no other waits, and without a savepoint.
+    /// Runs a group's first change without a savepoint, while no other waits.
     ///
-    /// Most groups are one change, and a savepoint keeps a copy of every page that is changed in it. If it fails, the group
-    /// ends with it.
+    /// Most groups are one change, and a savepoint copies every page changed in it. A failure ends the group.
     ///
-    /// - Throws: ``FailedAlone``; what else happens when the whole transaction cannot go on.
+    /// - Throws: ``FailedAlone``; another error when the whole transaction has failed.
     private func performAlone(_ change: Change, in database: Database, counts: Counts) throws {
         let context = WriteContext(database: database, clock: self.clock, digest: self.digest, counts: counts)
         if change.size == .bulk { try database.setCache(Self.bulkCache) }
@@ -331,8 +334,8 @@ final class GroupWriter: Sendable {
 
     /// Runs one change in a savepoint.
     ///
-    /// - Returns: Its error, when it failed alone.
-    /// - Throws: When the whole transaction cannot go on.
+    /// - Returns: The change's own error.
+    /// - Throws: When the whole transaction has failed.
     private func perform(_ change: Change, in database: Database, counts: Counts) throws -> (any Error)? {
         let context = WriteContext(database: database, clock: self.clock, digest: self.digest, counts: counts)
         try database.run("SAVEPOINT change")
@@ -349,9 +352,9 @@ final class GroupWriter: Sendable {
         }
     }
 
-    /// What failed a change by itself.
+    /// The error of a single change.
     ///
-    /// - Throws: It, where the whole transaction cannot go on.
+    /// - Throws: The error, if the whole transaction has failed.
     private func ownFault(_ error: any Error, in database: Database) throws -> any Error {
         let fault = self.fault(error)
         let isOwn = (error as? DatabaseError).map { !$0.endsGroup } ?? true

@@ -1,15 +1,15 @@
 import NIOConcurrencyHelpers
 
-/// Has short work of the store done on its caller's thread, while that takes hardly longer than waking another one would.
+/// Runs short store work on its caller's thread, as long as that costs about as little as waking another thread.
 ///
-/// The caller's thread is one of a few that all of the process's tasks share, so only one of them is held at a time, whatever the disk
-/// does. A disk that turns slow is noticed at the first work that takes too long, and then other threads wait for it.
+/// The caller's thread belongs to the small pool of all the process's tasks, so only one of them may be blocked by the
+/// disk at a time. The first slow operation closes inline execution for a while, and other threads wait for the disk.
 final class InlineExecution: Sendable {
     /// The most rows of work that is short.
     static let rows = 16
-    /// What takes longer closes it.
+    /// Slower work closes inline execution.
     static let longest = Duration.milliseconds(2)
-    /// For so long.
+    /// The time for which it stays closed.
     private static let pause = Duration.seconds(1)
 
     private struct State {
@@ -19,11 +19,11 @@ final class InlineExecution: Sendable {
 
     private let state = NIOLockedValueBox(State())
 
-    /// Does something on this thread, where nobody does so already.
+    /// Runs work on this thread, unless another caller does so.
     ///
-    /// - Parameter work: What is done; what it takes is noted.
-    /// - Returns: What it gave; nil when it was not done.
-    /// - Throws: What it throws.
+    /// - Parameter work: The work; its duration is measured.
+    /// - Returns: The result; nil if it was not run.
+    /// - Throws: The work's error.
     func run<T>(_ work: () throws -> T) rethrows -> T? {
         let start = ContinuousClock.now
         let isOpen = self.state.withLockedValue { state in

@@ -4,15 +4,16 @@ import GRDBSQLite
 import PushModel
 import Store
 
-/// A statement that stays prepared, driven without an object a row or value: for what runs for each of thousands of rows.
+/// A cached statement driven without an object per row or value, for work on thousands of rows.
 ///
-/// It belongs to its connection, and is used on that connection's thread alone.
+/// It belongs to its connection, and is used only on that connection's thread.
 @safe struct RawStatement {
     /// Owns `handle`.
     private let cached: Statement
     private let handle: SQLiteStatement
 
-    /// Gives it a text of its own in GRDB's cache: GRDB leaves a statement in the middle of its run, where nothing can be bound.
+    /// Makes the text distinct in GRDB's cache: GRDB may leave a shared statement in the middle of a run, where binding
+    /// fails.
     static let mark = "/* raw */ "
 
     init(_ sql: String, in database: Database) throws {
@@ -61,9 +62,9 @@ import Store
         try self.check(code)
     }
 
-    /// Goes on to the next row.
+    /// Steps to the next row.
     ///
-    /// - Returns: Whether there is one; where there is none, the statement is ready for its next run.
+    /// - Returns: Whether there is one; after the last row the statement is ready for another run.
     /// - Throws: `DatabaseError`.
     func step() throws -> Bool {
         let code = unsafe sqlite3_step(self.handle)
@@ -78,7 +79,7 @@ import Store
         while try self.step() {}
     }
 
-    /// Begins a run anew with these numbers.
+    /// Starts another run with these numbers.
     func restart(_ values: Int64...) throws {
         self.reset()
         for (index, value) in values.enumerated() { try self.bind(value, at: Int32(index + 1)) }
@@ -106,7 +107,7 @@ import Store
 
     /// Ends a run before its last row.
     ///
-    /// What it returns was said by the step before.
+    /// The result code repeats the error of the step before.
     func reset() { _ = unsafe sqlite3_reset(self.handle) }
 
     /// Gives back what was bound, which is kept otherwise for as long as the statement is prepared.

@@ -20,7 +20,7 @@ final class ReadQueue: Sendable {
         var running = 0
     }
 
-    /// Whoever waits for a read: goes on with what comes first, its result or its cancellation.
+    /// The caller of a read; it continues with the result or with its cancellation, whichever is first.
     private final class Caller<Value: Sendable>: Sendable {
         private enum State {
             case new
@@ -34,7 +34,7 @@ final class ReadQueue: Sendable {
             self.state.withLockedValue { if case .waiting = $0 { true } else { false } }
         }
 
-        /// - Returns: false when it was cancelled before it began to wait; then it goes on at once.
+        /// - Returns: false if it was cancelled before it began to wait; the caller then continues at once.
         func wait(_ continuation: CheckedContinuation<Value, any Error>) -> Bool {
             let isNew = self.state.withLockedValue { state in
                 guard case .new = state else { return false }
@@ -61,15 +61,15 @@ final class ReadQueue: Sendable {
         self.limit = limit
     }
 
-    /// Reads in a transaction of its own: all of it sees one state of the store.
+    /// Reads in a transaction: all queries see one snapshot.
     ///
-    /// A cancelled caller goes on at once, whatever holds the read up.
+    /// A cancelled caller continues at once, even if the read is blocked.
     ///
     /// - Parameters:
-    ///   - isShort: Whether it reads a row or some: where a connection is free, that is done on the caller's thread.
+    ///   - isShort: Whether it reads few rows: on a free connection it then runs on the caller's thread.
     ///   - body: The read.
-    /// - Returns: What it read.
-    /// - Throws: What the read throws; `CancellationError`.
+    /// - Returns: The read's result.
+    /// - Throws: The read's error; `CancellationError`.
     func read<Value: Sendable>(
         isShort: Bool,
         _ body: @escaping @Sendable (Database) throws -> Value
@@ -99,9 +99,9 @@ final class ReadQueue: Sendable {
         if isNew { self.queue.async { self.drain() } }
     }
 
-    /// Reads on this thread, where a connection is free.
+    /// Reads on this thread, if a connection is free.
     ///
-    /// - Returns: What came of it; nil when it could not be done at once.
+    /// - Returns: The result; nil without a free connection.
     private func readAtOnce<Value>(_ body: (Database) throws -> Value) -> Result<Value, any Error>? {
         self.inlineExecution.run {
             let isFree = self.state.withLockedValue { state in

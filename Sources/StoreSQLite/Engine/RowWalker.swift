@@ -23,7 +23,7 @@ struct RowWalker: RowSource {
 
     /// Rows that are stepped over before SQLite is asked to seek.
     private static let maximumMisses = 16
-    /// What a seek costs, in steps.
+    /// The cost of a seek, in steps.
     private static let seekCost = 8
 
     private let database: Database
@@ -32,7 +32,7 @@ struct RowWalker: RowSource {
     private let pns: Int64
     /// Behind where each range was read last; the live ones come last.
     private var gaps: [Gap]
-    /// Steps, and seeks for what they cost.
+    /// Steps, and seeks with their weight.
     private(set) var cost = 0
 
     init(database: Database, tags: [StoredTag?], app: Int64, pns: PushService) {
@@ -104,18 +104,18 @@ struct RowWalker: RowSource {
         return try statement.step() ? statement.integer(0) - base : .max
     }
 
-    /// Visits the wanted rows of a range in order: steps while they are near, seeks where they are far.
+    /// Visits the wanted rows of a range in order: steps between near rows, seeks between far ones.
     ///
     /// - Parameters:
-    ///   - statement: The range; its last parameter is the row to begin with.
+    ///   - statement: The range; its last parameter is the first row.
     ///   - wanted: Bit i is the row `base + i`.
-    ///   - first: The bit to begin with.
+    ///   - first: The first bit.
     ///   - base: The row of bit 0.
-    ///   - count: How many rows from the base on are looked at.
-    ///   - seek: Begins the statement anew at a row.
-    ///   - visit: Is handed each bit that was found.
-    /// - Returns: What is known of the range behind those looked at; nil where it was not read so far.
-    /// - Throws: What SQLite says.
+    ///   - count: The number of rows from the base on.
+    ///   - seek: Starts the statement again at a row.
+    ///   - visit: Receives each bit found.
+    /// - Returns: The first row of the range behind those visited; nil if it was not read so far.
+    /// - Throws: SQLite's error.
     private mutating func walk(
         _ statement: RawStatement,
         wanted: RowSet,
@@ -157,12 +157,12 @@ struct RowWalker: RowSource {
 
 extension AudienceReader<RowWalker> {
     /// - Parameters:
-    ///   - database: Within a read transaction.
+    ///   - database: A connection within a read transaction.
     ///   - terms: The expression.
     ///   - pns: The service.
-    ///   - through: The last row that counts.
-    ///   - limits: How much is read at a time.
-    /// - Throws: What SQLite says.
+    ///   - through: The last row.
+    ///   - limits: The limits of a page and its windows.
+    /// - Throws: SQLite's error.
     init(database: Database, terms: AudienceTerms, pns: PushService, through: Int64, limits: AudienceReadLimits) throws
     {
         // No window goes beyond the last row there is.

@@ -18,7 +18,7 @@ package final class SQLiteStore: Sendable {
         ///
         /// Beside it lie `-wal`, `-shm`, `.writer`, `.waiting`, `.users`, `.checkpointer` and `.sweeper`.
         package var path: String
-        /// So many unfinished jobs are taken; nil = any number.
+        /// The most unfinished jobs; nil = any number.
         package var maximumBacklog: Int?
         /// Bytes of the disk that no uploaded content is to take.
         package var reserve: Int
@@ -55,24 +55,24 @@ package final class SQLiteStore: Sendable {
     let pool: DatabasePool
     private let reader: ReadQueue
     let writer: GroupWriter
-    /// Held together by all who have the store open: a backup is put back only where nobody has.
+    /// Held in shared mode by every process with the store open: a restore needs it exclusively.
     private let users: FileLock
     let clock: StoreClock
     let logger: Logger
     let dueTurns = DueTurns()
 
-    /// Has SQLite not count its memory.
+    /// Turns off `SQLITE_CONFIG_MEMSTATUS`: its counters take a global lock at every allocation, and nothing reads
+    /// them.
     ///
-    /// It would do so for nobody here, under a lock that all threads share, twice for each of some thirty pieces that a row of a job
-    /// takes. Where somebody has used SQLite before, it goes on counting.
+    /// Without effect if SQLite was used earlier in the process.
     private static let isConfigured: Void = { _ = pushline_sqlite_count_no_memory() }()
 
-    /// Opens the store, and makes its tables where the file is new; blocks the thread.
+    /// Opens the store, and creates the tables in a new file; blocks the thread.
     ///
     /// - Parameters:
-    ///   - configuration: Where it is, and its limits.
-    ///   - source: The clocks; the machine's unless a test brings its own.
-    ///   - logger: Where it logs, at debug and below.
+    ///   - configuration: The path and the limits.
+    ///   - source: The clocks; the machine's, except in tests.
+    ///   - logger: Logs at debug and below.
     /// - Throws: ``StoreError``.
     package init(
         configuration: Configuration,
@@ -117,9 +117,9 @@ package final class SQLiteStore: Sendable {
     /// Opens the store without blocking the caller's thread.
     ///
     /// - Parameters:
-    ///   - configuration: Where it is, and its limits.
-    ///   - source: The clocks; the machine's unless a test brings its own.
-    ///   - logger: Where it logs, at debug and below.
+    ///   - configuration: The path and the limits.
+    ///   - source: The clocks; the machine's, except in tests.
+    ///   - logger: Logs at debug and below.
     /// - Returns: The store.
     /// - Throws: ``StoreError``.
     package static func open(
@@ -136,9 +136,10 @@ package final class SQLiteStore: Sendable {
         }
     }
 
-    /// Opens the connections, and makes the tables where the file is new.
+    /// Opens the connections, and creates the tables in a new file.
     ///
-    /// A process that was stopped while it mended the log after a crash holds what nobody waits for within SQLite's own busy timeout.
+    /// A process stopped during recovery of the log holds its lock for longer than SQLite's busy timeout, so this waits
+    /// longer.
     private static func openPool(
         _ configuration: Configuration,
         source: any ClockSource
@@ -190,9 +191,10 @@ package final class SQLiteStore: Sendable {
         }
     }
 
-    /// Makes a missing file readable for its owner alone, for it holds hashes of passwords; its log takes after it.
+    /// Creates a missing file readable for its owner only, because it has hashes of passwords; the log inherits the
+    /// mode.
     ///
-    /// A file that exists is not opened: closing it again would let go of the locks that SQLite holds on it in this process.
+    /// An existing file is not opened: closing it would release the locks that SQLite holds on it in this process.
     private static func createPrivately(_ path: String) {
         let descriptor = unsafe Foundation.open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
         if descriptor >= 0 { close(descriptor) }
@@ -212,7 +214,7 @@ package final class SQLiteStore: Sendable {
         // A rollback that fails must not end the process: the next group begins with another.
         settings.allowsUnsafeTransactions = true
         settings.prepareDatabase { database in
-            // Checkpoints are one process's work alone; 4 MB of pages a connection.
+            // Only the checkpointer checkpoints; 4 MB of pages per connection.
             try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
             try database.execute(sql: "PRAGMA cache_size = \(Self.cacheSize)")
             try database.execute(sql: "PRAGMA temp_store = MEMORY")
@@ -220,13 +222,13 @@ package final class SQLiteStore: Sendable {
         return settings
     }
 
-    /// Reads in a transaction of its own: all of it sees one state of the store.
+    /// Reads in a transaction: all queries see one snapshot.
     ///
     /// - Parameters:
-    ///   - isShort: Whether it reads a row or some, as most do.
+    ///   - isShort: Whether it reads few rows, the usual case.
     ///   - body: The read.
-    /// - Returns: What it read.
-    /// - Throws: ``StoreError``, `CancellationError`, what the read throws.
+    /// - Returns: The read's result.
+    /// - Throws: ``StoreError``, `CancellationError`, the read's error.
     func read<Value: Sendable>(
         isShort: Bool = false,
         _ body: @escaping @Sendable (Database) throws -> Value

@@ -3,15 +3,17 @@ import PushModel
 import Store
 import StoreKit
 
-/// The tables, as one schema: nothing is released, so no older one is read.
+/// The tables, as one schema.
 ///
-/// Moments named `due`, `stopped`, `ends`, and `at` of `released_handle` and `tombstone`, are milliseconds of the store's own clock
-/// (``StoreClock``), all others of the wall clock.
+/// There is no migration, because no version is released yet.
 ///
-/// Columns named for a user, an account or a tag hold the ``UserName/key`` or ``Tag/key`` by which it is found (decision 27). What was
-/// first written is in a column beside it, where it is shown and another text; else that is null.
+/// Times named `due`, `stopped`, `ends`, and `at` of `released_handle` and `tombstone`, are milliseconds of the store's
+/// clock (``StoreClock``), all others of the wall clock.
+///
+/// Columns of a user, an account or a tag have the ``UserName/key`` or ``Tag/key``, which is used for lookups (decision
+/// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
-    /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
+    /// The schema's version, in the file's `user_version`; every change of the tables raises it.
     static let version = 103
 
     /// The tables that a file has.
@@ -23,7 +25,7 @@ enum Schema {
         case newer
     }
 
-    /// Says which tables a file has.
+    /// The schema found in a file.
     static func found(in database: Database) throws -> Found {
         let number = try database.first("PRAGMA user_version") { $0[0] as Int } ?? 0
         if number == self.version { return .current }

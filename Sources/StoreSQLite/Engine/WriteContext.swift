@@ -3,7 +3,7 @@ import PushModel
 import Store
 import StoreKit
 
-/// What one change works with, within the transaction of its group.
+/// The state of one change within its group's transaction.
 ///
 /// It lives on the writer's queue and never leaves it.
 final class WriteContext {
@@ -15,7 +15,7 @@ final class WriteContext {
     let digest: HandleDigest
     /// Counts of this group that are not yet in the table.
     private let counts: Counts
-    /// What this change adds to them, if it succeeds.
+    /// The counts of this change, added to the group's if it succeeds.
     let added = Counts()
 
     init(database: Database, clock: StoreClock, digest: HandleDigest, counts: Counts) {
@@ -66,8 +66,8 @@ final class WriteContext {
     }
 }
 
-/// Additions to the tables `delivery_count` and `backlog`, members that messages have no longer, and ends of jobs; used on the writer's queue
-/// alone.
+/// Pending additions to the tables `delivery_count` and `backlog`, removed members of messages, and ends of jobs; used
+/// only on the writer's queue.
 final class Counts {
     private struct Key: Hashable {
         let pns: Int

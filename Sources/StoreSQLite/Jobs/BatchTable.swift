@@ -51,13 +51,15 @@ struct OpenPage {
 }
 
 extension Database {
-    /// The open batches of a job whose inline batch, if it had one, is materialized.
+    /// The open batches of a job.
+    ///
+    /// An inline batch is materialized first.
     ///
     /// - Parameters:
     ///   - job: The job's number.
-    ///   - areAtNoWorker: Only those whose messages are not in flight.
+    ///   - areAtNoWorker: Only batches whose messages are not in flight.
     /// - Returns: The batches.
-    /// - Throws: What SQLite says.
+    /// - Throws: SQLite's error.
     func openBatches(of job: Int64, areAtNoWorker: Bool = false) throws -> [OpenPage] {
         let condition = areAtNoWorker ? "AND message.state <> \(MessageState.published.rawValue)" : ""
         return try self.all(
@@ -91,12 +93,12 @@ extension WriteContext {
     /// Writes the next attempt of a batch with a message of its own.
     ///
     /// - Parameters:
-    ///   - key: Which page, and the attempt that it is.
+    ///   - key: The page and the new attempt.
     ///   - job: The job's number, app and priority.
     ///   - rows: The page's range.
-    ///   - devices: Who is to be tried again, with waits from now on.
-    ///   - reason: Why, for whoever asks.
-    /// - Throws: What SQLite says.
+    ///   - devices: The devices to retry, with waits from now on.
+    ///   - reason: The reason of the retry.
+    /// - Throws: SQLite's error.
     func insertAttempt(
         _ key: (pns: Int, page: Int, attempt: Int),
         of job: (sequence: Int64, app: Int64, priority: Int),
@@ -137,7 +139,7 @@ extension WriteContext {
 
     // MARK: Inline batches
 
-    /// Gives the open inline batch of a job a row of its own.
+    /// Materializes the open inline batch of a job.
     ///
     /// - Returns: Whether it had one.
     @discardableResult
@@ -145,12 +147,12 @@ extension WriteContext {
         try self.materialize(where: "sequence = ?1", [job]) > 0
     }
 
-    /// Gives the open inline batches of a message rows of their own.
+    /// Materializes the open inline batches of a message.
     ///
     /// - Parameters:
     ///   - message: The dead letter's number.
-    ///   - jobs: Between which jobs they are.
-    /// - Throws: What SQLite says.
+    ///   - jobs: The range of their jobs.
+    /// - Throws: SQLite's error.
     func materializeBatches(of message: Int64, jobs: ClosedRange<Int64>) throws {
         _ = try self.materialize(
             where: "sequence BETWEEN ?1 AND ?2 AND message = ?3",
@@ -177,7 +179,7 @@ extension WriteContext {
     }
 }
 
-/// Brings in outcomes of inline batches of which every device was accepted, in one change of the job's row.
+/// Records outcomes of inline batches whose devices were all accepted, with one update of the job's row.
 struct InlineOutcomes {
     private let context: WriteContext
     private let find: RawStatement
@@ -196,9 +198,9 @@ struct InlineOutcomes {
 
     /// Records an outcome where it is that of an inline batch, and all its devices were accepted (rule 3).
     ///
-    /// - Parameter outcome: What became of a batch's devices.
-    /// - Returns: Whether it is recorded; if not, the batch is another one, or is materialized now.
-    /// - Throws: What SQLite says.
+    /// - Parameter outcome: The outcome.
+    /// - Returns: Whether it is recorded; if not, the batch is a row.
+    /// - Throws: SQLite's error.
     func record(_ outcome: BatchOutcome) throws -> Bool {
         let key = outcome.key
         guard key.page == 0, key.attempt == 0 else { return false }
@@ -244,6 +246,6 @@ struct InlineOutcomes {
 }
 
 extension BatchOutcome {
-    /// Whether there is nothing to say of any device but that it was accepted.
+    /// Whether all devices were accepted, without retries, failures or dead handles.
     fileprivate var isAllAccepted: Bool { self.total == self.accepted && self.deadHandles.isEmpty }
 }

@@ -18,7 +18,7 @@ extension WriteContext {
         if let state { self.countFinished(state) }
     }
 
-    /// Stops a job that is not being stopped: nothing more of it is fanned out, and what is at no worker is counted.
+    /// Stops a running job: its fan-out ends, and devices at no worker are counted.
     func stop(_ job: Int64, cause: StopCause) throws {
         let row = try self.database.first("SELECT state, message, kind FROM job WHERE sequence = ?", [job]) {
             (state: try Job.State(number: $0[0]), message: $0[1] as Int64?, kind: try JobKind(number: $0[2]))
@@ -48,7 +48,7 @@ extension WriteContext {
         try self.completeIfDone(job)
     }
 
-    /// Closes an open batch of which nobody will bring an outcome, with one that counts all its devices alike.
+    /// Closes an open batch without an outcome, counting all its devices alike.
     func close(_ batch: OpenPage, of job: Int64, as kind: DeliveryCountClass) throws {
         let size = batch.size
         try self.database.run(
@@ -99,10 +99,10 @@ extension WriteContext {
     ///
     /// - Parameters:
     ///   - id: The job.
-    ///   - result: What it came to.
+    ///   - result: The result.
     ///   - text: The result as JSON.
     /// - Returns: The waiter's routing key, when this ended the job.
-    /// - Throws: What SQLite says.
+    /// - Throws: SQLite's error.
     func finishRegister(_ id: JobID, result: RegisterResult, text: String) throws -> String? {
         let row = try self.database.first("SELECT sequence, message, waiter FROM job WHERE id = ?", [id.blob]) {
             (sequence: $0[0] as Int64, message: $0[1] as Int64?, waiter: $0[2] as String?)
@@ -124,7 +124,7 @@ extension WriteContext {
 }
 
 extension StopCause {
-    /// What a device that is not sent to counts as.
+    /// The count of a device that is not sent to.
     var count: DeliveryCountClass {
         switch self {
         case .cancelled: .cancelled

@@ -57,14 +57,14 @@ struct JobRow {
         self.message = row[18]
     }
 
-    /// The job as it is shown.
+    /// The job for display.
     ///
     /// - Parameters:
-    ///   - database: Where its counts and open batches are.
-    ///   - clock: Tells when it goes on.
-    ///   - unwritten: Counts that are not yet in the table.
-    /// - Returns: The job with its counts, seen as retrying where all of it waits.
-    /// - Throws: ``StoreError`` where a row makes no sense; what SQLite says.
+    ///   - database: The connection, for counts and open batches.
+    ///   - clock: Converts the time of the next retry.
+    ///   - unwritten: Counts not yet in the table.
+    /// - Returns: The job with its counts; its state is retrying if all its open work waits.
+    /// - Throws: ``StoreError`` for a corrupt row; SQLite's error.
     func job(
         in database: Database,
         clock: StoreClock,
@@ -114,7 +114,7 @@ struct JobRow {
         var progress: [PushService: Job.Progress.Service] = [:]
         for cursor in cursors {
             var estimate: Int?
-            // Who stops a job ends its fan-out too.
+            // A stop ends the fan-out too.
             if cursor.isDone || (self.isFannedOut && !self.state.isStopped) {
                 estimate = cursor.devices
             } else if cursor.after > 0 {
@@ -185,7 +185,7 @@ struct JobRow {
             || database.hasOpenBatch(self.sequence, at: pns)
     }
 
-    /// What a running job waits for, where all that is open of it waits for a later try.
+    /// The wait of a running job whose open work is all deferred or to be retried.
     private func waiting(in database: Database) throws -> (due: Int64, reason: String?)? {
         guard self.state == .running, self.isFannedOut, self.work.kind == .send,
             try !database.exists(Self.inFlight, [self.sequence])

@@ -15,7 +15,7 @@ enum JobTransition: CaseIterable {
     case page
     /// All batches of a small send are written.
     case fanOut
-    /// A small send reaches nobody.
+    /// A small send without devices.
     case findNoTarget
     /// Every device of an inline batch was accepted.
     case acceptAll
@@ -27,7 +27,7 @@ enum JobTransition: CaseIterable {
     case abandon
     /// A user stops it.
     case cancel
-    /// Its time is over.
+    /// The lifetime is over.
     case expire
     /// A register job is done, or refused.
     case finishRegister
@@ -82,7 +82,9 @@ enum JobTransition: CaseIterable {
     /// A job that ended otherwise than completed, for the condition of an index.
     static let failed = "state > \(Job.State.completed.number)"
 
-    /// The statement; its first parameter is the job's number, the others are told at each.
+    /// The statement.
+    ///
+    /// Its first parameter is the job's number; each case documents the others.
     var sql: String { Self.statements[self] ?? "" }
 
     // Made once: they stand in the cache of prepared statements under their text.
@@ -99,10 +101,10 @@ enum JobTransition: CaseIterable {
     private var assignment: String {
         switch self {
         case .start:
-            // ?2 message, ?3 now, ?4 a wall clock that makes nothing late: what starts late lives less long.
+            // ?2 message, ?3 now, ?4 a wall clock without lateness: a job that starts late has less time left.
             "state = \(Job.State.queued.number), message = ?2, ends = ?3 + expires - max(starts_at, ?4)"
         case .page:
-            // ?2 message, ?3 wall clock, ?4 the hub's state, where this step tells it; ?5 whether these are the last pages.
+            // ?2 message, ?3 wall clock, ?4 the hub's state, if this step sets it; ?5 whether these are the last pages.
             """
             state = \(Job.State.running.number), started = coalesce(started, ?3), hub_state = coalesce(hub_state, ?4),
                 fanned_out = ?5, message = iif(?5, NULL, message)
@@ -197,7 +199,7 @@ extension Job.State {
         (self.isFinal || self == .scheduled ? 0 : 1, self == .scheduled ? 1 : 0)
     }
 
-    /// What a step between two states adds to the backlog.
+    /// The change of the backlog by a transition between two states.
     static func backlog(from: Job.State, to: Job.State) -> (unfinished: Int, scheduled: Int) {
         (
             to.inBacklog.unfinished - from.inBacklog.unfinished,
@@ -206,7 +208,7 @@ extension Job.State {
     }
 }
 
-/// A transition that is prepared, for who makes it for many jobs.
+/// A prepared transition, for use on many jobs.
 struct PreparedTransition {
     let transition: JobTransition
     let statement: RawStatement
@@ -220,13 +222,13 @@ struct PreparedTransition {
         self.statement = try RawStatement(transition.sql, in: context.database)
     }
 
-    /// Makes it with the values that are bound, and counts what it means to the backlog.
+    /// Runs the transition with the bound values, and updates the backlog.
     ///
-    /// The job's end is counted too, where it is always the same; else the caller counts it.
+    /// It also counts the job's end if the target state is fixed; otherwise the caller does.
     ///
-    /// - Parameter from: The job's state, where it is not the same to the backlog which one it was.
-    /// - Returns: Whether the job was where it leads from.
-    /// - Throws: What SQLite says.
+    /// - Parameter from: The job's state, if the change of the backlog depends on it.
+    /// - Returns: Whether the job was in a state that the transition leaves.
+    /// - Throws: SQLite's error.
     func make(from: Job.State? = nil) throws -> Bool {
         try self.statement.run()
         guard self.context.database.changesCount > 0 else { return false }

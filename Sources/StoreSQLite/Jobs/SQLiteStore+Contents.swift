@@ -74,7 +74,7 @@ extension Database {
 
 /// How full the disk is.
 enum FileSystem {
-    /// The bytes that are free for us where the file is; nil where the system does not tell.
+    /// The bytes free for this user on the file's disk; nil if unknown.
     static func freeBytes(at path: String) -> Int? {
         var found = statvfs()
         guard unsafe statvfs(path, &found) == 0 else { return nil }

@@ -35,7 +35,7 @@ extension SQLiteStore {
     }
 }
 
-/// What a dead letter closed: the column `closed` of the table `dead`.
+/// The effect of a dead letter: the column `closed` of the table `dead`.
 enum DeadLetterEffect: Int {
     case nothing = 0
     case batch = 1
@@ -43,7 +43,7 @@ enum DeadLetterEffect: Int {
     case send = 3
 }
 
-/// What a dead letter closed, and of which job.
+/// The batch or job closed by a dead letter.
 private struct ClosedByDeadLetter {
     var effect = DeadLetterEffect.nothing
     var job: JobID?
@@ -51,7 +51,7 @@ private struct ClosedByDeadLetter {
 }
 
 extension IncomingDeadLetter {
-    /// Tells bodies apart under one message id: FNV-1a.
+    /// Distinguishes bodies under one message id: FNV-1a.
     fileprivate var digest: Int64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in self.body { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
@@ -60,7 +60,7 @@ extension IncomingDeadLetter {
 }
 
 extension Database {
-    /// Whose a message is: its row's app, else the one that it says, where that is declared.
+    /// The app of a message: its row's, otherwise the app it names, if that is declared.
     fileprivate func owner(of message: IncomingDeadLetter) throws -> AppID? {
         if let id = MessageID(message.messageID), let row = try self.outboxMessage(id.number) { return row.app }
         guard let app = message.app else { return nil }
@@ -116,7 +116,7 @@ extension WriteContext {
         }
         guard let found else { return ClosedByDeadLetter() }
         let batch = found.batch
-        // A first attempt's devices are known by their number alone: its list was in the message.
+        // The devices of a first attempt are known only by number: their list was in the message.
         for device in try found.retries.map(RetryList.decode) ?? [] {
             try self.database.run(
                 "INSERT INTO delivery(job, pns, row, class, status, reason, at) VALUES (?, ?, ?, ?, 0, '', ?)",

@@ -73,7 +73,7 @@ extension SQLiteStore: DeadLetterStore {
         }
     }
 
-    /// Whom a dead batch is for: its retries, or whom its page is for now.
+    /// The devices of a dead batch: its retries, or its page's present audience.
     private func list(of batch: DeadLetterPage) async throws -> ReplayList {
         guard let retries = batch.retries else {
             return ReplayList(devices: try await self.page(of: batch))
@@ -109,10 +109,10 @@ extension SQLiteStore: DeadLetterStore {
     }
 }
 
-/// Whom the next attempt of a dead batch is for.
+/// The devices of the next attempt of a dead batch.
 private struct ReplayList {
     var devices: [RetryDevice] = []
-    /// The rows of the table `delivery` that say they are dead.
+    /// The rows of the table `delivery` that count them as dead.
     var records: [Int64] = []
 }
 
@@ -130,7 +130,7 @@ private struct DeadLetterPage {
     let retries: Data?
 }
 
-/// What a dead message stands for.
+/// The work of a dead letter.
 private enum DeadLetterTarget {
     case batch(DeadLetterPage)
     case job(JobID, sequence: Int64, JobKind)
@@ -327,7 +327,7 @@ extension WriteContext {
         _ = try reopen.make()
     }
 
-    /// Queues a register job again: its sequence still says in which order it counts (rule 11).
+    /// Queues a register job again, with its old sequence and so its old place in the order (rule 11).
     fileprivate func redrive(register sequence: Int64, letter: Int64) throws {
         guard let job = try self.jobToRedrive(sequence), job.state == .abandoned else { return }
         let message = try self.insertMessage(of: sequence, .register, app: job.app, priority: job.priority)
@@ -338,7 +338,7 @@ extension WriteContext {
         guard try reopen.make() else { throw StoreError(.corrupt, "a refused register job does not reopen") }
     }
 
-    /// Queues a send again, which goes on from where it was left.
+    /// Queues a send again, which continues its fan-out.
     fileprivate func redrive(send sequence: Int64) throws {
         guard let job = try self.jobToRedrive(sequence), job.isFannedOut,
             JobTransition.reopenSend.steps.contains(where: { $0.from == job.state })

@@ -45,7 +45,7 @@ extension SQLiteStore: JobStore {
         let apps = try await self.read { try $0.appsWithScheduledJobs(until: wall, limit: limit) }
         guard !apps.isEmpty else { return 0 }
         return try await self.write { context in
-            // An app that has scheduled very many for one moment holds up no other's.
+            // An app with very many jobs scheduled for one time does not delay other apps.
             let share = max(1, limit / apps.count)
             let jobs = try apps.flatMap {
                 try context.database.scheduledJobs(of: $0, until: context.wall.milliseconds, limit: share)
@@ -86,7 +86,7 @@ extension SQLiteStore: JobStore {
         }
     }
 
-    /// Jobs that are neither at their end nor being stopped, as their index has it.
+    /// Jobs that are neither final nor being stopped, as in their index.
     private static let mayExpire = "finished IS NULL AND stopped IS NULL"
 
     /// Looks before it writes: an idle store stays idle.
@@ -108,14 +108,14 @@ extension SQLiteStore: JobStore {
 }
 
 extension Database {
-    /// Whether a job's time is over.
+    /// Whether a job's lifetime is over.
     func isOver(_ job: Int64, at now: Int64) throws -> Bool {
         try self.exists("SELECT 1 FROM job WHERE sequence = ? AND ends <= ?", [job, now])
     }
 }
 
 extension WriteContext {
-    /// Writes a message of its own for a job that goes on by itself: due at once.
+    /// Writes a message for a single job, due at once.
     ///
     /// - Returns: Its number.
     func insertMessage(of job: Int64, _ kind: JobKind, app: Int64, priority: Int) throws -> Int64 {
@@ -123,7 +123,7 @@ extension WriteContext {
             queue: kind == .register ? .register : .send,
             app: app,
             priority: priority,
-            // Nobody but the sweeper publishes it.
+            // Only the sweeper publishes it.
             state: .deferred,
             due: self.now,
             members: 1,

@@ -74,9 +74,9 @@ extension JobQuery {
     /// The most of a caller's own jobs that a page looks at, where no index finds those that are asked for.
     private static let most = 5_000
 
-    /// Where a page ends, whatever it has found by then; nil for the end of the list.
+    /// The row at which reading for a page ends, with or without results; nil for the end of the list.
     ///
-    /// A caller with very many jobs would keep readers busy for long with a list that has none of them.
+    /// Otherwise a filter that matches none of very many jobs would keep a reader busy for long.
     fileprivate func end(in database: Database, app: Int64, before: Int64) throws -> Int64? {
         let isFiltered = self.kind != nil || self.since != nil || self.pns != nil || self.state != nil
         guard isFiltered, let (column, owner) = self.user.map({ ("user", $0.key) }) ?? self.key.map({ ("key", $0) })
@@ -87,7 +87,7 @@ extension JobQuery {
         ) { $0[0] as Int64 }
     }
 
-    /// What the rows must fulfil, with its values.
+    /// The rows' conditions, with their values.
     fileprivate func conditions(
         app: Int64,
         before: Int64,
@@ -117,7 +117,7 @@ extension JobQuery {
             // As a number in the text, for the index of states is partial; not for choosing an index where there is a better.
             let isIndexed = self.user == nil && self.key == nil
             require("\(isIndexed ? "" : "+")job.state = \(state.number)", [])
-            // What the indexes of states hold; most are completed, and have none.
+            // The states in the index; most jobs are completed and not in it.
             if isIndexed, state != .completed {
                 require(state.isFinal ? "job.\(JobTransition.failed)" : "job.finished IS NULL", [])
             }

@@ -42,11 +42,11 @@ private struct OutcomeTarget {
 }
 
 extension WriteContext {
-    /// Records an outcome where its batch is still open (rule 3).
+    /// Records an outcome if its batch is still open (rule 3).
     ///
-    /// - Parameter outcome: What became of the batch's devices.
+    /// - Parameter outcome: The outcome.
     /// - Returns: Whether it was recorded.
-    /// - Throws: ``StoreError`` when it does not account for exactly the devices of this attempt.
+    /// - Throws: ``StoreError`` unless it accounts for exactly the devices of this attempt.
     fileprivate func record(_ outcome: BatchOutcome) throws -> Bool {
         guard let target = try self.target(of: outcome.key) else { return false }
         var outcome = outcome

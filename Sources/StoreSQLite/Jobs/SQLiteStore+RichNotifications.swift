@@ -3,7 +3,7 @@ package import PushModel
 package import Store
 import StoreKit
 
-/// Rich notifications: what a silent push tells an app to fetch.
+/// Rich notifications, which an app fetches after a silent push.
 enum KeptNotification {
     /// The numbers ascend, so that a list of them has an order; counts of apps, so that a quota costs no counting.
     static let tables = """

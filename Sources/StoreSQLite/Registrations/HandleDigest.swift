@@ -1,9 +1,9 @@
 import PushModel
 import Store
 
-/// Numbers in place of handles: SipHash-2-4 with the store's own key, so that nobody can choose handles that get the same one.
+/// Digests of handles: SipHash-2-4 with the store's own key, so that clients cannot construct collisions.
 ///
-/// A store keeps its key, for the numbers stay in its tables.
+/// A store keeps its key, because its tables contain the digests.
 struct HandleDigest: Sendable {
     private let key: (UInt64, UInt64)
     /// The bits of a number that are used; tests leave few, so that handles share numbers.
@@ -24,7 +24,7 @@ struct HandleDigest: Sendable {
         var text = handle.text
         let hash = text.withUTF8 { bytes in
             var state = SipState(self.key)
-            // 16 bytes that say whose it is: handles of other apps and services are as good as other handles.
+            // 16 bytes of app and service: equal handles of other apps and services have other digests.
             state.add(UInt64(bitPattern: app))
             state.add(UInt64(bitPattern: Int64(pns)))
             return unsafe state.finish(bytes, before: 16)
@@ -32,7 +32,7 @@ struct HandleDigest: Sendable {
         return Int64(bitPattern: hash & self.mask)
     }
 
-    /// SipHash-2-4 of some bytes alone, as others compute it.
+    /// Plain SipHash-2-4, for comparison with other implementations.
     func hash(_ bytes: [UInt8]) -> UInt64 {
         unsafe bytes.withUnsafeBufferPointer { bytes in
             var state = SipState(self.key)

@@ -4,10 +4,10 @@ import PushModel
 import Store
 import StoreKit
 
-/// Which live registration has a handle (decision 20): an entry for each, found by a number made of the handle.
+/// The live registration of a handle (decision 20): an entry for each, found by the handle's digest.
 ///
-/// No two live registrations of an app and service have the same handle. Handles that share a number have its positions 0, 1, 2 …
-/// without a gap, so that who finds the first position free knows that nobody has the handle.
+/// No two live registrations of an app and service have the same handle. Handles with equal digests have positions 0,
+/// 1, 2 … without a gap, so that a free position ends a search.
 enum HandleIndex {
     /// A registration and the number of its handle.
     struct Entry {
@@ -16,7 +16,8 @@ enum HandleIndex {
     }
 
     static let insert = "INSERT INTO handle_index(digest, position, row) VALUES (?, ?, ?)"
-    /// What finds the live registration of a handle: by its number, and by itself, since others may share the number.
+    /// A query for the live registration of a handle: by digest, and by the handle itself, because others may share the
+    /// digest.
     static func find(_ columns: String) -> String {
         """
         SELECT \(columns) FROM handle_index AS h CROSS JOIN registration AS r ON r.row = h.row
@@ -31,7 +32,7 @@ enum HandleIndex {
 // MARK: The check
 
 extension HandleIndex {
-    /// What does not hold of the entries: each live registration has one, and no two of them one handle.
+    /// The faults of the entries: each live registration must have one, and no two the same handle.
     static func faults(in database: Database, _ digest: HandleDigest) throws -> [String] {
         var faults: [String] = []
         // All of it sees one state of the store.
@@ -104,7 +105,7 @@ extension WriteContext {
         }
     }
 
-    /// Makes a live registration, whose handle nobody has, the one that has it.
+    /// Assigns an unassigned handle to a live registration.
     func addHandle(_ handle: Handle, _ pns: PushService, app: Int64, by row: Int64) throws {
         try self.database.run(HandleIndex.add, [self.digest.number(of: handle, pns.number, app: app), row])
     }

@@ -1,7 +1,7 @@
 import PushModel
 import Store
 
-/// How far an import of some rows has come: each of its transactions takes it, and hands on what the next one begins with.
+/// The progress of an import of some rows, handed from one transaction to the next.
 struct ImportProgress: Sendable {
     /// A row by its index, and the number that stands for its handle.
     struct Numbered: Sendable {
@@ -9,10 +9,10 @@ struct ImportProgress: Sendable {
         let index: Int
     }
 
-    /// Rows of which no two have the same id.
+    /// Consecutive rows with distinct ids.
     ///
-    /// What is new among them may be written in any order. The others may take each other's handles, so they are written behind
-    /// the new ones, and in their own order.
+    /// New rows among them may be written in any order. Known ones may take each other's handles, so they are written
+    /// after the new ones, and in order.
     struct Stretch: Sendable {
         /// Those that are still to be looked at, in the order of the index of handles; the same handle's in their own.
         var unseen: ArraySlice<Numbered>
@@ -22,11 +22,11 @@ struct ImportProgress: Sendable {
         var isDone: Bool { self.unseen.isEmpty && self.known.isEmpty }
     }
 
-    /// What was written, by the rows' indices; superseded where nothing was yet.
+    /// The results by row index; superseded until written.
     var results: [ImportResult]
-    /// What is not written yet.
+    /// The rows not yet written.
     var stretches: ArraySlice<Stretch>
-    /// So many rows are looked at in one transaction: where others wait, few of many would be written.
+    /// The most rows to look up in one transaction: if others wait, only few of many would be written.
     var most: Int
 
     var isDone: Bool { self.stretches.isEmpty }
@@ -57,11 +57,12 @@ struct ImportProgress: Sendable {
     }
 }
 
-/// How long one transaction of an import goes on.
+/// The duration of one transaction of an import.
 struct ImportTurn {
-    /// So much is done even where others wait: it takes about as long as another group of changes, and less is not worth a commit.
+    /// The rows written even if others wait: they take about as long as another group, and fewer are not worth a
+    /// commit.
     static let least = 4096
-    /// It is asked whether to go on when so much was done.
+    /// The rows between two checks of the time.
     static let step = 1024
     /// The work of a known row; to look at one is 1, and to insert one too.
     static let known = 4
@@ -74,7 +75,7 @@ struct ImportTurn {
     private(set) var isOver = false
 
     /// - Parameters:
-    ///   - longest: No turn is longer: whoever begins to wait then waits for its commit too.
+    ///   - longest: The longest turn, because a change that begins to wait also waits for its commit.
     ///   - isAwaited: Whether others wait.
     init(longest: Duration, isAwaited: @escaping () -> Bool) {
         self.longest = longest

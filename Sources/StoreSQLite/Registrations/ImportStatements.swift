@@ -142,7 +142,7 @@ struct ImportStatements {
         return try self.hasHandle.step()
     }
 
-    /// Adds entries of handles whose numbers nobody has.
+    /// Adds entries of handles with unused digests.
     func insert(_ entries: [HandleIndex.Entry]) throws {
         var start = 0
         while entries.count - start >= Self.entriesAtOnce {

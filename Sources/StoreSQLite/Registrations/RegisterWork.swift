@@ -1,9 +1,9 @@
 import GRDB
 
-/// The work of register jobs that are final: nobody reads the handles in it any more, and whom they belong to may want them
+/// Removes the work of final register jobs: their handles are no longer needed, and their owners may want them
 /// forgotten.
 ///
-/// One whose message is dead may be brought back as long as its time is not over: the dead message has the work until then.
+/// A dead-lettered job may be replayed while its lifetime lasts: the dead letter keeps the work until then.
 enum RegisterWork {
     /// The column `work` of a register job, without the handles in it.
     static let withoutHandles = """
@@ -28,7 +28,7 @@ extension WriteContext {
         )
     }
 
-    /// Forgets the work of register jobs whose messages died before that time: their own is over.
+    /// Forgets the work of register jobs dead-lettered before that time, whose lifetimes are over.
     func forgetDeadWork(before time: Int64, limit: Int) throws {
         try self.database.run(
             """

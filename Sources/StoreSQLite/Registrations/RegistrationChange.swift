@@ -5,9 +5,9 @@ import StoreKit
 
 /// One change to the registrations (rule 11), within a write transaction.
 ///
-/// A registration's `version` is the sequence of the last change to it, and a change touches only what has a lower one. A handle
-/// follows the latest change that claims it, whichever order they come in; ``WriteContext/release(_:_:app:version:)`` keeps that
-/// of a handle that nobody has any more.
+/// A registration's `version` is the sequence of its last change, and a change applies only to lower versions. A handle
+/// belongs to the latest change that claims it, in any order of arrival; ``WriteContext/release(_:_:app:version:)``
+/// keeps that sequence for handles that left their registration.
 struct RegistrationChange {
     let context: WriteContext
     let app: Int64
@@ -26,16 +26,16 @@ struct RegistrationChange {
     }
 
     func issue(_ candidate: RegistrationID, handles: [Handle]) throws -> RegisterResult {
-        // The candidate belongs to this change alone: where it stands, the change was done before.
+        // The candidate is unique to this change: if it exists, the change was applied before.
         if try self.row(candidate) != nil { return .issued(candidate) }
         let registrations = try handles.flatMap { handle in
             try PushService.allCases.compactMap { try self.registration(with: handle, $0) }
         }.sorted { $0.row < $1.row }
-        // Nothing is kept of an id that may never be used: whoever puts it makes it.
+        // An id that may never be used is not stored: the first put creates it.
         guard let kept = registrations.first else { return .issued(candidate) }
         for other in registrations.dropFirst() where other.version < self.sequence {
             try self.replace(other, by: kept.id)
-            // This is a change to them: what was asked of them before comes too late.
+            // This is a change to them: earlier changes that arrive later must not apply.
             try self.database.run("UPDATE registration SET version = ? WHERE row = ?", [self.sequence, other.row])
         }
         return .issued(kept.id)
@@ -76,9 +76,9 @@ struct RegistrationChange {
         return .done
     }
 
-    /// Takes the handle from whoever has it.
+    /// Takes the handle from its present registration.
     ///
-    /// - Returns: Why the registration does not get it: a later change gave the handle away before this one came; it is as if this
+    /// - Returns: The reason that the registration does not get it: a later change has released the handle, as if this
     ///   one had come first. nil = it gets it.
     private func claim(
         _ upsert: RegisterRequest.Upsert,
@@ -178,12 +178,12 @@ struct RegistrationChange {
     private static func replaced(by id: RegistrationID) -> String { "its handle went to registration \(id)" }
 
     /// - Parameters:
-    ///   - upsert: What it becomes.
+    ///   - upsert: The upsert.
     ///   - row: The registration; nil = it is new.
     ///   - id: Its id.
-    ///   - reason: Why it is replaced at once; nil = it is live.
+    ///   - reason: The reason that it is replaced at once; nil = it is live.
     /// - Returns: The registration's row.
-    /// - Throws: What SQLite says.
+    /// - Throws: SQLite's error.
     private func write(
         _ upsert: RegisterRequest.Upsert,
         to row: Int64?,
@@ -234,7 +234,7 @@ extension RegistrationChange {
     static let isFinal = "NOT EXISTS (SELECT 1 FROM job WHERE job.sequence = registration.version AND job.ends > ?)"
 
     static let hasMore = "SELECT 1 FROM registration WHERE app = ? AND user = ? AND state = 1 LIMIT 1 OFFSET ?"
-    /// Of so many: an import may have given the user any number.
+    /// With a limit: an import may have given the user any number.
     static let oldest = """
         SELECT row FROM (SELECT row, version FROM registration WHERE app = ? AND user = ? AND state = 1 LIMIT ?)
         ORDER BY version, row LIMIT 1
@@ -258,9 +258,9 @@ extension RegistrationChange {
         try self.context.end(row, as: .replaced, reason: reason, where: "1", [])
     }
 
-    /// Forgets ended registrations of a user who has many, but for those that an earlier change may yet concern.
+    /// Forgets ended registrations of a user with many, except those that an earlier change may still concern.
     ///
-    /// Two for each that is new: there come to be no more of them than changes are made in a day.
+    /// Two for each new one, so that their number stays below that of a day's changes.
     private func forgetOldest() throws {
         guard let user = self.user?.key, let most = self.most,
             try self.database.exists(Self.hasMorePast, [self.app, user, most])

@@ -3,17 +3,18 @@ import PushModel
 import Store
 import StoreKit
 
-/// Writes imported registrations within a write transaction: as ``RegistrationChange`` does, but for a few microseconds each.
+/// Writes imported registrations within a write transaction, with the rules of ``RegistrationChange`` at a few
+/// microseconds each.
 ///
-/// What has neither an id nor a handle of a known registration is written many rows to a statement, for beginning one costs as much
-/// as a row, and into each table and index in its order, so that each page is gone to once. The others are looked at one by one;
-/// what needs more than the same handle again is left to ``RegistrationChange``.
+/// New rows, without a known id or handle, are written many to a statement, because starting one costs as much as a
+/// row, and in the order of each table and index, so that each page is visited once. The others are looked up one by
+/// one; changes beyond a repeated handle are left to ``RegistrationChange``.
 struct RegistrationImport {
     typealias Numbered = ImportProgress.Numbered
 
-    /// So many new rows are written before it is asked whether to go on.
+    /// The new rows between two checks of the time.
     ///
-    /// Their handles and tags, a quarter of the work, come behind all of them.
+    /// Their handles and tags, a quarter of the work, are written after all of them.
     private static let step = ImportTurn.least
     /// As many known ones.
     private static let knownStep = ImportTurn.least / ImportTurn.known
@@ -23,8 +24,7 @@ struct RegistrationImport {
     private let sequence: Int64
     private let rows: [ImportedRegistration]
     private let statements: ImportStatements
-    /// Whether changes that came after this import have claimed handles that nobody has any more, or deleted what was not there: hardly
-    /// ever.
+    /// Whether later changes have released handles or deleted unknown ids since this import began: very rare.
     private let mayBeLate: Bool
     private var random = SystemRandom()
     /// By index, whether a row's id and handle are new.
@@ -45,17 +45,17 @@ struct RegistrationImport {
             try context.isAnyClaimed(after: sequence) || context.isAnyDeleted(after: sequence)
     }
 
-    /// What there is to do, before anything is done.
+    /// The whole work, before the first transaction.
     func start() -> ImportProgress {
         ImportProgress(self.rows) { self.context.digest.number(of: $0.handle, $0.pns.number, app: self.app) }
     }
 
-    /// Writes what is left, until the turn is over or as many rows were looked at as may be.
+    /// Writes rows until the turn is over or its limit of looked up rows is reached.
     ///
     /// - Parameters:
-    ///   - progress: What was done before, and then what is done now.
-    ///   - turn: How long to go on.
-    /// - Throws: ``StoreError``, or what SQLite says.
+    ///   - progress: The progress, updated.
+    ///   - turn: The duration.
+    /// - Throws: ``StoreError``, or SQLite's error.
     mutating func write(_ progress: inout ImportProgress, _ turn: inout ImportTurn) throws {
         var seen = 0
         while var stretch = progress.stretches.first, seen < progress.most, !turn.isOver {
@@ -131,7 +131,7 @@ struct RegistrationImport {
     /// their table.
     private mutating func insert(_ new: [Int], _ numbered: ArraySlice<Numbered>, _ turn: inout ImportTurn) throws {
         guard !new.isEmpty else { return }
-        // Whoever exports has them in this order already, which the sort sees.
+        // An export has this order already, which makes the sort cheap.
         let new = new.map { (user: self.rows[$0].user?.key ?? "", index: $0) }.sorted { $0.user < $1.user }
             .map(\.index)
         var newTags: [ImportStatements.TagOfRow] = []

@@ -3,7 +3,7 @@ import PushModel
 import Store
 import StoreKit
 
-/// Where a list of registrations is read: ranges of indexes, each in the order of rows, of which no more than a page is taken.
+/// The ranges of indexes for a list of registrations, each in row order and read at most a page far.
 struct RegistrationRanges {
     private let query: RegistrationQuery
     private let tag: StoredTag?
@@ -43,7 +43,7 @@ struct RegistrationRanges {
         var number: Int64?
         switch self.tag {
         case .user(let owner, _):
-            // Nobody has two users' tags.
+            // No registration has two users' tags.
             guard user == nil || user == owner else { return }
             user = owner
         case .number(let tag): number = tag

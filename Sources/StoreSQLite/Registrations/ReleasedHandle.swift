@@ -5,7 +5,7 @@ import PushModel
 import Store
 import StoreKit
 
-/// A handle that left a registration, as a digest: whom it belonged to may have wanted it forgotten.
+/// A handle that left a registration, as a digest, because its owner may want it forgotten.
 enum ReleasedHandle {
     /// How long it is remembered, in milliseconds: twice as long as a register job lives, so that none that is older can come.
     static let life: Int64 = 2 * 86_400_000
@@ -16,14 +16,15 @@ enum ReleasedHandle {
 }
 
 extension WriteContext {
-    /// Remembers the latest change that claimed a handle, where its registration keeps it no longer (rule 11).
+    /// Remembers the latest change that claimed a handle, after its registration lost it (rule 11).
     ///
     /// - Parameters:
     ///   - handle: The handle.
     ///   - pns: Its service.
     ///   - app: The app's number.
-    ///   - version: The sequence of the change that claimed it, not of the one that ends it: a claim between the two is good.
-    /// - Throws: What SQLite says.
+    ///   - version: The sequence of the change that claimed it, not of the one that ends it: a claim between the two is
+    ///     valid.
+    /// - Throws: SQLite's error.
     func release(_ handle: Handle, _ pns: PushService, app: Int64, version: Int64) throws {
         try self.database.run(
             """

@@ -3,7 +3,7 @@ package import PushModel
 package import Store
 
 extension SQLiteStore {
-    /// No transaction goes on for longer: whoever begins to wait then waits for its commit too.
+    /// The longest transaction of an import, because a change that begins to wait also waits for its commit.
     private static let importTime = Duration.milliseconds(250)
     /// An import waits while the log is longer, in bytes: it can write faster than the log is moved into the file.
     private static let longestLog = 128 << 20
@@ -36,7 +36,8 @@ extension SQLiteStore {
             let now = try await writer.write(.bulk) { context in
                 var importing = try RegistrationImport(rows, context: context, app: app, sequence: sequence)
                 var now = before ?? importing.start()
-                // As many as there are: each page that several of them touch is written once. But nobody is to wait for all.
+                // As many rows as possible, because each page shared by several is written once; but other writers must
+                // not wait for all.
                 var turn = ImportTurn(longest: Self.importTime) { writer.isAwaited }
                 try importing.write(&now, &turn)
                 return now
@@ -46,7 +47,7 @@ extension SQLiteStore {
         }
     }
 
-    /// Gives whoever moves the log into the file time to do so; where nobody does, the log grows slowly.
+    /// Gives the checkpointer time to move the log into the file; without one the log grows slowly.
     private func waitForLog() async throws {
         let start = ContinuousClock.now
         while try LogFile(of: self.configuration.path).size > Self.longestLog,

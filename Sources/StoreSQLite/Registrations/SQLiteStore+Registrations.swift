@@ -13,7 +13,8 @@ extension SQLiteStore: RegistrationStore {
         most: Int?
     ) async throws -> RegisterResult {
         try await self.write { context in
-            // Its worker may have been halted since it looked: what is released is remembered no longer than jobs live.
+            // Its worker may have been halted since it read the job, and released handles are remembered only as long
+            // as jobs live.
             guard try !context.database.isOver(sequence, at: context.now) else {
                 return .refused("its time is over")
             }
@@ -123,15 +124,15 @@ extension SQLiteStore: RegistrationStore {
 }
 
 extension WriteContext {
-    /// Ends a live registration: it keeps when and why, is in no audience any more, and its handle counts as released.
+    /// Ends a live registration: it gets a time and a reason, leaves all audiences, and its handle is released.
     ///
     /// - Parameters:
     ///   - row: The registration.
-    ///   - state: What it becomes.
-    ///   - reason: Why, for the operator who asks.
-    ///   - condition: What must hold besides.
+    ///   - state: The new state.
+    ///   - reason: The reason, for operators.
+    ///   - condition: A further condition.
     ///   - arguments: The condition's values.
-    /// - Throws: What SQLite says.
+    /// - Throws: SQLite's error.
     func end(
         _ row: Int64,
         as state: Registration.State,
@@ -203,7 +204,7 @@ struct RegistrationRow {
         self.tags = try TagList(stored: row[12])
     }
 
-    /// What a change decides by.
+    /// The registration's properties that a decision depends on.
     var status: RegistrationDecision.Status {
         RegistrationDecision.Status(state: self.state, version: self.version, user: self.user)
     }

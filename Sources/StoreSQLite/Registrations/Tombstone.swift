@@ -4,15 +4,15 @@ import PushModel
 // The sequence of a deletion of an id that is unknown or another user's, so that an earlier change that comes late neither creates the
 // registration nor takes it over (rule 11). It stops changes of the same user, or of all users if an operator deleted it.
 extension WriteContext {
-    /// Remembers that an id was deleted while nobody had it, for as long as an earlier change may come.
+    /// Remembers the deletion of an id without a registration, for as long as an earlier change may arrive.
     ///
     /// - Parameters:
     ///   - id: The id.
-    ///   - user: Who deleted it; nil = an operator.
+    ///   - user: The user; nil = an operator.
     ///   - app: The app's number.
     ///   - version: The sequence of the deletion.
-    ///   - most: How many of the user's are kept: what is forgotten could do harm to that user alone; nil = all.
-    /// - Throws: What SQLite says.
+    ///   - most: The most tombstones of a user, who alone is harmed by forgotten ones; nil = all.
+    /// - Throws: SQLite's error.
     func remember(deletionOf id: RegistrationID, by user: UserName?, app: Int64, version: Int64, most: Int?) throws {
         let name = user?.key ?? ""
         try self.database.run(
@@ -36,7 +36,7 @@ extension WriteContext {
 
     /// The sequence of the last deletion of an id by that user, or by an operator, after that change.
     ///
-    /// - Returns: nil where it was not deleted after it, while nobody or another user had it.
+    /// - Returns: nil without a later deletion that found no registration, or another user's.
     func deletion(of id: RegistrationID, by user: UserName?, app: Int64, after sequence: Int64) throws -> Int64? {
         try self.database.first(
             """
@@ -46,7 +46,7 @@ extension WriteContext {
         ) { $0[0] as Int64? } ?? nil
     }
 
-    /// Whether any id that nobody had was deleted after that change.
+    /// Whether any unknown id was deleted after that change.
     func isAnyDeleted(after sequence: Int64) throws -> Bool {
         try self.database.exists("SELECT 1 FROM tombstone WHERE version > ? LIMIT 1", [sequence])
     }
