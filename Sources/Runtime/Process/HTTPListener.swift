@@ -13,7 +13,7 @@ import ServiceLifecycle
 ///
 /// Hummingbird's own server binds its port exclusively and closes idle connections at once (decision 15).
 struct HTTPListener<Child: ServerChildChannel>: Service {
-    /// Configures a connection's pipeline.
+    /// The channel of a connection: HTTP/1.1, or HTTP/2 over TLS.
     let child: Child
     let host: String
     /// Tried one after the other until one is free.

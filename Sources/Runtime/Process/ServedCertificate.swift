@@ -32,7 +32,7 @@ final class ServedCertificate: ServerChildChannel, Service {
     ///   - keyFile: The private key, in PEM.
     ///   - interval: The time between checks of the files.
     ///   - logger: Logs replacements and approaching expiry.
-    ///   - make: Makes the channel's configuration.
+    ///   - make: Makes the TLS channel for a configuration.
     /// - Throws: ``ConfigurationError`` if the files are invalid.
     init(
         certificateFile: String,

@@ -114,7 +114,7 @@ struct RowWalker: RowSource {
     ///   - count: The number of rows from the base on.
     ///   - seek: Starts the statement again at a row.
     ///   - visit: Receives each bit found.
-    /// - Returns: The first row of the range behind those visited; nil if it was not read so far.
+    /// - Returns: The gap behind the last row read; nil if reading ended before one.
     /// - Throws: SQLite's error.
     private mutating func walk(
         _ statement: RawStatement,
