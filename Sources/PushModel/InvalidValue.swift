@@ -1,10 +1,10 @@
-/// A value that breaks a rule of the model: what is wrong with it, in words for the person who sent it.
+/// A value that breaks a rule of the model, with an explanation for its sender.
 ///
-/// The one who knows which member of the input it was adds that with ``named(_:)``.
+/// The caller, which knows the member of the input, adds it with ``named(_:)``.
 package struct InvalidValue: Error, Equatable, Sendable, CustomStringConvertible {
     /// The member of the input, such as `to.tag`; empty when not known here.
     package let member: String
-    /// What is wrong and what would be right.
+    /// The fault and its remedy.
     ///
     /// Never holds a secret or a whole device token.
     package let reason: String

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What came of an import.
+/// The results of an import.
 public struct ImportSummary: Sendable, Equatable, Codable {
     /// A line that was not taken.
     public struct Fault: Sendable, Equatable, Codable {
@@ -8,14 +8,14 @@ public struct ImportSummary: Sendable, Equatable, Codable {
         public let line: Int
         /// The member that is wrong; empty = the line as a whole.
         public let member: String
-        /// What is wrong with it.
+        /// The fault.
         public let reason: String
     }
 
     /// The most faults that are kept; all are counted.
     static let maximumFaults = 1000
 
-    /// So many lines from the beginning are done.
+    /// The number of lines done, from the beginning.
     public private(set) var lines: Int
     /// New registrations.
     public private(set) var created: Int
@@ -51,11 +51,11 @@ public struct ImportSummary: Sendable, Equatable, Codable {
     }
 }
 
-/// An import that did not come to its end.
+/// An import that ended early.
 ///
-/// What it did stays done. Go on after ``done``'s lines, or begin again: repeating does no harm.
+/// Completed lines stay imported. Continue after ``done``'s lines, or start again: a repeat does no harm.
 public struct ImportInterrupted: Error, Sendable, CustomStringConvertible {
-    /// What came of the lines before.
+    /// The results of the completed lines.
     public let done: ImportSummary
     /// Why it did not go on.
     public let cause: PushlineError

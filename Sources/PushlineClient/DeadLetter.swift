@@ -1,8 +1,8 @@
 public import Foundation
 
-/// A message that nobody could work on.
+/// A message that no worker could process.
 public struct DeadLetter: Sendable, Equatable, Codable, Identifiable {
-    /// What can be read of a message's body.
+    /// The readable part of a message's body.
     public struct Contents: Sendable, Equatable, Codable {
         /// How many batches it holds.
         public let batches: Int?
@@ -18,7 +18,7 @@ public struct DeadLetter: Sendable, Equatable, Codable, Identifiable {
         public let attempt: Int?
         /// After this nothing of it would have been sent.
         public let expires: Date?
-        /// The size of what is said.
+        /// The size of the payload.
         public let payloadBytes: Int?
         /// The addresses of the first devices, shortened.
         public let handles: [String]?
@@ -38,7 +38,7 @@ public struct DeadLetter: Sendable, Equatable, Codable, Identifiable {
     public let type: String
     /// Its `message-id`: the number of its row in the outbox.
     public let message: String
-    /// Why nobody could work on it.
+    /// The reason of the failure.
     public let reason: String
     /// The size of its body.
     public let bytes: Int
@@ -48,13 +48,13 @@ public struct DeadLetter: Sendable, Equatable, Codable, Identifiable {
     public let canReplay: Bool
     /// Why not.
     public let blockedReason: String?
-    /// What can be read of its body; in lists nil.
+    /// The readable part of its body; nil in lists.
     public let contents: Contents?
 }
 
-/// What came of replaying a dead message.
+/// The result of a replayed dead letter.
 public struct DeadLetterReplay: Sendable, Equatable, Codable {
-    /// The job that goes on.
+    /// The job that continues.
     public let job: String
     /// How many devices are tried again, where it was a batch.
     public let devices: Int?
@@ -73,9 +73,9 @@ extension PushlineClient {
         return try await self.value(Call(method: "GET", path: ["dead"], query: query))
     }
 
-    /// A dead message with what can be read of its body; for operators.
+    /// A dead letter with the readable part of its body; for operators.
     ///
-    /// - Throws: ``PushlineError``; ``PushlineError/Code/notFound`` when there is none of that number.
+    /// - Throws: ``PushlineError``; ``PushlineError/Code/notFound`` for an unknown number.
     public func deadLetter(_ id: String) async throws -> DeadLetter {
         try await self.value(Call(method: "GET", path: ["dead", id]))
     }
@@ -87,9 +87,9 @@ extension PushlineClient {
         try await self.value(Call(method: "POST", path: ["dead", id, "replay"]))
     }
 
-    /// Removes a dead message, for operators; what was counted for it stays.
+    /// Removes a dead letter, for operators; its devices stay counted.
     ///
-    /// - Throws: ``PushlineError``; ``PushlineError/Code/notFound`` when it is gone.
+    /// - Throws: ``PushlineError``; ``PushlineError/Code/notFound`` if it is gone.
     public func discard(deadLetter id: String) async throws {
         try await self.answer(Call(method: "DELETE", path: ["dead", id]))
     }

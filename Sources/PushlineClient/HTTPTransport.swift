@@ -4,7 +4,7 @@ package import Foundation
 import FoundationNetworking
 #endif
 
-/// A request as it goes out.
+/// An outgoing request.
 package struct HTTPRequest: Sendable {
     package var method: String
     package var url: URL
@@ -12,7 +12,7 @@ package struct HTTPRequest: Sendable {
     package var body: Data?
 }
 
-/// An answer as it comes in.
+/// An incoming answer.
 ///
 /// The names of headers are lower-case.
 package struct HTTPAnswer: Sendable {
@@ -30,13 +30,13 @@ package struct HTTPAnswer: Sendable {
     }
 }
 
-/// Carries requests: Foundation's URL loading, or whatever the command line and tests put in.
+/// Sends requests: Foundation's URL loading, or a replacement by the command line and tests.
 package protocol HTTPTransport: Sendable {
     /// Makes one request.
     ///
     /// - Parameter request: The request, credentials included.
-    /// - Returns: The answer, whatever its status; redirects are not followed.
-    /// - Throws: ``PushlineError`` where there is none; `CancellationError`.
+    /// - Returns: The answer, with any status; redirects are not followed.
+    /// - Throws: ``PushlineError`` without an answer; `CancellationError`.
     func answer(to request: HTTPRequest) async throws -> HTTPAnswer
 }
 
@@ -71,7 +71,7 @@ final class URLSessionTransport: HTTPTransport {
                 task.resume()
             }
         } onCancel: {
-            // The waiter is let go at once, whatever Foundation makes of a task that is cancelled early.
+            // The waiter continues at once, because Foundation may never complete a task cancelled early.
             exchanges.end(task.taskIdentifier, .failure(CancellationError()))
             task.cancel()
         }

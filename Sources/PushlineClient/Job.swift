@@ -1,12 +1,12 @@
 public import Foundation
 
-/// A piece of accepted work, and what became of it.
+/// A piece of accepted work and its outcome.
 public struct Job: Sendable, Equatable, Codable, Identifiable {
     /// Counts of devices.
     public struct Counts: Sendable, Equatable, Codable {
         /// Devices that the job is for.
         public let targets: Int
-        /// Taken over by the push service.
+        /// Accepted by the push service.
         public let accepted: Int
         /// Failed for good, by class, such as `unregistered`.
         public let failed: [String: Int]
@@ -18,7 +18,7 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
         public let open: Int
     }
 
-    /// What became of a change to a registration.
+    /// The result of a change to a registration.
     public struct Result: Sendable, Equatable, Codable {
         /// `issued`, `done`, `superseded`, `gone`, `not-found` or `refused`.
         public let status: String
@@ -41,7 +41,7 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let isFinal: Bool
     /// The hub's own word, such as `Enqueued` or `NoTargetFound`.
     public let hubState: String?
-    /// Why it was abandoned, or what it waits for.
+    /// The reason that it was abandoned or waits.
     public let reason: String?
     /// The account that asked.
     public let user: String?
@@ -83,17 +83,17 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let rate: Double?
     /// How long the slowest service of a running send will take at its own rate, in seconds.
     public let secondsLeft: Int?
-    /// What came of a register job.
+    /// The result of a register job.
     public let result: Result?
 }
 
-/// What became of one device of a send.
+/// The outcome for one device of a send.
 public struct Delivery: Sendable, Equatable, Codable {
     /// The push service.
     public let pns: Platform
     /// The registration's id, while the server still has it.
     public let registration: String?
-    /// Whose device it is.
+    /// The device's user.
     public let user: String?
     /// `accepted`, or the class of failure, such as `unregistered`.
     public let outcome: String

@@ -24,9 +24,9 @@ public struct Platform: RawRepresentable, CaseIterable, Hashable, Sendable, Coda
     public var description: String { self.rawValue }
 }
 
-/// What is to be sent, and to whom.
+/// A notification and its audience.
 public struct PushNotification: Sendable, Equatable, Encodable {
-    /// Whom a notification is for.
+    /// The audience of a notification.
     public enum Audience: Sendable, Equatable, Encodable {
         /// All devices of that user.
         case user(String)
@@ -62,7 +62,7 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         case normal
     }
 
-    /// Whom it is for.
+    /// The audience.
     public var to: Audience
     /// The line above the body.
     public var title: String?
@@ -81,10 +81,12 @@ public struct PushNotification: Sendable, Equatable, Encodable {
     public var ttl: Int?
     /// Replaces an undelivered notification with the same key; at most 64 ASCII characters.
     public var collapse: String?
-    /// When it goes out, at most a year ahead; nil = at once.
+    /// The start, at most a year ahead; nil = now.
     public var at: Date?
 
-    /// A notification of which something must be said: title, body or data.
+    /// Creates a notification.
+    ///
+    /// One of title, body and data is required.
     public init(
         to: Audience,
         title: String? = nil,

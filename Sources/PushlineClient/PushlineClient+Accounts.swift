@@ -23,13 +23,13 @@ extension PushlineClient {
         return page.items
     }
 
-    /// Makes a key; for operators.
+    /// Creates a key; for operators.
     ///
     /// - Parameters:
-    ///   - name: Names it in lists and jobs.
+    ///   - name: The key's name in lists and jobs.
     ///   - role: `sender` or `operator`.
-    /// - Returns: The key with its secret, which is told this once.
-    /// - Throws: ``PushlineError``; ``PushlineError/Code/conflict`` when the app has a key of that name.
+    /// - Returns: The key with its secret, which is shown only once.
+    /// - Throws: ``PushlineError``; ``PushlineError/Code/conflict`` if the app has a key of that name.
     public func createKey(named name: String, role: String) async throws -> Key {
         let body = try Coding.body(["name": name, "role": role])
         return try await self.value(Call(method: "POST", path: ["keys"], body: body))

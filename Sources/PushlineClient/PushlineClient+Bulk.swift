@@ -3,16 +3,16 @@ public import Foundation
 extension PushlineClient {
     /// Creates and updates registrations from NDJSON, for operators.
     ///
-    /// A line is an object with `pns` and `handle` and, where wanted, `id`, `user`, `tags` and `expires`. The text is sent in
-    /// requests of whole lines, one after the other, so that none of it is held for long; a request that the server cannot take
-    /// just now is repeated a few times.
+    /// A line is an object with `pns` and `handle` and optionally `id`, `user`, `tags` and `expires`. The text is sent
+    /// in consecutive requests of whole lines, so that memory stays bounded. A request refused by a busy server is
+    /// repeated a few times.
     ///
     /// - Parameters:
-    ///   - skipped: So many lines at the beginning are left out, for they are done; line numbers count them.
-    ///   - next: Gives the next piece of the text, cut anywhere; nil at the end.
-    ///   - progress: Is told what is done, after each request.
-    /// - Returns: What came of all lines.
-    /// - Throws: ``ImportInterrupted``; what `next` throws; `CancellationError`.
+    ///   - skipped: The number of lines at the beginning to skip as already done; line numbers include them.
+    ///   - next: Returns the next piece of the text, cut anywhere; nil at the end.
+    ///   - progress: Receives the results so far, after each request.
+    /// - Returns: The results of all lines.
+    /// - Throws: ``ImportInterrupted``; the error of `next`; `CancellationError`.
     public func importRegistrations(
         skipping skipped: Int = 0,
         from next: () async throws -> Data?,
@@ -55,14 +55,14 @@ extension PushlineClient {
         }
     }
 
-    /// The app's live registrations with their whole addresses, piece by piece, for operators.
+    /// Streams the app's live registrations with their whole addresses, for operators.
     ///
     /// - Parameters:
-    ///   - user: Those of that user.
-    ///   - tag: Those with that tag.
-    ///   - platform: Those of that push service.
-    ///   - piece: Takes the next piece.
-    /// - Throws: ``PushlineError``, and what `piece` throws.
+    ///   - user: Only registrations of that user.
+    ///   - tag: Only registrations with that tag.
+    ///   - platform: Only registrations of that push service.
+    ///   - piece: Receives the next piece.
+    /// - Throws: ``PushlineError``, and the error of `piece`.
     public func exportRegistrations(
         user: String? = nil,
         tag: String? = nil,

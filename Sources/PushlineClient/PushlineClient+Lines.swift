@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What became of one of many sends.
+/// The result of one of several sends.
 public struct SentLine: Sendable, Equatable, Codable {
     /// The number of the line, from 1.
     public let line: Int
@@ -28,14 +28,14 @@ extension PushlineClient {
 
     /// Sends several notifications at once, each accepted or refused on its own.
     ///
-    /// Where it throws or lines were refused for the moment, repeat it with the same key and the same notifications in the same
-    /// order: nothing is sent twice.
+    /// After an error, or if lines were refused temporarily, repeat the call with the same key and the same
+    /// notifications in the same order: nothing is sent twice.
     ///
     /// - Parameters:
     ///   - notifications: At most ``maximumLines``.
-    ///   - idempotencyKey: Names this call: up to 255 visible ASCII characters, kept by the server for a day.
-    /// - Returns: What became of each, in their order.
-    /// - Throws: ``PushlineError`` where the call as a whole was refused.
+    ///   - idempotencyKey: The call's key: up to 255 visible ASCII characters, kept by the server for a day.
+    /// - Returns: The result of each notification, in order.
+    /// - Throws: ``PushlineError`` if the whole call was refused.
     public func send(_ notifications: [PushNotification], idempotencyKey: String) async throws -> [SentLine] {
         var lines = Data()
         for notification in notifications {
@@ -45,13 +45,13 @@ extension PushlineClient {
         return try await self.send(lines: lines, idempotencyKey: idempotencyKey)
     }
 
-    /// Sends what is JSON already, a line each.
+    /// Sends notifications that are already JSON, one a line.
     ///
     /// - Parameters:
-    ///   - lines: At most ``maximumLines`` lines of the form that the API takes, ended by line feeds; empty ones are skipped.
+    ///   - lines: At most ``maximumLines`` lines in the API's form, ended by line feeds; empty ones are skipped.
     ///   - idempotencyKey: As for ``send(_:idempotencyKey:)-([PushNotification],_)``.
-    /// - Returns: What became of each line that was not empty, in their order.
-    /// - Throws: ``PushlineError`` where the call as a whole was refused.
+    /// - Returns: The result of each line that was not empty, in order.
+    /// - Throws: ``PushlineError`` if the whole call was refused.
     public func send(lines: Data, idempotencyKey: String) async throws -> [SentLine] {
         let answer = try await self.answer(
             Call(

@@ -3,14 +3,15 @@ public import Foundation
 extension PushlineClient {
     /// Sends a notification.
     ///
-    /// When this returns, the send is durable and will be worked on. Where it throws ``PushlineError/Code/timeout``,
-    /// ``PushlineError/Code/unreachable`` or ``PushlineError/Code/unavailable``, repeat it with the same idempotency key:
-    /// nothing is sent twice.
+    /// When this returns, the send is durable and will be processed. After ``PushlineError/Code/timeout``,
+    /// ``PushlineError/Code/unreachable`` or ``PushlineError/Code/unavailable``, repeat it with the same idempotency
+    /// key: nothing is sent twice.
     ///
     /// - Parameters:
-    ///   - notification: What is to be sent, and to whom.
-    ///   - idempotencyKey: Names this send: up to 255 visible ASCII characters, kept by the server for a day. A new one unless given.
-    /// - Returns: The job as it was accepted, or as it is now where the same send was accepted before.
+    ///   - notification: The notification and its audience.
+    ///   - idempotencyKey: The send's key: up to 255 visible ASCII characters, kept by the server for a day. A new one
+    ///     by default.
+    /// - Returns: The accepted job, or the present state of the job accepted for the same key before.
     /// - Throws: ``PushlineError``.
     public func send(
         _ notification: PushNotification,
@@ -21,13 +22,13 @@ extension PushlineClient {
         return try await self.value(Call(method: "POST", path: ["sends"], headers: headers, body: body))
     }
 
-    /// How many devices a send would be for; nothing is sent.
+    /// Counts the devices that a send would reach; nothing is sent.
     ///
     /// - Parameters:
-    ///   - audience: Whom the send would be for.
-    ///   - platforms: The services that it would go through; nil = all.
-    /// - Returns: The count. The server counts for some seconds at most.
-    /// - Throws: ``PushlineError``; ``PushlineError/Code/unavailable`` also when too many audiences are being counted at once.
+    ///   - audience: The audience.
+    ///   - platforms: The services; nil = all.
+    /// - Returns: The count. The server stops counting after some seconds.
+    /// - Throws: ``PushlineError``; ``PushlineError/Code/unavailable`` also for too many concurrent counts.
     public func count(
         _ audience: PushNotification.Audience,
         platforms: [Platform]? = nil
@@ -95,24 +96,24 @@ extension PushlineClient {
         return try await self.value(Call(method: "GET", path: ["jobs", job, "deliveries"], query: query))
     }
 
-    /// Stops a send that is still going out.
+    /// Cancels a running send.
     ///
-    /// - Returns: The job as it is then; what is out is still being counted while its state is `cancelling`.
+    /// - Returns: The job after the call; devices in work are still being counted while its state is `cancelling`.
     /// - Throws: ``PushlineError``; ``PushlineError/Code/conflict`` when the job is final.
     public func cancel(_ job: String) async throws -> Job {
         try await self.value(Call(method: "DELETE", path: ["jobs", job]))
     }
 
-    /// Asks again and again until a job is final.
+    /// Polls a job until it is final.
     ///
-    /// Asks often at first and every two seconds later. Failures to reach the server are borne until the time is over.
+    /// Polls often at first and every two seconds later. Connection failures are tolerated until the time is over.
     ///
     /// - Parameters:
     ///   - id: The job's id.
-    ///   - time: The longest to wait.
-    ///   - onChange: Called with the job whenever it has changed, also the first and the last time.
-    /// - Returns: The job as it was last seen; final, unless the time was over.
-    /// - Throws: ``PushlineError`` where the job cannot be seen, and what `onChange` throws.
+    ///   - time: The longest wait.
+    ///   - onChange: Called with the job at every change, including the first and last state.
+    /// - Returns: The last state seen; final, unless the time was over.
+    /// - Throws: ``PushlineError`` if the job cannot be read, and the error of `onChange`.
     public func waitForOutcome(
         of id: String,
         within time: Duration = .seconds(24 * 3600),
@@ -128,7 +129,7 @@ extension PushlineClient {
                 last = job
                 if job.isFinal || ContinuousClock.now >= end { return job }
             } catch let error as PushlineError where error.isPassing && ContinuousClock.now < end {
-                // The server may be restarting: the next look tells.
+                // The server may be restarting: the next poll will show.
             }
             try await Task.sleep(for: pause)
             pause = min(pause * 1.5, .seconds(2))
@@ -142,7 +143,7 @@ public struct AudienceCount: Sendable, Equatable, Codable {
     public let total: Int
     /// By service.
     public let counts: [String: Int]
-    /// False when the server's time was over before all was counted: then there are at least so many.
+    /// False if the server stopped counting: the counts are then lower bounds.
     public let isComplete: Bool
 }
 

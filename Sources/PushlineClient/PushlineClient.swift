@@ -12,7 +12,7 @@ public import Foundation
 ///
 /// Every call ends by its ``deadline`` and throws ``PushlineError``; a cancelled task throws `CancellationError`.
 public struct PushlineClient: Sendable {
-    /// Who asks.
+    /// The caller's credentials.
     public enum Credentials: Sendable {
         /// An account of the app: its name and password.
         case account(name: String, password: String)
@@ -39,10 +39,10 @@ public struct PushlineClient: Sendable {
     /// A client of one app.
     ///
     /// - Parameters:
-    ///   - url: Where the server is, without `/api`.
+    ///   - url: The server's address, without `/api`.
     ///   - app: The app's name; nil = the server's default app.
-    ///   - credentials: Who asks.
-    ///   - deadline: The longest time that one call may take.
+    ///   - credentials: The caller's credentials.
+    ///   - deadline: The longest time for one call.
     public init(url: URL, app: String? = nil, credentials: Credentials, deadline: Duration = .seconds(30)) {
         self.init(
             url: url,
@@ -62,7 +62,7 @@ public struct PushlineClient: Sendable {
         self.transport = transport
     }
 
-    /// What a call asks for.
+    /// A call's method, path, query and body.
     struct Call {
         var method: String
         /// Below `/api/`, each part as it is: it is escaped here.

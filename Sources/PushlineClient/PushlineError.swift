@@ -23,7 +23,7 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
         ///
         /// Whether the request was worked on is unknown: repeat a send with its idempotency key.
         public static let timeout = Code(base: .timeout)
-        /// What answered does not speak this API.
+        /// The answer is not one of this API.
         public static let unexpectedAnswer = Code(base: .unexpectedAnswer)
         /// 400: ``PushlineError/faults`` names the members that are wrong.
         public static let invalidRequest = Code(base: .invalidRequest)
@@ -74,22 +74,22 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
     public struct Fault: Sendable, Equatable, Codable {
         /// Such as `to.tag`.
         public let member: String
-        /// What is wrong with it.
+        /// The fault.
         public let reason: String
     }
 
     /// The kind of failure.
     public let code: Code
-    /// What happened, in words.
+    /// A description of the error.
     public let message: String
     /// The HTTP status; nil where there was no answer.
     public let status: Int?
     /// The members of the request that are wrong, where the server named them.
     public let faults: [Fault]
-    /// After how many seconds to try again, where the server said.
+    /// The seconds until a retry, if the server gave them.
     public let retryAfter: Int?
 
-    /// The words alone.
+    /// The message.
     public var description: String { self.message }
 
     /// A failure without an answer of the server.
@@ -101,7 +101,7 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
         self.retryAfter = nil
     }
 
-    /// What an answer other than 2xx says: `application/problem+json` (RFC 9457), or nothing but its status.
+    /// Reads an answer other than 2xx: `application/problem+json` (RFC 9457), or only its status.
     init(refusal answer: HTTPAnswer) {
         struct Problem: Decodable {
             let title: String?

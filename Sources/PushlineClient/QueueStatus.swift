@@ -4,19 +4,19 @@ public import Foundation
 public struct QueueStatus: Sendable, Equatable, Codable {
     /// Why it is not worked on.
     public struct Pause: Sendable, Equatable, Codable {
-        /// Whether it is paused for all apps, not for this one alone.
+        /// Whether it applies to all apps, not only to this one.
         public let allApps: Bool
-        /// Who asked for it.
+        /// The author of the pause.
         public let by: String?
         /// Since when.
         public let since: Date
     }
 
-    /// What the broker says of one of its queues.
+    /// The broker's figures for one of its queues.
     public struct Depth: Sendable, Equatable, Codable {
         /// The broker's name of it.
         public let queue: String
-        /// Messages of all apps that nobody has been handed.
+        /// Messages of all apps waiting for a consumer.
         public let ready: Int
         /// Workers that take messages from it.
         public let consumers: Int
@@ -26,7 +26,7 @@ public struct QueueStatus: Sendable, Equatable, Codable {
     public let name: String
     /// Whether it is paused for the app; `dead` and `parking` cannot be paused.
     public let paused: Bool?
-    /// What keeps it so.
+    /// The pauses in force.
     public let pauses: [Pause]?
     /// The app's jobs that are not worked through; of a deliver queue: batches that wait.
     public let waiting: Int?
@@ -34,7 +34,7 @@ public struct QueueStatus: Sendable, Equatable, Codable {
     public let open: Int?
     /// The app's batches that workers have deferred.
     public let deferred: Int?
-    /// What the broker knows, a line a priority; nil where it cannot be asked.
+    /// The broker's figures, one per priority; nil if the broker does not answer.
     public let broker: [Depth]?
 }
 
@@ -42,7 +42,7 @@ public struct QueueStatus: Sendable, Equatable, Codable {
 public struct QueueList: Sendable, Equatable, Codable {
     /// All queues, `dead`, and `parking`.
     public let items: [QueueStatus]
-    /// What keeps the broker from telling, or from taking messages; nil = nothing.
+    /// The reason that the broker does not answer or accept messages; nil = none.
     public let brokerFault: String?
 }
 
@@ -54,7 +54,7 @@ extension PushlineClient {
         try await self.value(Call(method: "GET", path: ["queues"]))
     }
 
-    /// Pauses a queue for the app until it is resumed, whatever is restarted; for operators.
+    /// Pauses a queue for the app until it is resumed, also over restarts; for operators.
     ///
     /// - Throws: ``PushlineError``; ``PushlineError/Code/notFound`` when there is no such queue.
     public func pause(queue name: String) async throws -> QueueStatus {

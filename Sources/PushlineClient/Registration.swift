@@ -6,7 +6,7 @@ public struct Device: Sendable, Equatable {
     public var platform: Platform
     /// The address that the service gave: an APNs token in hexadecimal, an FCM token, a WNS channel URI.
     public var handle: String
-    /// What the device wants to get, besides what is sent to its user.
+    /// The device's tags, besides that of its user.
     public var tags: [String]
 
     /// A device at its push service.
@@ -29,7 +29,7 @@ public struct Registration: Sendable, Equatable, Codable, Identifiable {
 
     /// The id that the app keeps.
     public let id: String
-    /// Whose device it is.
+    /// The device's user.
     public let user: String?
     /// The push service.
     public let pns: Platform?
@@ -69,6 +69,6 @@ public struct Key: Sendable, Equatable, Codable {
     public let created: Date
     /// When it was revoked, if it was.
     public let revoked: Date?
-    /// What the backend signs in with; only in the answer that made the key.
+    /// The key's secret; only in the answer that creates the key.
     public let secret: String?
 }

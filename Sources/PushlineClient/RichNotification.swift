@@ -1,14 +1,14 @@
 public import Foundation
 
-/// A rich notification as the server lists it: what a silent push told an app to fetch.
+/// A rich notification in the server's list, which an app fetches after a silent push.
 public struct RichNotification: Sendable, Equatable, Codable, Identifiable {
     /// The number that the push carries.
     public let id: Int
-    /// Who sent it.
+    /// The sender.
     public let sender: String?
-    /// Whom it is for.
+    /// The addressee.
     public let user: String
-    /// `img`, or what the sender named.
+    /// `img`, or the sender's own type.
     public let richType: String
     /// The id of its uploaded content; nil = the default picture.
     public let content: String?

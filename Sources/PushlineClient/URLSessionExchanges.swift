@@ -4,10 +4,10 @@ import Foundation
 import FoundationNetworking
 #endif
 
-/// Gathers the answers of a URL session's tasks and hands each to who waits for it.
+/// Collects the answers of a URL session's tasks and hands each to its waiter.
 ///
-/// `URLSession.data(for:)` would do, but for two things. On Linux, Foundation waits for ever when an answer asks for
-/// credentials (401 with `WWW-Authenticate`) and nobody gives it any; and it holds an answer of any size in memory.
+/// `URLSession.data(for:)` has two faults here. On Linux, Foundation waits for ever after a 401 with `WWW-Authenticate`
+/// if no credentials follow; and it keeps an answer of any size in memory.
 ///
 /// Unchecked: `exchanges` is guarded by `lock`.
 final class URLSessionExchanges: NSObject, URLSessionDataDelegate, @unchecked Sendable {
@@ -15,7 +15,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate, @unchecked Se
         var body = Data()
         var wasChallenged = false
         var waiter: CheckedContinuation<HTTPAnswer, any Error>?
-        /// What came of it before anybody waited.
+        /// A result that arrived before its waiter.
         var result: Result<HTTPAnswer, any Error>?
     }
 
@@ -95,7 +95,7 @@ final class URLSessionExchanges: NSObject, URLSessionDataDelegate, @unchecked Se
         completionHandler(nil)
     }
 
-    /// What is wrong with a certificate.
+    /// The error codes of an invalid certificate.
     private static let areUntrusted: Set<URLError.Code?> = [
         .serverCertificateHasBadDate, .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid,
         .serverCertificateUntrusted,

@@ -16,13 +16,13 @@ struct HostOptions: ParsableArguments {
     @Flag(help: "Print JSON.")
     var json = false
 
-    /// Opens the store for as long as the work takes; makes it where there is none.
+    /// Opens the store for the duration of the work; creates a missing one.
     ///
     /// - Parameters:
-    ///   - isChanging: Whether the work writes to it: then the person is told to which one.
-    ///   - work: What to do with it.
-    /// - Returns: What the work returns.
-    /// - Throws: What the work throws, and why the store cannot be opened.
+    ///   - isChanging: Whether the work writes; the user is then shown the store's path.
+    ///   - work: The work.
+    /// - Returns: The work's result.
+    /// - Throws: The work's error, or the reason that the store cannot be opened.
     func withStore<Value>(isChanging: Bool = false, _ work: (any ResultStore) async throws -> Value) async throws
         -> Value
     {
@@ -42,7 +42,7 @@ struct HostOptions: ParsableArguments {
         ConfiguredStore(try await PushlineConfiguration(file: self.config))
     }
 
-    /// Says nothing below errors: the command has words of its own.
+    /// Logs only errors: the command reports the rest itself.
     static var logger: Logger {
         var logger = Logger(label: "pushline") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .critical
@@ -57,7 +57,7 @@ struct HostOptions: ParsableArguments {
 }
 
 extension ConfiguredStore {
-    /// Works with the store, and says in people's words what is wrong with it.
+    /// Runs work on the store, and explains its errors to the user.
     func explaining<Value>(_ work: () async throws -> Value) async throws -> Value {
         do {
             return try await work()

@@ -65,7 +65,7 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     /// It did not work.
     static func failed(_ message: String) -> CommandFailure { CommandFailure(message: message, exitCode: .failure) }
 
-    /// The command line, or what stands for an option in the environment, is not right: nothing was done.
+    /// The command line or an environment variable is invalid: nothing was done.
     static func usage(_ message: String) -> CommandFailure {
         CommandFailure(message: message, exitCode: .validationFailure)
     }
@@ -73,9 +73,9 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
     var description: String { self.message }
 }
 
-/// What to do about a server's refusal.
+/// The remedies for a server's refusal.
 enum Advice {
-    /// Words to put after the error's own; empty where those say it all.
+    /// The text after the error's own; empty if that is enough.
     static func after(_ error: PushlineError) -> String {
         switch error.code {
         case .untrusted: "; name your authority's certificate with --ca-file or PUSHLINE_CA_FILE, or correct --url"

@@ -4,7 +4,7 @@ import Foundation
 import NIOCore
 import PushModel
 
-/// What tells one accepted push from another, for whoever checks that nothing was lost or sent twice.
+/// The identity of an accepted push, for checks that nothing was lost or sent twice.
 struct AcceptedPush: Equatable {
     /// Its place among all that were accepted since the start, from 0.
     var index: Int
@@ -12,7 +12,7 @@ struct AcceptedPush: Equatable {
     var token: String
     /// The same in every copy: the `apns-id`, or 16 hexadecimal digits of the body's SHA-256.
     var id: String
-    /// The title or first text as it stands in the message, cut to 64 bytes; else the collapse id; else empty.
+    /// The title or first text of the message, cut to 64 bytes; otherwise the collapse id; otherwise empty.
     var marker: String
 }
 
@@ -118,7 +118,7 @@ struct AcceptedPushes {
         return Array((request["apns-collapse-id"] ?? "").utf8.prefix(Self.longestMarker))
     }
 
-    /// What is before a text in the messages of the services, and what ends it.
+    /// The bytes before a text in each service's messages, and the byte that ends it.
     private static let places: [(before: [Data], end: UInt8)] =
         ["title", "alert", "body", "message"].map { ([Data("\"\($0)\":\"".utf8)], UInt8(ascii: "\"")) }
         + [([Data("<text".utf8), Data(">".utf8)], UInt8(ascii: "<"))]

@@ -17,7 +17,7 @@ package struct ReceivedPush: Sendable, Equatable {
     package var time: Date
     /// The status answered; 0 = none was.
     package var status: Int
-    /// The reason answered, or what else was done: `reset`, `refuse`, `close`, `goaway`, `silence`, `garbage`.
+    /// The reason in the answer, or the action: `reset`, `refuse`, `close`, `goaway`, `silence`, `garbage`.
     package var reason: String?
 }
 
@@ -25,7 +25,7 @@ package struct ReceivedPush: Sendable, Equatable {
 package struct SimulatorCounts: Sendable, Equatable, Codable {
     /// The numbers of one service.
     package struct Service: Sendable, Equatable, Codable {
-        /// All pushes, whatever became of them.
+        /// All pushes, with any result.
         package var requests = 0
         /// By status; `0` = not answered.
         package var statuses: [String: Int] = [:]
@@ -104,7 +104,7 @@ struct KeptPushes {
     /// The index of the first one.
     fileprivate var first = 0
 
-    /// What matches, oldest first.
+    /// The matching pushes, oldest first.
     func received(_ filter: ReceivedFilter) -> [ReceivedPush] {
         var found: [ReceivedPush] = []
         for (offset, entry) in self.entries.enumerated() {
@@ -183,7 +183,7 @@ struct Journal {
             self.kept.first += 1
         }
         var bytes: [UInt8] = []
-        // Exactly: what is reserved too much is kept 200,000 times.
+        // Exactly: excess capacity would be kept 200,000 times.
         let headers = request.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 2 }
         bytes.reserveCapacity(token.utf8.count + headers + request.body.readableBytes)
         bytes.append(contentsOf: token.utf8)

@@ -1,7 +1,7 @@
 package import PushModel
 
 extension Simulator {
-    /// An app whose every push goes to this simulator: what its `apps.yaml` declares.
+    /// The declaration of an app whose pushes all go to this simulator, as in `apps.yaml`.
     package var appSpec: AppSpec {
         get throws {
             let credentials = try self.credentials

@@ -10,7 +10,7 @@ import ServiceLifecycle
 ///
 /// It can be run as a service or started and stopped by hand. Once stopped it cannot be started again.
 package final class Simulator: Service {
-    /// What exists while it runs.
+    /// The state while it runs.
     private struct Running {
         var groups: [MultiThreadedEventLoopGroup]
         var channels: [any Channel]
@@ -46,7 +46,7 @@ package final class Simulator: Service {
             topic: self.configuration.bundleIDs.first ?? "com.example.pushline"
         )
         let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, self.configuration.threads))
-        // A thread of its own, so that a long answer about what was received delays no push.
+        // Its own thread, so that a long answer about received pushes delays no push.
         let controlGroup = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         var channels: [any Channel] = []
         do {
@@ -134,7 +134,7 @@ package final class Simulator: Service {
         get throws { try self.current().urls }
     }
 
-    /// What an app needs to send here.
+    /// The credentials an app needs to send here.
     package var credentials: SimulatorCredentials {
         get throws { try self.current().credentials }
     }
@@ -154,7 +154,7 @@ package final class Simulator: Service {
         self.core.state.withLockedValue { $0.reset() }
     }
 
-    /// Forgets the faults alone.
+    /// Removes only the faults.
     package func clearFaults() {
         self.core.state.withLockedValue { $0.clearFaults() }
     }
@@ -164,13 +164,13 @@ package final class Simulator: Service {
         self.core.accessTokens.revokeAll()
     }
 
-    /// The kept pushes that match, oldest first.
+    /// The stored pushes that match, oldest first.
     ///
     /// - Parameters:
     ///   - token: A device token or channel URI, whole or its end.
     ///   - pns: The service.
     ///   - since: The first index wanted.
-    /// - Returns: What came in, whatever was answered.
+    /// - Returns: The received pushes, with any answer.
     package func received(
         token: String? = nil,
         pns: PushService? = nil,
@@ -186,13 +186,13 @@ package final class Simulator: Service {
     }
 }
 
-/// Runs a simulator around a body, and stops it whatever comes of the body.
+/// Runs a simulator for the duration of a closure, and stops it after any result.
 ///
 /// - Parameters:
 ///   - configuration: Ports, folder and limits.
-///   - body: What to do while it runs.
-/// - Returns: What the body returns.
-/// - Throws: What the body throws, or why the simulator could not start or stop.
+///   - body: The closure.
+/// - Returns: The closure's result.
+/// - Throws: The closure's error, or the reason that the simulator could not start or stop.
 package func withSimulator<Value>(
     _ configuration: SimulatorConfiguration = SimulatorConfiguration(),
     _ body: (Simulator) async throws -> Value

@@ -20,7 +20,7 @@ package struct SimulatorConfiguration: Sendable {
     package var providerTokenUpdates: Int
     /// Seconds in which provider tokens of a connection are counted.
     package var providerTokenWindow: Double
-    /// Seconds that an OAuth access token is good for; what FCM and WNS tell in `expires_in`.
+    /// The lifetime of an OAuth access token in seconds: `expires_in` of FCM and WNS.
     package var accessTokenLifetime: Int
     /// Answer with `apns-unique-id`, as Apple's development service does.
     package var sandbox: Bool
@@ -61,9 +61,9 @@ package struct SimulatorConfiguration: Sendable {
 }
 
 extension SimulatorConfiguration {
-    /// Reads ports as `apns=8443,fcm=8444` has them.
+    /// Reads ports of the form `apns=8443,fcm=8444`.
     ///
-    /// - Throws: ``SimulatorError`` that says what is wrong.
+    /// - Throws: ``SimulatorError`` with the fault.
     package static func ports(_ text: String) throws(SimulatorError) -> [PushService: Int] {
         var ports: [PushService: Int] = [:]
         for pair in text.split(separator: ",") {
@@ -79,7 +79,7 @@ extension SimulatorConfiguration {
     }
 }
 
-/// What goes wrong in the simulator itself, not in a request to it.
+/// An error of the simulator itself, not of a request to it.
 package struct SimulatorError: Error, CustomStringConvertible {
     package var description: String
 

@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PushModel
 
-/// What the listeners of a simulator share.
+/// The shared state of a simulator's listeners.
 final class SimulatorCore: Sendable {
     let configuration: SimulatorConfiguration
     let state: NIOLockedValueBox<SimulatorState>
@@ -61,7 +61,7 @@ final class SimulatorCore: Sendable {
                 case .refuse: (reaction.kind, status, reason) = (.refuse, 0, "refuse")
                 case .close: (reaction.kind, status, reason) = (.close, 0, "close")
                 case .silence: (reaction.kind, status, reason) = (.silence, 0, "silence")
-                // Recorded as what it is: accepted.
+                // Recorded as accepted, which it is.
                 case .swallow: reaction.kind = .reset
                 case .garbage: (reaction.kind, status, reason) = (.garbage, 0, "garbage")
                 case .goAway(let debug, let isGraceful):

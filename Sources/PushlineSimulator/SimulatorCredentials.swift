@@ -1,9 +1,9 @@
 import Foundation
 import PushModel
 
-/// What an app needs to send to a simulator: values, and the files that hold the secrets among them.
+/// The credentials an app needs to send to a simulator: values, and files with secrets.
 ///
-/// Each service's folder adds what the service needs.
+/// Each service's folder adds its own.
 package struct SimulatorCredentials: Sendable {
     /// The folder that holds all the files.
     package let folder: String
@@ -23,7 +23,7 @@ package struct SimulatorCredentials: Sendable {
     /// An app file for `pushline apps apply`, naming the files.
     package var appsFile: String { self.folder + "/apps.yaml" }
 
-    /// Writes the files, readable by their owner alone.
+    /// Writes the files, readable only by their owner.
     func write(urls: SimulatorURLs) throws {
         let files = FileManager.default
         try files.createDirectory(

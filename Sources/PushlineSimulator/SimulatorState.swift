@@ -1,7 +1,7 @@
 import DequeModule
 import PushModel
 
-/// A fault and what became of it.
+/// A fault and its hits.
 struct InjectedFault {
     var id: Int
     var fault: SimulatorFault
@@ -10,7 +10,7 @@ struct InjectedFault {
     var hits = 0
 }
 
-/// What came in and what is to go wrong; guarded by one lock, so each member is quick.
+/// The received pushes and the injected faults; guarded by one lock, so each member is quick.
 struct SimulatorState {
     /// Those that can still hit, oldest first.
     private var live: [InjectedFault] = []

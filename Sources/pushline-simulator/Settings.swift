@@ -65,7 +65,7 @@ struct Settings {
         self.stateFile = self.text(command.state, "state")
     }
 
-    /// Empty is as good as none: so the file can show its keys.
+    /// An empty value counts as absent, so that the file can show its keys.
     private func text(_ option: String?, _ key: String) -> String? {
         let text = option ?? self.environment[Self.variable(key)] ?? self.section.texts[key] ?? ""
         return text.isEmpty ? nil : text

@@ -19,7 +19,7 @@ package struct TrustedProxies: Sendable, Equatable {
     package var isEmpty: Bool { self.networks.isEmpty }
 
     /// - Parameter text: Addresses and networks such as `10.0.0.0/8`, separated by commas; empty = no proxy is trusted.
-    /// - Throws: ``InvalidValue`` that says which part is neither.
+    /// - Throws: ``InvalidValue`` that names the part that is neither.
     package init(_ text: String) throws(InvalidValue) {
         var networks: [Network] = []
         for part in text.split(separator: ",").map({ $0.trimming() }) where !part.isEmpty {

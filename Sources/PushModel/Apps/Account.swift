@@ -1,4 +1,4 @@
-/// What an account or key may do within its app.
+/// The permissions of an account or key within its app.
 package enum Role: String, Codable, Sendable, CaseIterable {
     /// Its own devices, sends and jobs.
     case user

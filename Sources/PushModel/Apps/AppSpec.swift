@@ -19,9 +19,9 @@ package struct AppSpec: Codable, Sendable, Equatable {
 
     /// How names of users are compared, also those in tags with a meaning (``Tag/Owned``).
     package enum Users: String, Codable, Sendable, CaseIterable {
-        /// Without regard to the case of ASCII letters: phones capitalise the first letter of what is typed.
+        /// Ignoring the case of ASCII letters: phones capitalise the first letter of an input.
         case folded
-        /// Byte by byte: the users come from elsewhere, where names may differ by case alone.
+        /// Byte by byte: the users come from another system, whose names may differ only by case.
         case exact
     }
 
@@ -40,11 +40,11 @@ package struct AppSpec: Codable, Sendable, Equatable {
     /// Beginnings of tags that users may not claim.
     package var reservedTags: [String]
     package var recording: Recording
-    /// What it declares for push services; by name, such as ``apns``, where their types are.
+    /// The credentials for push services, also accessible by name, such as ``apns``, with their types.
     package var credentials = DeclaredCredentials()
-    /// What `POST /api/notifications` without a query sends, and how much of it is kept.
+    /// The content of `POST /api/notifications` without a body, and the limits on stored notifications.
     package var richDefault: RichDefault
-    /// How much content may be uploaded; nil = as much as `Contents()` says.
+    /// The quotas of uploads; nil = `Contents()`.
     package var contents: Contents?
     /// Requests a second and account; nil = the process's own limit.
     package var requestsPerSecond: Int?
@@ -53,7 +53,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
     /// Live registrations that a user may make; nil = ``defaultRegistrationsPerUser``.
     package var registrationsPerUser: Int?
 
-    /// Live registrations that a user may make where the app says nothing.
+    /// The default limit of a user's live registrations.
     package static let defaultRegistrationsPerUser = 100
 
     package init(
@@ -124,13 +124,13 @@ package struct AppSpec: Codable, Sendable, Equatable {
     /// The most devices to send to in a second through that service, over all jobs and workers; nil = as fast as it goes.
     package func devicesPerSecond(for pns: PushService) -> Int? { self.credentials[pns]?.devicesPerSecond }
 
-    /// Checks a handle of a device that registers with the app.
+    /// Checks the handle of a device that registers with the app.
     ///
     /// - Parameters:
-    ///   - text: What the device sent.
-    ///   - pns: The service that the handle belongs to.
-    /// - Returns: The handle as it is kept.
-    /// - Throws: ``InvalidValue``, as ``Handle`` has it.
+    ///   - text: The text from the device.
+    ///   - pns: The handle's service.
+    /// - Returns: The normalized handle.
+    /// - Throws: ``InvalidValue``, from ``Handle``.
     package func handle(_ text: String, of pns: PushService) throws(InvalidValue) -> Handle {
         try Handle(text, pns: pns, channelPrefixes: pns.descriptor.handle.prefixes(self))
     }
@@ -148,13 +148,13 @@ package struct AppSpec: Codable, Sendable, Equatable {
         }
     }
 
-    /// The rich notification that the classic route sends without a body, and what holds for all of them.
+    /// The default rich notification of the classic route, and the settings of all rich notifications.
     package struct RichDefault: Codable, Sendable, Equatable {
         package var message: String
         package var richType: String
-        /// The id of uploaded content; nil = the small picture that Pushline brings along.
+        /// The id of uploaded content; nil = Pushline's own small picture.
         package var content: String?
-        /// The payload carries `secureId` alone, and whoever fetches the notification is handed its text as JSON.
+        /// Whether the payload has only `secureId`, and the notification is fetched as JSON with its text.
         package var isSecure: Bool
         /// The most that are kept for an account.
         package var perAccount: Int
@@ -177,7 +177,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
             self.perApp = perApp
         }
 
-        /// What an older declaration does not say is the default.
+        /// Members missing in an older declaration have their defaults.
         package init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             self.init(

@@ -34,13 +34,13 @@ package struct AppID: Hashable, Sendable, Codable, Comparable, CustomStringConve
     package static func < (lhs: AppID, rhs: AppID) -> Bool { lhs.name < rhs.name }
 }
 
-/// A user's name: what a tag may hold, so that `username:<name>` is a legal ``Tag``.
+/// A user's name, limited to the characters of a tag, so that `username:<name>` is a legal ``Tag``.
 ///
-/// Two names are equal where the app takes them for one user's (decision 27).
+/// Two names are equal if the app treats them as one user (decision 27).
 package struct UserName: Hashable, Sendable, CustomStringConvertible {
-    /// As it was first written: what is shown.
+    /// The original spelling, for display.
     package let name: String
-    /// What stands for the user wherever names are compared or kept: without capitals, unless the app compares exactly.
+    /// The name for comparison and storage: lower case, unless the app compares exactly.
     package let key: String
 
     /// Reads a name that somebody wrote.
@@ -60,18 +60,18 @@ package struct UserName: Hashable, Sendable, CustomStringConvertible {
         self.key = users == .exact ? name : name.withoutCapitals
     }
 
-    /// A name that was kept.
+    /// A stored name.
     ///
     /// - Parameters:
-    ///   - key: What stands for the user.
-    ///   - name: What is shown; nil = the same.
-    /// - Throws: ``InvalidValue`` when one of them is no legal name.
+    ///   - key: The name for comparison.
+    ///   - name: The original spelling; nil = the same.
+    /// - Throws: ``InvalidValue`` if one of them is no legal name.
     package init(key: String, shownAs name: String?) throws(InvalidValue) {
         self.key = try UserName(key, .exact).key
         self.name = try name.map { name throws(InvalidValue) in try UserName(name, .exact).name } ?? key
     }
 
-    /// What is shown, where it is another text than what is compared.
+    /// The original spelling, if it differs from the key.
     package var shown: String? { self.name == self.key ? nil : self.name }
 
     package var description: String { self.name }
@@ -82,9 +82,9 @@ package struct UserName: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension String {
-    /// The text with small letters for ASCII capitals: what is ASCII compares by it without regard to letter case.
+    /// The text with ASCII capitals in lower case, for comparisons that ignore the case of ASCII letters.
     ///
-    /// Nearly all names have none: those are handed on as they are.
+    /// Most names have none and are returned as they are.
     package var withoutCapitals: String {
         let capitals = UInt8(ascii: "A")...UInt8(ascii: "Z")
         guard self.utf8.contains(where: capitals.contains) else { return self }

@@ -29,7 +29,7 @@ struct ByteWriter {
     }
 }
 
-/// Reads what ``ByteWriter`` writes; the bytes may come from anywhere.
+/// Reads the format of ``ByteWriter``; the bytes are untrusted.
 struct ByteReader {
     private let buffer: [UInt8]
     private var position = 0

@@ -24,7 +24,7 @@ package enum PercentCoding {
     /// Undoes percent-encoding.
     ///
     /// - Parameters:
-    ///   - text: What came.
+    ///   - text: The encoded text.
     ///   - plusIsSpace: Whether `+` is a space, as in forms and queries.
     /// - Returns: nil when an escape is cut short or the bytes are not UTF-8.
     package static func decode(_ text: Substring, plusIsSpace: Bool) -> String? {

@@ -14,7 +14,7 @@ struct RFC3339Reader {
             let offset = self.offset(), self.rest.isEmpty
         else { return nil }
         let minutes = dayOf(year, month, day) * 1440 + hour * 60 + minute - offset
-        // Seconds leap at the end of a day in UTC alone.
+        // Leap seconds occur only at the end of a UTC day.
         guard second < 60 || (minutes + 1).isMultiple(of: 1440) else { return nil }
         return (minutes * 60 + second) * 1000 + fraction
     }

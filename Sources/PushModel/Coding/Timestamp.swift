@@ -6,10 +6,10 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A moment of the wall clock, in milliseconds since 1970-01-01T00:00:00Z.
+/// A time of the wall clock, in milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// For what people and push services read (created, expires, sent). Leases and delays are `Duration`s, for the wall clock
-/// may jump.
+/// For times shown to people and push services (created, expires, sent). Leases and delays are `Duration`s, because the
+/// wall clock may jump.
 package struct Timestamp: Codable, Hashable, Sendable, Comparable {
     /// Milliseconds since the Unix epoch.
     package let milliseconds: Int64
@@ -31,7 +31,7 @@ package struct Timestamp: Codable, Hashable, Sendable, Comparable {
         return Timestamp(milliseconds: clock + WallClockJump.milliseconds)
     }
 
-    /// Whole seconds since the Unix epoch, rounded down: what `apns-expiration` and JWTs carry.
+    /// Whole seconds since the Unix epoch, rounded down, as in `apns-expiration` and JWTs.
     package var seconds: Int64 { Self.divide(self.milliseconds, by: 1000).quotient }
 
     /// RFC 3339 in UTC with milliseconds, such as `2026-11-21T08:30:00.000Z`.
@@ -70,7 +70,7 @@ package struct Timestamp: Codable, Hashable, Sendable, Comparable {
         self.init(milliseconds: milliseconds)
     }
 
-    /// The day of a date, counted from 1970-01-01: what ``civil(day:)`` undoes.
+    /// The day of a date, counted from 1970-01-01; the inverse of ``civil(day:)``.
     private static func day(year: Int64, month: Int64, day: Int64) -> Int64 {
         let marchYear = month <= 2 ? year - 1 : year
         let (era, yearOfEra) = Self.divide(marchYear, by: 400)

@@ -8,14 +8,14 @@ package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
     /// The address as it is sent; APNs tokens in lower-case hexadecimal, since they compare without regard to case.
     package let text: String
 
-    /// Checks an address that an app gives, and normalises it.
+    /// Checks and normalises an address given by an app.
     ///
     /// - Parameters:
-    ///   - text: What the app sent.
-    ///   - pns: The service that the address belongs to.
-    ///   - channelPrefixes: Where the device chooses the host, the beginnings of handles that are taken besides those under the
-    ///     service's own domain (a forged one would be sent the app's bearer token).
-    /// - Throws: ``InvalidValue`` that says what is wrong, without the address.
+    ///   - text: The text from the app.
+    ///   - pns: The address's service.
+    ///   - channelPrefixes: For a service whose devices choose the host, the beginnings of handles that are accepted
+    ///     beside the service's own domain. A forged host would receive the app's bearer token.
+    /// - Throws: ``InvalidValue`` with the reason and without the address.
     package init(_ text: String, pns: PushService, channelPrefixes: [String] = []) throws(InvalidValue) {
         guard !text.isEmpty else { throw InvalidValue("a handle is needed") }
         guard text.utf8.count <= Handle.maximumLength else {
@@ -42,7 +42,7 @@ package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
         try container.encode(self.text)
     }
 
-    /// The shortened form for logs and answers: whoever has the whole may send to the device.
+    /// The shortened form for logs and answers, because a whole handle lets its reader send to the device.
     package var description: String {
         self.text.count <= 12 ? "…" : "\(self.text.prefix(4))…\(self.text.suffix(4))"
     }

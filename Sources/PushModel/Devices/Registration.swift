@@ -46,7 +46,9 @@ package struct Registration: Sendable, Equatable {
     package enum State: String, Codable, Sendable, CaseIterable {
         /// It is sent to.
         case live
-        /// The push service said that the handle is dead. A PUT by its owner revives it.
+        /// The push service reported the handle as dead.
+        ///
+        /// A PUT by its owner revives it.
         case pruned
         /// Not registered again in time. A PUT by its owner revives it.
         case expired
@@ -71,16 +73,18 @@ package struct Registration: Sendable, Equatable {
 
 /// A change to the registrations, as a register job carries it.
 package enum RegisterRequest: Codable, Sendable, Equatable {
-    /// Find the registrations with that handle, keep the first one's id and delete the others; with none, hand out `candidate`.
-    /// The handle comes without its service, in the forms under which it may be stored. What is handed out is nowhere kept: the
-    /// registration begins with its first ``upsert``.
+    /// Finds the registrations with the handle, returns the first one's id and deletes the others; without any, it
+    /// returns `candidate`.
+    ///
+    /// The handle comes without its service, in the forms under which it may be stored. A returned candidate is not
+    /// stored: the registration begins with its first ``upsert``.
     case issue(candidate: RegistrationID, handles: [Handle])
     /// Create or replace the registration under that id.
     case upsert(RegistrationID, Upsert)
     /// Delete the registration with that id.
     case delete(RegistrationID)
 
-    /// What a registration is to become.
+    /// The new contents of a registration.
     package struct Upsert: Codable, Sendable, Equatable {
         package let pns: PushService
         package let handle: Handle
@@ -95,7 +99,7 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
     }
 }
 
-/// What the hub made of a ``RegisterRequest``.
+/// The hub's result of a ``RegisterRequest``.
 package enum RegisterResult: Codable, Sendable, Equatable {
     /// The id to use.
     case issued(RegistrationID)
@@ -103,9 +107,9 @@ package enum RegisterResult: Codable, Sendable, Equatable {
     case done
     /// A later change to the same registration came first; this one changed nothing.
     case superseded
-    /// The id was deleted on purpose, or the hub says that it is gone.
+    /// The id was deleted on purpose, or the hub reports it as gone.
     case gone
-    /// The id is another user's; of a deletion, also where nobody has it.
+    /// The id belongs to another user; for a deletion, also if it does not exist.
     case notFound
     /// The hub refused, with words for the caller.
     case refused(String)

@@ -1,24 +1,24 @@
-/// A label of a registration, by which audiences are chosen: letters, digits and `_ @ # . : -`, 1 to 120 characters.
+/// A label of a registration, for choosing audiences: letters, digits and `_ @ # . : -`, 1 to 120 characters.
 ///
-/// The set is that of Azure Notification Hubs, so that an app can move between hubs, and so is that letter case makes no difference
-/// (decision 27). A user's name within a tag is compared as the app compares names.
+/// The characters are those of Azure Notification Hubs, so that an app can move between hubs, and letter case is
+/// ignored as there (decision 27). A user's name within a tag compares as the app compares names.
 package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
     /// The greatest length, in characters.
     package static let maximumLength = 120
 
-    /// What is shown: the tag as it was first written, or, where it has a meaning, its ``key``.
+    /// The tag for display: its original spelling, or for an owned tag its ``key``.
     package let name: String
-    /// What stands for the tag wherever tags are compared or kept: without capitals, but for an exact name of a user in it.
+    /// The tag for comparison and storage: lower case, except a user's exact name in it.
     package let key: String
 
-    /// The tags that the product itself gives a meaning, by their beginning; a user's name follows it.
+    /// The prefixes of tags with a meaning for the product; a user's name follows.
     ///
-    /// Such a tag is that user's alone. Whether a device may claim a tag, and whether an import may set it, is judged by this list:
-    /// whatever else is given a meaning, now or later, is to stand here.
+    /// Such a tag is reserved for that user. This list decides whether a device may claim a tag and whether an import
+    /// may set it, so every prefix with a meaning must be in it.
     package enum Owned: String, CaseIterable, Sendable {
-        /// What is sent to the user; the server adds it to each of the user's registrations.
+        /// Sends to the user; the server adds the tag to each of the user's registrations.
         case user = "username:"
-        /// What the user sends by the classic route.
+        /// The user's sends by the classic route.
         case sender = "from:"
 
         /// How long a user's name may be, so that each of these is a legal tag.
@@ -33,14 +33,14 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
         }
     }
 
-    /// Reads a tag that somebody wrote.
+    /// Reads a tag from user input.
     ///
-    /// A tag that was kept is read as exact, whatever its app says: a name in it was folded before it was kept, where names are.
+    /// A stored tag is read as exact for any app: names in it were folded, if at all, before it was stored.
     ///
     /// - Parameters:
     ///   - name: The text.
-    ///   - users: How the app compares the names of its users.
-    /// - Throws: ``InvalidValue`` when the text is empty, too long or holds a forbidden character.
+    ///   - users: The app's comparison of user names.
+    /// - Throws: ``InvalidValue`` for an empty or too long text, or a forbidden character.
     package init(_ name: String, _ users: AppSpec.Users) throws(InvalidValue) {
         guard !name.isEmpty, name.utf8.count <= Tag.maximumLength else {
             throw InvalidValue("a tag has 1 to \(Tag.maximumLength) characters")
@@ -69,10 +69,10 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
         self.init(.user, of: user)
     }
 
-    /// The meaning that it has, whoever's it is; nil for a tag that is the apps' own.
+    /// The tag's meaning, for any user; nil for an app's own tag.
     package var owned: Owned? { Owned(of: self.key) }
 
-    /// What is shown, where it is another text than what is compared.
+    /// The original spelling, if it differs from the key.
     package var shown: String? { self.name == self.key ? nil : self.name }
 
     package init(from decoder: any Decoder) throws {

@@ -2,12 +2,12 @@ extension TagExpression {
     /// The longest text that is taken, in bytes; nothing else bounds an expression.
     package static let maximumBytes = 1 << 20
 
-    /// Reads an expression: tags, `!`, `&&`, `||` and parentheses, in this order of precedence, with spaces as one likes.
+    /// Reads an expression: tags, `!`, `&&`, `||` and parentheses, in this order of precedence, with optional spaces.
     ///
     /// - Parameters:
-    ///   - text: What somebody wrote.
-    ///   - users: How the app compares the names of its users.
-    /// - Throws: ``InvalidValue`` that begins with the column where the text goes wrong, counted from 1.
+    ///   - text: The text.
+    ///   - users: The app's comparison of user names.
+    /// - Throws: ``InvalidValue`` that begins with the column of the error, counted from 1.
     package init(parsing text: String, _ users: AppSpec.Users) throws(InvalidValue) {
         guard text.utf8.count <= Self.maximumBytes else {
             throw InvalidValue("a tag expression has at most \(Self.maximumBytes) bytes, not \(text.utf8.count)")
@@ -19,7 +19,7 @@ extension TagExpression {
 
 /// Reads the text form of a ``TagExpression`` in one pass, without recursion.
 struct TagExpressionParser {
-    /// What is open between a parenthesis and its end, or in the whole text.
+    /// The operands of a parenthesis or of the whole text, so far.
     private struct Frame {
         /// Where the parenthesis is.
         let start: Int
@@ -52,7 +52,7 @@ struct TagExpressionParser {
                     self.builder.close(operand)
                     return self.builder.expression
                 }
-                // A parenthesis ended: what it held is an operand of the frame around it.
+                // End of a parenthesis: its contents are an operand of the enclosing frame.
                 self.position += 1
             }
         }
@@ -94,9 +94,9 @@ struct TagExpressionParser {
         }
     }
 
-    /// Reads `&&` or `||` after an operand, and adds the operand to what it joins.
+    /// Reads `&&` or `||` after an operand, and joins the operand.
     ///
-    /// - Returns: Whether there is one; if not, the frame is at its end and `operand` is all that it held.
+    /// - Returns: Whether there is one; if not, the frame has ended and `operand` is all of it.
     private mutating func readsOperator(after operand: inout TagExpression.Operand) throws(InvalidValue) -> Bool {
         if self.frame.isNegated {
             operand = self.builder.negate(operand)
@@ -159,7 +159,7 @@ struct TagExpressionParser {
         }
     }
 
-    /// What `&&` has joined, the last operand included.
+    /// The operands joined by `&&`, including the last one.
     private mutating func endOfAll(_ operand: TagExpression.Operand) -> TagExpression.Operand {
         guard self.frame.joinedByAll > 0 else { return operand }
         self.joinByAll(operand)
@@ -187,7 +187,7 @@ struct TagExpressionParser {
         byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
     }
 
-    /// What to say where an operator is written out, as in other languages.
+    /// The hint for an operator spelled as a word, as in other languages.
     private var writtenOperator: String? {
         let word = self.bytes[self.position...].prefix(while: Tag.allows)
         return switch String(decoding: word, as: UTF8.self).lowercased() {

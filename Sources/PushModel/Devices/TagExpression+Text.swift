@@ -5,7 +5,7 @@ extension TagExpression: CustomStringConvertible {
     package var description: String {
         let begins = self.operandBegins
         var text = ""
-        // What is still to be written, the next at the end.
+        // The pieces to write, the next at the end.
         var pieces = [Piece.operand(end: self.steps.count - 1, within: .any)]
         while let piece = pieces.popLast() {
             guard case .operand(let end, let outer) = piece else {
@@ -32,7 +32,7 @@ extension TagExpression: CustomStringConvertible {
     }
 
     private enum Piece {
-        /// The operand whose last step that is, and what binds at least as tightly as it must.
+        /// The operand that ends at this step, in parentheses if it binds less tightly than required.
         case operand(end: Int, within: Level)
         case text(String)
     }

@@ -1,7 +1,7 @@
-/// Which registrations a send is for, by their tags, such as `beta && (ios || android) && !muted`.
+/// The audience of a send by tags, such as `beta && (ios || android) && !muted`.
 ///
-/// `!` binds tighter than `&&`, and that tighter than `||`. An expression is kept flat, as steps in postfix order, so that neither
-/// its depth nor its size can overflow a stack; the canonical form of its text, ``description``, is what is stored.
+/// `!` binds tighter than `&&`, which binds tighter than `||`. An expression is stored as steps in postfix order, so
+/// that neither its depth nor its size can overflow a stack. The store keeps the canonical text, ``description``.
 package struct TagExpression: Hashable, Sendable {
     /// A step of the expression: takes what the steps before it left, and leaves one operand.
     package enum Step: Hashable, Sendable {
@@ -9,9 +9,9 @@ package struct TagExpression: Hashable, Sendable {
         case tag(Int)
         /// The operand before does not hold.
         case not
-        /// All of so many operands before hold; at least 2.
+        /// All of the preceding operands, of this number, hold; at least 2.
         case all(Int)
-        /// One of so many operands before holds; at least 2.
+        /// One of the preceding operands, of this number, holds; at least 2.
         case any(Int)
     }
 
@@ -51,7 +51,7 @@ package struct TagExpression: Hashable, Sendable {
         return builder.expression
     }
 
-    /// The registrations that have one of these tags; one at least must be given, and what is given twice counts once.
+    /// The registrations with one of these tags, of which there must be at least one; duplicates are dropped.
     package static func any(_ tags: [Tag]) -> TagExpression {
         var expression = TagExpression()
         var known = Set<Tag>(minimumCapacity: tags.count)
@@ -125,13 +125,13 @@ package struct TagExpression: Hashable, Sendable {
         }
     }
 
-    /// What stands at the end of the steps, as long as it is open what comes of it.
+    /// The operand at the end of the steps, before its operator is known.
     enum Operand {
         /// Complete.
         case single
-        /// So many operands, to be joined by an ``Step/all(_:)``.
+        /// This number of operands, to be joined by an ``Step/all(_:)``.
         case all(Int)
-        /// So many operands, to be joined by an ``Step/any(_:)``.
+        /// This number of operands, to be joined by an ``Step/any(_:)``.
         case any(Int)
     }
 }

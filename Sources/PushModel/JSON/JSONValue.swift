@@ -8,9 +8,9 @@ package enum JSONValue: Sendable, Equatable {
     case number(String)
     case string(String)
     case array([JSONValue])
-    /// Members are written as they come: whoever makes them sees to it that no name is there twice.
+    /// Members are written in order; the caller avoids duplicate names.
     case object([Member])
-    /// What was written already, by ``JSONWriter``.
+    /// JSON text already written by ``JSONWriter``.
     case written([UInt8])
 
     /// A name and its value.

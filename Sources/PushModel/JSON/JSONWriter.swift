@@ -7,7 +7,7 @@ package struct JSONWriter {
     private var isFirst = true
     /// How deep the next line is.
     private var depth = 0
-    /// Whether each value has a line of its own.
+    /// Whether each value is on its own line.
     private var isIndented = false
 
     /// Writes an object.
@@ -16,7 +16,7 @@ package struct JSONWriter {
     /// - Returns: The JSON text in UTF-8, without spaces.
     package static func object(_ members: (inout JSONWriter) -> Void) -> [UInt8] {
         var writer = JSONWriter()
-        // With its header no more than what malloc keeps for each thread.
+        // With its header it just fits malloc's per-thread cache.
         writer.bytes.reserveCapacity(992)
         writer.enclose("{", "}", members)
         return writer.bytes
@@ -26,11 +26,12 @@ package struct JSONWriter {
     ///
     /// - Parameters:
     ///   - value: The value.
-    ///   - isIndented: Whether each value has a line of its own, two spaces a level; no effect on what was written already.
+    ///   - isIndented: Whether each value is on its own line, indented by two spaces a level; text already written is
+    ///     copied.
     /// - Returns: The JSON text in UTF-8.
     package static func bytes(of value: JSONValue, isIndented: Bool = false) -> [UInt8] {
         var writer = JSONWriter()
-        // As much as most payloads have: what grows is copied again and again.
+        // Enough for most payloads: growing would copy the bytes repeatedly.
         writer.bytes.reserveCapacity(256)
         writer.isIndented = isIndented
         writer.put(value)
@@ -118,7 +119,7 @@ package struct JSONWriter {
         }
     }
 
-    // MARK: What stands between
+    // MARK: Separators
 
     private mutating func begin(_ name: String) {
         self.separate()

@@ -1,4 +1,4 @@
-/// Why all messages of an app to a push service wait, as its jobs say it.
+/// The reason that all of an app's messages to a push service wait, as shown in its jobs.
 package enum BreakerCause: String, Sendable, CaseIterable {
     /// The service answers with its own failure, or not at all.
     case service
@@ -8,7 +8,7 @@ package enum BreakerCause: String, Sendable, CaseIterable {
     /// pruned for it.
     case tokens
 
-    /// What a job's reason begins with.
+    /// The beginning of a job's reason.
     private var beginning: String {
         switch self {
         case .service: "the push service fails: "
@@ -17,10 +17,10 @@ package enum BreakerCause: String, Sendable, CaseIterable {
         }
     }
 
-    /// What jobs and the log say.
+    /// The text for jobs and the log.
     package func reason(_ detail: String) -> String { self.beginning + detail }
 
-    /// The cause that a job's reason tells; nil for any other reason.
+    /// The cause in a job's reason; nil for any other reason.
     package init?(reason: String) {
         guard let found = Self.allCases.first(where: { reason.hasPrefix($0.beginning) }) else { return nil }
         self = found

@@ -1,13 +1,13 @@
-/// What a send says, before any push service's form.
+/// The content of a send, before it is formatted for a push service.
 package enum Content: Codable, Sendable, Equatable {
     /// A message with a title, a body and data.
     case message(Message)
     /// The classic backend's text: shown as `From <sender>: <text>`.
     case classic(sender: String, text: String)
-    /// A silent push that tells an app to fetch a rich notification.
+    /// A silent push that makes an app fetch a rich notification.
     case rich(RichPush)
 
-    /// A visible message, or a silent one where it has data alone.
+    /// A visible message, or a silent one with only data.
     package struct Message: Codable, Sendable, Equatable {
         package let title: String?
         package let body: String?
@@ -29,9 +29,9 @@ package enum Content: Codable, Sendable, Equatable {
         /// A positive number that fits 32 bits.
         package let id: Int32
         package let message: String
-        /// `img`, or what the app names.
+        /// `img`, or the app's own type.
         package let richType: String
-        /// Sent as `secureId` alone, without the message.
+        /// Whether the payload has only `secureId`, without the message.
         package let isSecure: Bool
 
         package init(id: Int32, message: String, richType: String, isSecure: Bool) {
@@ -46,9 +46,10 @@ package enum Content: Codable, Sendable, Equatable {
 /// A send as its job row keeps it.
 package struct SendRequest: Codable, Sendable, Equatable {
     package let audience: TagExpression
-    /// How many tags of which one is enough were cut off ``audience``; 0 = none, it is whole.
+    /// The number of tags of an `||` omitted from ``audience``; 0 = it is complete.
     ///
-    /// A job shows the first of many and the number of the others. Whoever fans it out is handed all, and this is 0.
+    /// A job has the first tags of a long list and the number of the others. A fan-out reads the complete list, and
+    /// this is 0.
     package let truncatedTags: Int
     /// The services to send through; empty = all that the app has registrations of.
     package let platforms: [PushService]
@@ -124,7 +125,7 @@ package struct SendRequest: Codable, Sendable, Equatable {
 
 /// A notification in a push service's own form, shared by all devices of a batch.
 package struct NativePayload: Codable, Sendable, Equatable {
-    /// What the service is told about the payload.
+    /// The kind of a payload, for the push service.
     package enum Kind: String, Codable, Sendable {
         /// Shown to the user (APNs `alert`).
         case alert

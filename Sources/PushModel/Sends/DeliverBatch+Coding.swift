@@ -33,9 +33,9 @@ extension DeliverBatch {
         writer.integers(self.devices.waits)
     }
 
-    /// Reads all that a reader has.
+    /// Reads the whole input.
     ///
-    /// - Throws: ``MalformedDelivery`` for anything that ``write(to:)`` does not write: the bytes may come from anywhere.
+    /// - Throws: ``MalformedDelivery`` for anything that ``write(to:)`` does not write: the bytes are untrusted.
     init(reading reader: consuming ByteReader) throws(MalformedDelivery) {
         let flags = Flags(rawValue: try reader.integer())
         guard flags.isSubset(of: .all) else { throw MalformedDelivery("it has flags of another version") }

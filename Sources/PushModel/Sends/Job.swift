@@ -13,7 +13,7 @@ package struct Job: Sendable, Equatable {
     package let state: State
     /// The hub's own word, beside ``state``.
     package let hubState: HubState?
-    /// What a register job came to.
+    /// The result of a register job.
     package let result: RegisterResult?
     /// Why an abandoned job was abandoned.
     package let reason: String?
@@ -28,7 +28,7 @@ package struct Job: Sendable, Equatable {
     package let counts: [PushService: DeliveryCounts]
     /// When it is to start; nil = at once.
     package let startsAt: Timestamp?
-    /// How far a send that is not final is fanned out; nil = nobody has begun.
+    /// The progress of the fan-out of a running send; nil = not begun.
     package let progress: Progress?
 
     package init(
@@ -85,7 +85,7 @@ package struct Job: Sendable, Equatable {
         /// Devices in its batches so far, as they were when those were written.
         package var devices: Int { self.services.values.reduce(0) { $0 + $1.devices } }
 
-        /// How many there will be in all; nil = too early to tell.
+        /// The expected total; nil = too early to estimate.
         package var estimate: Int? {
             self.services.values.reduce(0) { sum, service in
                 guard let sum, let estimate = service.estimate else { return nil }
@@ -97,8 +97,8 @@ package struct Job: Sendable, Equatable {
         package struct Service: Sendable, Equatable {
             /// Devices in its batches so far, as they were when those were written.
             package let devices: Int
-            /// How many there will be in all: counted when all is in batches, before that guessed from how far the fan-out has come;
-            /// nil = too early to tell.
+            /// The expected total: exact once all devices are in batches, before that estimated from the fan-out's
+            /// position; nil = too early to estimate.
             package let estimate: Int?
 
             package init(devices: Int, estimate: Int?) {
@@ -108,7 +108,7 @@ package struct Job: Sendable, Equatable {
         }
     }
 
-    /// What is to be done.
+    /// The work of a job.
     package indirect enum Work: Codable, Sendable, Equatable {
         case register(RegisterRequest)
         case send(SendRequest)
@@ -140,11 +140,11 @@ package struct Job: Sendable, Equatable {
         case running
         /// Everything that is still open waits for its next try.
         case retrying
-        /// A user stopped it; what is out is being counted.
+        /// Cancelled by a user; devices in work are still being counted.
         case cancelling
-        /// Its time is over; what is out is being counted.
+        /// Expired; devices in work are still being counted.
         case expiring
-        /// Every target is accounted for, whatever came of them.
+        /// Every target is accounted for, with any outcome.
         case completed
         /// The hub rejected a send.
         case abandoned
@@ -192,7 +192,7 @@ package enum JobKind: String, Codable, Sendable, CaseIterable {
 package struct DeliveryCounts: Codable, Sendable, Equatable {
     /// Devices that the job was for.
     package var targets: Int = 0
-    /// Taken over by the push service.
+    /// Accepted by the push service.
     package var accepted: Int = 0
     /// Failed for good, by class.
     package var failed: [FailureClass: Int] = [:]
@@ -220,7 +220,7 @@ package struct DeliveryCounts: Codable, Sendable, Equatable {
 
 /// Why a device was not reached.
 package enum FailureClass: String, Codable, Sendable, CaseIterable, CodingKeyRepresentable {
-    /// The push service says that the handle is dead; the registration is pruned.
+    /// The push service reported the handle as dead; the registration is pruned.
     case unregistered
     /// The push service refuses this message.
     case rejected

@@ -1,4 +1,4 @@
-/// How urgent a job is: each priority has queues of its own, so that urgent work never waits behind a campaign.
+/// The urgency of a job: each priority has its own queues, so that urgent work never waits behind a campaign.
 package enum Priority: String, CaseIterable, Codable, Hashable, Sendable, Comparable {
     case high
     case normal

@@ -49,7 +49,7 @@ extension AppSpec {
         package var teamID: String
         /// The app's bundle id.
         package var topic: String
-        /// Where to send; Apple's production service unless said.
+        /// The endpoint; Apple's production service by default.
         package var endpoint: String
         /// Certificates to trust instead of the system's, PEM; for simulators.
         package var trustFile: String?

@@ -1,7 +1,7 @@
 extension PushService.Descriptor {
     /// Firebase Cloud Messaging, HTTP v1.
     ///
-    /// Older apps say `gcm`, which means the same here.
+    /// Older apps call it `gcm`.
     static let fcm = PushService.Descriptor(
         title: "FCM",
         otherNames: ["gcm"],

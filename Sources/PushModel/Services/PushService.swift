@@ -1,16 +1,16 @@
-/// A platform's push notification service: the key by which all that belongs to it is found.
+/// A platform's push notification service.
 ///
-/// Its raw value is its name in the API, in stored jobs and in the names of queues. Names and numbers never change; what else
-/// there is to say of a service, its ``descriptor`` says.
+/// Its raw value is its name in the API, in stored jobs and in the names of queues. Names and numbers never change; all
+/// other properties are in its ``descriptor``.
 package enum PushService: String, CaseIterable, Codable, Hashable, Sendable, Comparable {
     case apns
     case fcm
     case wns
     case mpns
 
-    /// What it is called in messages and tables, where 2 to this power stands for it among others.
+    /// The number of the service in messages and tables; sets of services are bit masks of 2 to this power.
     ///
-    /// From 1 to 62, and never another service's, not even that of one that is gone.
+    /// From 1 to 62, and never the number of another service, not even of a removed one.
     package var number: Int {
         switch self {
         case .apns: 1
@@ -42,7 +42,7 @@ package enum PushService: String, CaseIterable, Codable, Hashable, Sendable, Com
     package static func < (lhs: PushService, rhs: PushService) -> Bool { lhs.rawValue < rhs.rawValue }
 }
 
-// What is derived from descriptors.
+// Values derived from descriptors.
 extension PushService {
     /// Those that take notifications.
     package static let inService = PushService.allCases.filter(\.isInService)
@@ -50,7 +50,7 @@ extension PushService {
     /// Whether the service still takes notifications.
     package var isInService: Bool { self.descriptor.isInService }
 
-    /// What apps call it: its name first.
+    /// The names accepted for it, its own first.
     package var names: [String] { [self.rawValue] + self.descriptor.otherNames }
 
     /// Reads a platform name as apps write it: any letter case, other names too, such as `gcm` for ``fcm``.
@@ -64,12 +64,12 @@ extension PushService {
         self = found
     }
 
-    /// The names that ``init(platformName:)`` takes, as a text lists them: `apns, fcm, gcm or wns`.
+    /// A list of the names that ``init(platformName:)`` accepts, as text: `apns, fcm, gcm or wns`.
     ///
     /// - Parameters:
-    ///   - services: Whose names.
-    ///   - otherNames: Whether names besides the services' own are in the list.
-    ///   - conjunction: What stands before the last.
+    ///   - services: The services.
+    ///   - otherNames: Whether to include alternative names.
+    ///   - conjunction: The word before the last name.
     /// - Returns: The list.
     package static func list(
         _ services: [PushService] = allCases,
@@ -81,11 +81,11 @@ extension PushService {
         return "\(names.dropLast().joined(separator: ", ")) \(conjunction) \(last)"
     }
 
-    /// What is wrong with a name that is none of these services'.
+    /// The error for a name that is none of these services'.
     ///
     /// - Parameters:
-    ///   - name: What was given; nil = it is not to be shown, or was no text.
-    ///   - services: Those that would do.
+    ///   - name: The name; nil = it is not to be shown, or was no text.
+    ///   - services: The accepted services.
     /// - Returns: The error, which lists their names.
     package static func unknown(_ name: String? = nil, among services: [PushService] = allCases) -> InvalidValue {
         let words = "is none of \(PushService.list(services, "and"))"

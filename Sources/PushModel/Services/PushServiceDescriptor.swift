@@ -3,7 +3,7 @@ extension PushService {
     package struct Descriptor: Sendable {
         /// Its name for people, such as `APNs`.
         package let title: String
-        /// What apps call it besides its own name, in lower case.
+        /// Alternative names, in lower case.
         package let otherNames: [String]
         /// Whether it still takes notifications; of one that does not, devices can be registered all the same.
         package let isInService: Bool
@@ -11,10 +11,10 @@ extension PushService {
         package let maximumPayload: Int
         /// The form of its handles.
         package let handle: HandleForm
-        /// Whether a handle names the host that is sent to.
+        /// Whether a handle contains the host to send to.
         ///
-        /// Then nothing that fails on the way there says anything about the service: one made-up handle could keep an app's
-        /// messages from all others.
+        /// Then a failed connection proves nothing about the service: otherwise one invented handle could stop an app's
+        /// messages to everyone.
         package let deviceChoosesHost: Bool
         /// The section of an app's declaration that has its credentials, under the service's name; nil = it takes none.
         package let credentials: (any ServiceCredentials.Type)?
@@ -38,14 +38,14 @@ extension PushService {
         }
     }
 
-    /// What the handles of a service look like.
+    /// The form of a service's handles.
     package struct HandleForm: Sendable {
         /// Pairs of hexadecimal digits, kept in lower case: they compare without regard to case, and travel as two digits a byte.
         package let isHexadecimal: Bool
         /// The regular expression that the API's description has for them.
         package let pattern: String
-        /// Checks a handle that is neither empty nor longer than ``Handle/maximumLength``, and normalises it; told are the
-        /// beginnings of handles that the operator allows besides.
+        /// Checks and normalises a handle that is neither empty nor longer than ``Handle/maximumLength``; the second
+        /// argument has the beginnings of handles that the operator allows.
         let normalise: @Sendable (_ text: String, _ prefixes: [String]) throws(InvalidValue) -> String
         /// The beginnings of handles that an app's declaration allows besides the usual ones.
         let prefixes: @Sendable (AppSpec) -> [String]

@@ -1,5 +1,5 @@
-/// What an app declares to send through a push service: the section of its file, and the member of its stored form, that have
-/// the service's name.
+/// An app's declaration for a push service: a section of its file, and a member of its stored form, under the service's
+/// name.
 ///
 /// It holds paths of secrets, never secrets.
 package protocol ServiceCredentials: Codable, Sendable, Equatable {
@@ -9,17 +9,17 @@ package protocol ServiceCredentials: Codable, Sendable, Equatable {
     static var keys: [String] { get }
     /// The most devices to send to in a second, over all jobs and workers; nil = as fast as it goes.
     var devicesPerSecond: Int? { get }
-    /// The section that says the same, defaults included; nil = the key is not there.
+    /// The equivalent section, defaults included; nil = the key is absent.
     var settings: KeyValuePairs<String, Setting?> { get }
 
     /// Reads the section.
     ///
-    /// - Throws: What `section` throws.
+    /// - Throws: The error of `section`.
     init(_ section: some SettingsSection) throws
 }
 
 extension ServiceCredentials {
-    /// Whether two are of the same service and say the same.
+    /// Whether both are of the same service and equal.
     package func isEqual(to other: any ServiceCredentials) -> Bool { other as? Self == self }
 }
 
@@ -42,20 +42,20 @@ package protocol SettingsSection {
     func address(_ key: String) throws -> String?
     /// The beginning of the day under that key, in UTC.
     func date(_ key: String) throws -> Timestamp?
-    /// What stands under `devices_per_second`.
+    /// The value of `devices_per_second`.
     func devicesPerSecond() throws -> Int?
     /// The error for that key.
     func error(_ key: String, _ reason: String) -> any Error
 }
 
 extension SettingsSection {
-    /// What a reader returned, which must be there.
+    /// A value that must be present.
     ///
     /// - Parameters:
     ///   - key: The key.
-    ///   - read: One of the functions that read a key.
+    ///   - read: A function that reads a key.
     /// - Returns: The value.
-    /// - Throws: What `read` throws, and where there is no value.
+    /// - Throws: The error of `read`, and an error without a value.
     func required(_ key: String, _ read: (String) throws -> String?) throws -> String {
         guard let value = try read(key) else { throw self.error(key, "is missing") }
         return value
@@ -94,7 +94,7 @@ package struct DeclaredCredentials: Codable, Sendable, Equatable {
         init?(intValue: Int) { nil }
     }
 
-    /// Reads the members that services have, and leaves others alone: in the stored form they stand among the app's own.
+    /// Reads the members of services, and ignores others: the stored form has the app's own members beside them.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
         func read<Credentials: ServiceCredentials>(_ form: Credentials.Type) throws {

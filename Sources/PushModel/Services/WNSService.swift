@@ -46,7 +46,7 @@ private struct ChannelURI: Sendable {
         // Some URL parsers end the host at a backslash and others do not: no channel has one.
         guard !visible.contains("\\") else { throw InvalidValue("a channel URI has no backslash") }
         if prefixes.contains(where: { Self.begins(visible, with: $0) }) { return visible }
-        // What stands between the scheme and the first of / ? # is the authority; user information and a port have no place.
+        // The authority is between the scheme and the first of / ? #; user information and a port are not allowed.
         for start in self.schemes where visible.lowercased().hasPrefix(start) {
             let rest = visible.dropFirst(start.count)
             let host = rest.prefix { !"/?#".contains($0) }.lowercased()
@@ -65,10 +65,10 @@ private struct ChannelURI: Sendable {
         }
     }
 
-    /// Whether a channel begins as the operator allows.
+    /// Whether a channel begins with an allowed prefix.
     ///
-    /// Where the prefix is a host without a path, the host must end there: `https://127.0.0.1:84` does not allow port 8443,
-    /// nor `https://127.0.0.1:84@elsewhere`.
+    /// A prefix without a path must match the whole host: `https://127.0.0.1:84` allows neither port 8443 nor
+    /// `https://127.0.0.1:84@elsewhere`.
     private static func begins(_ channel: String, with prefix: String) -> Bool {
         guard !prefix.isEmpty, channel.hasPrefix(prefix) else { return false }
         let hasPath = prefix.split(separator: "://", maxSplits: 1).last?.contains("/") == true
@@ -87,11 +87,11 @@ extension AppSpec {
     package struct WNS: ServiceCredentials {
         /// The application (client) id, or the package SID (`ms-app://…`) for the older Store token service.
         package var clientID: String
-        /// The file that holds the client secret, alone.
+        /// The file with the client secret as its only content.
         package var clientSecretFile: String
-        /// When the secret ends, as whoever issued it said: the file does not tell; nil = unknown.
+        /// The expiry of the secret as announced by its issuer, because the file does not contain it; nil = unknown.
         package var secretEnds: Timestamp?
-        /// Where tokens come from, such as `https://login.microsoftonline.com/<tenant>/oauth2/v2.0/token`.
+        /// The address of the token service, such as `https://login.microsoftonline.com/<tenant>/oauth2/v2.0/token`.
         package var tokenURL: String
         package var scope: String
         /// Beginnings of channel URIs that are taken besides `https` hosts under `notify.windows.com`; for simulators.

@@ -7,11 +7,11 @@ enum PasswordInput {
 
     /// The password from a file, from standard input, or typed twice at a terminal.
     ///
-    /// One line break at the end is not part of it.
+    /// A line break at the end is removed.
     ///
     /// - Parameters:
     ///   - file: The file; nil = standard input.
-    ///   - asksAtTerminal: Whether a terminal is asked; else it is read like any input.
+    ///   - asksAtTerminal: Whether to ask at a terminal; otherwise it is read like any input.
     /// - Returns: The password.
     /// - Throws: ``CommandFailure``.
     static func read(file: String?, asksAtTerminal: Bool) throws -> String {
@@ -56,7 +56,7 @@ enum PasswordInput {
         return text
     }
 
-    /// Asks at the terminal, which shows nothing of what is typed.
+    /// Asks at the terminal, without echo.
     private static func ask(_ prompt: String) throws -> String {
         FileHandle.standardError.write(Data(prompt.utf8))
         var settings = termios()

@@ -11,7 +11,7 @@ extension AppSpec {
 
     /// - Parameters:
     ///   - section: The app in the file.
-    ///   - folder: What the paths of files are relative to.
+    ///   - folder: The folder that relative paths start from.
     /// - Throws: ``AppsFileError``.
     init(_ section: YAMLSection, folder: URL) throws {
         self.init()
@@ -67,7 +67,7 @@ extension AppSpec.Contents {
 /// A push service's section of an app.
 private struct CredentialSection: SettingsSection {
     let section: YAMLSection
-    /// What the paths of files are relative to.
+    /// The folder that relative paths start from.
     let folder: URL
 
     func text(_ key: String) throws -> String? { try self.section.text(key) }

@@ -56,7 +56,7 @@ struct AppsCommand: AsyncParsableCommand {
         }
     }
 
-    /// What applying did to an app.
+    /// The change of an app.
     struct Change {
         let app: AppID
         let before: AppSpec?

@@ -8,7 +8,8 @@ struct AppsFile: Equatable {
 
     /// Reads a file.
     ///
-    /// Paths in it are relative to the file's own folder and absolute in what is returned: the workers run elsewhere.
+    /// Paths in it are relative to the file's folder. They are returned as absolute ones, because workers run in other
+    /// folders.
     ///
     /// - Throws: ``AppsFileError``.
     static func read(_ path: String) throws -> AppsFile {

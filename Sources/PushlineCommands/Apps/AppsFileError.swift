@@ -1,4 +1,4 @@
-/// What is wrong with a file of apps, in one line that names the file, the line and the key.
+/// An error in a file of apps, in one line that names the file, the line and the key.
 struct AppsFileError: Error, Equatable, CustomStringConvertible {
     let description: String
 

@@ -33,7 +33,7 @@ indirect enum SpecValue: Equatable {
         }
     }
 
-    /// A section of what is there: nil is left out.
+    /// A section of the members that are not nil.
     fileprivate static func section(_ members: some Sequence<(key: String, value: SpecValue?)>) -> SpecValue {
         .section(members.compactMap { key, value in value.map { Member(key: key, value: $0) } })
     }
@@ -62,7 +62,7 @@ extension AppSpec {
         return .section(head + services + tail)
     }
 
-    /// What is another in a later declaration: path, old text, new text; nil = not there.
+    /// The differences from a later declaration: path, old text, new text; nil = absent.
     func changes(to later: AppSpec) -> [(path: String, old: String?, new: String?)] {
         let old = Dictionary(self.tree.leaves(), uniquingKeysWith: { $1 })
         let new = Dictionary(later.tree.leaves(), uniquingKeysWith: { $1 })

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where commands write: what was asked for to standard output, all else to standard error.
+/// The output of commands: results to standard output, everything else to standard error.
 enum Console {
     /// Takes the output in a test.
     @TaskLocal static var capture: (@Sendable (String) -> Void)?

@@ -4,10 +4,10 @@ import Foundation
 enum InputFile {
     /// - Parameters:
     ///   - path: The file; `-` = standard input.
-    ///   - option: What names it, to begin the error with; empty for an argument.
-    ///   - standardInput: What `-` reads.
+    ///   - option: The option that names the file, for the error; empty for an argument.
+    ///   - standardInput: The file read for `-`.
     /// - Returns: The open file.
-    /// - Throws: ``CommandFailure`` that says why it cannot be read.
+    /// - Throws: ``CommandFailure`` with the reason.
     static func open(_ path: String, option: String = "", standardInput: FileHandle = .standardInput) throws
         -> FileHandle
     {

@@ -3,7 +3,7 @@ import PushModel
 
 /// JSON for programs that read our output: answers of the API.
 enum JSONOutput {
-    /// What the API answered, as it answered it, with its members sorted and two spaces a level.
+    /// The API's answer unchanged, with sorted members and indented by two spaces.
     static func encoded(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

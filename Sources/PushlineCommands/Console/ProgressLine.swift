@@ -1,6 +1,6 @@
 import Foundation
 
-/// How far something is, on standard error: a live line on a terminal, else a line every few seconds.
+/// Progress on standard error: a live line on a terminal, otherwise a line every few seconds.
 struct ProgressLine {
     /// Takes the place of standard error in a test.
     private let write: (String) -> Void

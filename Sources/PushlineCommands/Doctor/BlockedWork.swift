@@ -1,12 +1,12 @@
 import PushModel
 import Store
 
-/// What stands still until somebody does something: as the store knows it.
+/// Work that waits for an operator, according to the store.
 struct BlockedWork {
     let store: any ResultStore
     let apps: [AppID]
 
-    /// So many jobs of an app are looked at, newest first.
+    /// The most jobs of an app to read, newest first.
     private static let jobs = 200
 
     func findings() async throws -> [Finding] {
@@ -38,7 +38,7 @@ struct BlockedWork {
         return [.wrong("dead messages", "\(number) wait to be replayed or discarded: \(commands)")]
     }
 
-    /// Sends that wait because a push service, or what the app has for it, is at fault.
+    /// Sends blocked by a push service or by the app's credentials.
     private func waiting() async throws -> [Finding] {
         var findings: [Finding] = []
         for app in self.apps {

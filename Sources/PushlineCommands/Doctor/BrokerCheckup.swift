@@ -13,7 +13,7 @@ struct BrokerCheckup {
         do {
             // Waits for the first attempt to connect, which has its own limit.
             try await self.broker.declare(.pushline)
-            // An alarm is told to those alone who publish. This goes to no queue.
+            // The broker reports an alarm only to publishers. This message goes to no queue.
             let hint = OutgoingMessage(eventFor: .make(), waiter: "pushline.doctor")
             let result = await self.broker.publish([hint], deadline: Checkup.timeout)
             if case .blocked(let reason) = await self.broker.status {
@@ -31,7 +31,7 @@ struct BrokerCheckup {
         } catch {
             let message = (error as? BrokerError)?.message ?? "\(error)"
             let reason = message.hasSuffix(".") ? String(message.dropLast()) : message
-            // It says itself what to do.
+            // This reason contains the remedy.
             guard !reason.contains("frame_max") else { return [self.wrong(reason)] }
             let advice =
                 reason.contains("logging in")
@@ -57,7 +57,7 @@ struct BrokerCheckup {
         ]
     }
 
-    /// A worker takes from all the queues of its kind, whatever their priority.
+    /// A worker consumes from all its queues, of every priority.
     private func workers() async throws -> [Finding] {
         var findings: [Finding] = []
         for (program, queues) in [

@@ -7,7 +7,7 @@ import PushServices
 import ServiceLifecycle
 import Store
 
-/// Looks at what a configuration names: store, broker, and the credentials of every app.
+/// Checks the configuration's targets: store, broker, and the credentials of every app.
 struct Checkup {
     /// The longest that the broker may take to answer.
     static let timeout = Duration.seconds(2)
@@ -48,7 +48,7 @@ struct Checkup {
         }
     }
 
-    /// Whether an API of this store runs, where that can be told.
+    /// Whether an API of this store runs, if that can be determined.
     private func listening(_ claim: PortClaim) -> [Finding] {
         let port = self.configuration.api.port
         guard let isTaken = claim.isTaken(port: port) else { return [] }
@@ -87,7 +87,7 @@ struct Checkup {
         }
     }
 
-    /// What the API shows to its clients.
+    /// The API's TLS certificate.
     private func certificate() -> [Finding] {
         guard let path = self.configuration.api.certificateFile else { return [] }
         let setting = "api.certificate_file"
@@ -116,7 +116,7 @@ struct Checkup {
         )
     }
 
-    /// Right until something has ended; what will soon is told in the same line.
+    /// Right until a credential has expired; approaching expiry is mentioned in the same line.
     private static func finding(_ subject: String, _ words: String, _ ends: [CredentialExpiry]) -> Finding {
         let near = ends.filter { $0.isNear() }.map { "\($0.setting) \($0.words())" }
         guard !near.isEmpty else { return .right(subject, words) }

@@ -33,7 +33,7 @@ struct DoctorCommand: AsyncParsableCommand {
         if findings.contains(where: { !$0.isRight }) { throw ExitCode.failure }
     }
 
-    /// Whichever folder the command runs in, it is plain which file was read.
+    /// The absolute path of the configuration file, so that its folder is visible.
     private static func place(of file: String?) -> String {
         guard let file else {
             return "no file, for there is no \(PushlineConfiguration.defaultFile) here: defaults and environment"
@@ -42,12 +42,12 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 }
 
-/// What a check came to.
+/// The result of a check.
 struct Finding: Sendable, Equatable {
     /// Such as `broker`.
     let subject: String
     let isRight: Bool
-    /// What was seen; where it is wrong, with what to do.
+    /// The observation; for a fault, with the remedy.
     let words: String
 
     static func right(_ subject: String, _ words: String) -> Finding {

@@ -75,7 +75,7 @@ struct QueuesCommand: AsyncParsableCommand {
     }
 }
 
-/// Which queue to pause or resume, and whose.
+/// The queue to pause or resume, and its app.
 struct QueueTarget: ParsableArguments {
     private static let names = WorkQueue.allCases.map(\.description)
 
@@ -139,7 +139,7 @@ struct QueueTarget: ParsableArguments {
 enum QueueText {
     static func state(_ queue: QueueStatus) -> String {
         guard queue.paused == true else { return queue.paused == nil ? "-" : "working" }
-        // Each goes on without the other.
+        // The pauses are independent of each other.
         let pauses = (queue.pauses ?? []).sorted { $0.allApps && !$1.allApps }
         let words = pauses.map { pause in
             let whose = pause.allApps ? "for all apps" : pause.by.map { "by \($0)" } ?? "for the app"

@@ -55,7 +55,7 @@ extension RegistrationsCommand {
             } catch {
                 progress?.end()
                 if lines > 0 { Console.note("the export is not whole: it has \(lines) registrations") }
-                // What is empty must not be in the way of the next try.
+                // An empty file would make the next attempt fail.
                 if lines == 0, let output = self.output { try FileManager.default.removeItem(atPath: output) }
                 throw error
             }

@@ -53,7 +53,7 @@ extension RegistrationsCommand {
                 progress.end()
             } catch let interrupted as ImportInterrupted {
                 progress.end()
-                // Where nothing was done, the refusal says it all.
+                // If nothing was done, the refusal is enough.
                 guard interrupted.done.lines >= self.fromLine else { throw interrupted.cause }
                 try self.show(interrupted.done)
                 throw CommandFailure.failed(

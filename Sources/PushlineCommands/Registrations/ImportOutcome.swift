@@ -1,7 +1,7 @@
 import Foundation
 import PushlineClient
 
-/// What an import reads of its file.
+/// The input of an import.
 struct ImportReading {
     let fromLine: Int
     /// The file's bytes; nil where that is not known.
@@ -19,7 +19,7 @@ struct ImportReading {
     /// Whether nothing that was read so far is sent.
     var isSkipping: Bool { self.count.lines < self.fromLine }
 
-    /// The part of what is to be sent that was read.
+    /// The share of the input that was read.
     var share: Double? {
         self.size.map { Double(self.read - self.skipped) / Double(max(1, $0 - self.skipped)) }
     }
@@ -31,9 +31,9 @@ struct ImportReading {
     }
 }
 
-/// What came of the lines that an import sent.
+/// The results of an import's lines.
 struct ImportOutcome: Encodable {
-    /// The first of them; the next import goes on `lines` lines further.
+    /// The first of them; the next import continues `lines` lines further.
     let fromLine: Int
     let lines: Int
     let created: Int

@@ -2,19 +2,19 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Says how far an import has come when SIGINT or SIGTERM ends it.
+/// Reports the progress of an import that SIGINT or SIGTERM ends.
 final class ImportStop: Sendable {
-    /// So many lines from the beginning are done.
+    /// The number of lines done, from the beginning.
     private let lines: Atomic<Int>
 
     init(lines: Int) { self.lines = Atomic(lines) }
 
     func update(lines: Int) { self.lines.store(lines, ordering: .relaxed) }
 
-    /// Waits for the signals; they end the process until the sources are let go.
+    /// Handles the signals, which end the process, as long as the sources exist.
     func sources() -> [any DispatchSourceSignal] {
         [SIGINT, SIGTERM].map { number in
-            // Else the signal's own action comes first.
+            // Otherwise the signal's default action comes first.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
             source.setEventHandler {
@@ -26,7 +26,7 @@ final class ImportStop: Sendable {
         }
     }
 
-    /// What is done, and how to go on.
+    /// The progress, and how to continue.
     var words: String {
         let done = self.lines.load(ordering: .relaxed)
         return "\npushline: stopped; \(done) lines are done, go on with --from-line \(done + 1)"

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Counts the lines of a text that comes in pieces; a last one without a line feed counts.
+/// Counts the lines of a text in pieces; a last line without a line feed counts.
 struct LineCount {
     private var feeds = 0
     private var isOpen = false

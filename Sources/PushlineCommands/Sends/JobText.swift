@@ -7,7 +7,7 @@ import struct PushModel.Tag
 struct JobText {
     let job: Job
 
-    /// One line that says how far it has come.
+    /// The progress in one line.
     var progress: String {
         var words = [self.job.state]
         if let totals = self.job.totals, totals.targets > 0 {
@@ -40,7 +40,7 @@ struct JobText {
         self.job.isFinal && self.job.started == nil ? self.job.at.map(Self.moment) : nil
     }
 
-    /// Why there is no target, by what the send was for.
+    /// The reason that there is no target, by the kind of audience.
     private var nobody: String {
         let users = (self.job.to ?? []).compactMap { tag in
             let own = Tag.Owned.user.rawValue
@@ -69,7 +69,7 @@ struct JobText {
         return words.joined(separator: ", ")
     }
 
-    /// How many are done, of how many where that is known: while a job goes on, a target is counted with its outcome.
+    /// The devices done, and their total if known: a running job counts a target with its outcome.
     private func share(_ totals: Job.Counts) -> String {
         let done = totals.targets - totals.open
         if let whole = self.job.estimate { return "\(done) of \(self.about)\(Self.devices(whole))" }
@@ -80,7 +80,7 @@ struct JobText {
         return isWhole ? "\(done) of \(Self.devices(totals.targets))" : "\(Self.devices(done)) done"
     }
 
-    /// How many devices a stopped send got to, of how many: its counts know those alone that are in batches.
+    /// The devices that a stopped send reached, and their total: its counts include only devices in batches.
     private var reached: String? {
         guard self.job.isFinal, let whole = self.job.estimate, let totals = self.job.totals else { return nil }
         let done = totals.accepted + totals.failed.values.reduce(0, +)
@@ -130,7 +130,7 @@ struct JobText {
         return facts.lines + self.countLines
     }
 
-    /// Whom it is for, as a tag expression has it.
+    /// The audience, as a tag expression.
     var target: String? { self.job.to?.joined(separator: " || ") ?? self.job.expression }
 
     /// Of many tags a few and their number.

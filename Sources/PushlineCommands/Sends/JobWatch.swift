@@ -9,19 +9,19 @@ struct JobWatch {
     /// The longest to wait.
     let time: Duration
 
-    /// Shows one live line on a terminal, else a line for each change; with JSON the last state alone.
+    /// Shows one live line on a terminal, otherwise a line for each change; with JSON only the last state.
     ///
     /// - Throws: `ExitCode` 1 when the job did not complete, or not in time.
     func run(_ id: String) async throws {
         let isLive = Console.isTerminal && !self.options.json
         let isSilent = self.options.json
-        // On a line of its own: a live line that is longer than the terminal could not be written over.
+        // On its own line: a live line longer than the terminal could not be overwritten.
         if isLive { Console.print(id) }
         var shown: String?
         let last = try await self.client.waitForOutcome(of: id, within: self.time) { job in
             guard !isSilent else { return }
             let text = JobText(job: job)
-            // The bar moves with every look: that is for a terminal alone.
+            // The bar changes with every poll, so only a terminal gets it.
             let progress = isLive ? text.bar ?? text.progress : text.progress
             // Not everything that changes in a job is in its line.
             guard progress != shown else { return }

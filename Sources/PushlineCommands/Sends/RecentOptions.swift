@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// What lists of things that happened have in common: since when, and how many.
+/// The common options of lists of events: a start time and a limit.
 struct RecentOptions: ParsableArguments {
     @Option(help: "Only those since a time (2026-11-21T08:30:00Z) or age (90s, 30m, 2h, 7d).")
     var since: String?

@@ -188,9 +188,9 @@ struct SendCommand: AsyncParsableCommand {
         )
     }
 
-    /// Whom it is for.
+    /// The audience.
     ///
-    /// - Parameter list: What the file of `--users` has.
+    /// - Parameter list: The contents of the file of `--users`.
     /// - Returns: The audience.
     func audience(_ list: UserList? = nil) -> PushNotification.Audience {
         if let list { return .users(list.names) }

@@ -16,7 +16,7 @@ struct SendLines {
     /// The wait before the second attempt; it doubles.
     var pause = Duration.seconds(1)
 
-    /// What became of all lines so far.
+    /// The results of all lines so far.
     struct Summary: Codable, Equatable {
         var lines = 0
         var accepted = 0
@@ -37,9 +37,9 @@ struct SendLines {
         }
     }
 
-    /// - Parameter read: Gives the next piece of the input; empty at the end.
-    /// - Returns: What became of all lines.
-    /// - Throws: `PushlineError` when the server takes nothing.
+    /// - Parameter read: Returns the next piece of the input; empty at the end.
+    /// - Returns: The results of all lines.
+    /// - Throws: `PushlineError` if the server refuses the lines.
     func send(_ read: () throws -> Data) async throws -> Summary {
         var summary = Summary(key: self.key)
         var pieces = LinePieces(lines: Self.lines)
@@ -78,7 +78,7 @@ struct SendLines {
                 let answers = try await self.client.send(lines: lines, idempotencyKey: key)
                 guard attempt < self.attempts, answers.contains(where: \.isPassing) else { return answers }
             } catch let error as PushlineError where error.isPassing && attempt < self.attempts {
-                // The same again: what was accepted is not sent twice.
+                // A repeat with the same key: accepted lines are not sent twice.
                 pause = max(pause, .seconds(error.retryAfter ?? 0))
             }
             try await Task.sleep(for: pause)
@@ -90,7 +90,7 @@ struct SendLines {
 
 /// Divides an input into pieces of whole lines.
 ///
-/// The same input gives the same pieces, however it comes: a command that is repeated repeats its calls.
+/// The same input gives the same pieces, in any chunks, so that a repeated command repeats its calls.
 struct LinePieces {
     /// The most bytes of a piece, but for a line that is longer by itself.
     static let maximumSize = 16 << 20

@@ -4,7 +4,7 @@ import Foundation
 struct UserList {
     /// The most names of a send.
     static let maximum = 20_000
-    /// No list of so many names is longer, with some blanks.
+    /// The most bytes of a list, with names of the greatest length and some blanks.
     private static let maximumSize = 8 << 20
 
     /// The names, each once.
@@ -14,9 +14,9 @@ struct UserList {
 
     /// - Parameters:
     ///   - path: The file; `-` = standard input.
-    ///   - standardInput: What `-` reads.
+    ///   - standardInput: The file read for `-`.
     /// - Returns: The names and their lines.
-    /// - Throws: ``CommandFailure`` when it cannot be read, or has no name or too many.
+    /// - Throws: ``CommandFailure`` if it cannot be read, or has no name or too many.
     static func read(_ path: String, standardInput: FileHandle = .standardInput) throws -> UserList {
         let file = try InputFile.open(path, option: "--users", standardInput: standardInput)
         var data = Data()
@@ -47,7 +47,7 @@ struct UserList {
         self.lines = lines
     }
 
-    /// What a member of a send is called in this list: `to.users[1]` with its line, others as they are.
+    /// The name of a send's member in this list: `to.users[1]` becomes its line, others are unchanged.
     func name(of member: String) -> String {
         guard member.hasPrefix("to.users["), member.hasSuffix("]"), let index = Int(member.dropFirst(9).dropLast()),
             self.lines.indices.contains(index)

@@ -8,9 +8,9 @@ import PushlineClient
 /// Why a request got no answer, in people's words.
 enum ConnectionFailure {
     /// - Parameters:
-    ///   - error: What the HTTP client threw.
-    ///   - url: What was asked for.
-    /// - Returns: A `PushlineError`; or `CancellationError` where the task was cancelled.
+    ///   - error: The error of the HTTP client.
+    ///   - url: The requested address.
+    /// - Returns: A `PushlineError`; or `CancellationError` if the task was cancelled.
     static func explained(_ error: any Error, url: URL) -> any Error {
         let place = Self.place(url)
         switch error {
@@ -42,7 +42,7 @@ enum ConnectionFailure {
         PushlineError(.unreachable, "no connection to \(place): \(reason)")
     }
 
-    /// The errors of BoringSSL are known by their texts alone.
+    /// The errors of BoringSSL can be distinguished only by their texts.
     private static func refusedTLS(_ cause: String, _ place: String, host: String) -> PushlineError {
         if cause.contains("CERTIFICATE_VERIFY_FAILED") {
             return PushlineError(

@@ -3,7 +3,7 @@ import Foundation
 import NIOSSL
 import PushlineClient
 
-/// Which server to ask, and who asks.
+/// The server and the credentials.
 struct ServerOptions: ParsableArguments {
     static let defaultURL = "http://127.0.0.1:8080"
 

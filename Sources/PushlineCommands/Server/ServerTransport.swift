@@ -5,8 +5,9 @@ import NIOHTTP1
 import NIOSSL
 import PushlineClient
 
-/// Carries the requests of the command line: unlike Foundation's URL loading it can trust an authority of one's own, and tell why a
-/// connection failed.
+/// The HTTP transport of the command line.
+///
+/// Unlike Foundation's URL loading it can trust a private authority and explain a failed connection.
 struct ServerTransport: HTTPTransport {
     /// The longest that connecting may take, TLS included.
     private static let connectTime = TimeAmount.seconds(10)
@@ -18,7 +19,7 @@ struct ServerTransport: HTTPTransport {
             redirectConfiguration: .disallow,
             timeout: HTTPClient.Configuration.Timeout(connect: Self.connectTime)
         )
-        // What is refused is told at once.
+        // A refused connection is reported at once.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.httpVersion = .http1Only
         return HTTPClient(configuration: configuration)

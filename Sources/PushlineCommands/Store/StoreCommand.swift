@@ -55,7 +55,7 @@ struct StoreCommand: AsyncParsableCommand {
             } catch let error as StoreError {
                 throw CommandFailure.failed(error.message)
             }
-            // Opening it brings its tables up to date, where an older release wrote the backup.
+            // Opening the store checks its schema.
             try await self.host.withStore { _ = try await $0.backlog() }
             self.host.show(.members(["store": .string(store.place)])) {
                 ["\(store.place): restored; pushline store check looks it over"]
@@ -90,7 +90,7 @@ struct StoreCommand: AsyncParsableCommand {
             if !faults.isEmpty { throw ExitCode.failure }
         }
 
-        /// Whoever has more has seen enough.
+        /// The most faults to show.
         private static let mostFaults = 1000
     }
 }

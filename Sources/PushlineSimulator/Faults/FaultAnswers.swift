@@ -5,7 +5,7 @@ import PushModel
 struct FaultAnswers: Sendable {
     /// The status of each reason.
     let statuses: [String: Int]
-    /// What a status without a reason means, where several share it.
+    /// The usual reason of a status that several reasons share.
     let usual: [Int: String]
 
     func reason(of status: Int) -> String {
@@ -17,7 +17,7 @@ struct FaultAnswers: Sendable {
         SimulatedService.of(pns)?.answers.statuses[reason]
     }
 
-    /// What a service means by a status.
+    /// The service's reason for a status.
     static func reason(of status: Int, for pns: PushService) -> String {
         SimulatedService.of(pns)?.answers.reason(of: status) ?? "Status\(status)"
     }

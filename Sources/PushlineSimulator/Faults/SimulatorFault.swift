@@ -2,7 +2,7 @@ package import PushModel
 
 /// Something that goes wrong on purpose, to requests that would have been accepted or to connections.
 package struct SimulatorFault: Sendable, Equatable {
-    /// What happens instead of success.
+    /// The action instead of success.
     package enum Action: Sendable, Equatable {
         /// An answer by its reason (`Unregistered`, `UNAVAILABLE`, `channelthrottled` …) or its status, or both.
         ///
@@ -21,7 +21,7 @@ package struct SimulatorFault: Sendable, Equatable {
         case silence
         /// Accepted, counted as that, and the answer is lost: RST_STREAM with INTERNAL_ERROR. WNS: the connection is cut.
         case swallow
-        /// Answered with bytes that are no HTTP; nothing more is said until the client ends the connection.
+        /// Answers with bytes that are not HTTP, and then nothing until the client closes the connection.
         case garbage
         /// Nothing but the fault's latency.
         case delay
@@ -40,7 +40,7 @@ package struct SimulatorFault: Sendable, Equatable {
     /// The two forms of `Retry-After` (RFC 9110, 10.2.3).
     package enum RetryAfter: Sendable, Equatable {
         case seconds(Int)
-        /// An HTTP-date so many seconds from the answer on.
+        /// An HTTP-date, this number of seconds after the answer.
         case date(seconds: Int)
     }
 

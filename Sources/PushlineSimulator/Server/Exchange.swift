@@ -1,7 +1,7 @@
 import NIOCore
 import PushModel
 
-/// A request as every listener hands it over, whatever HTTP version it came by.
+/// A request from any listener, independent of the HTTP version.
 struct InboundRequest {
     /// One header line; the name is in lower case.
     struct Field {
@@ -66,13 +66,13 @@ struct Answer: Equatable {
     }
 }
 
-/// What a listener does about a request.
+/// A listener's reaction to a request.
 struct Reaction {
     enum Kind {
         case answer(Answer)
         /// RST_STREAM with INTERNAL_ERROR; on HTTP/1.1 the connection is cut.
         case reset
-        /// RST_STREAM with REFUSED_STREAM, which says "not processed"; on HTTP/1.1 the connection is cut.
+        /// RST_STREAM with REFUSED_STREAM, which means "not processed"; on HTTP/1.1 the connection is closed.
         case refuse
         /// The connection is cut without a word.
         case close
@@ -80,7 +80,7 @@ struct Reaction {
         case goAway(debug: String)
         /// Never answered.
         case silence
-        /// ``garbage`` instead of an answer, and no word after it.
+        /// ``garbage`` instead of an answer, and nothing after it.
         case garbage
     }
 
@@ -91,7 +91,7 @@ struct Reaction {
     var delay: TimeAmount?
     /// A new SETTINGS_MAX_CONCURRENT_STREAMS, sent before the answer.
     var maxConcurrentStreams: Int?
-    /// Answer, then say GOAWAY with this debug data, letting open streams finish.
+    /// Answers, then sends GOAWAY with this debug data and lets open streams finish.
     var goAwayAfter: String?
 
     init(_ kind: Kind, delay: TimeAmount? = nil) {
@@ -100,7 +100,7 @@ struct Reaction {
     }
 }
 
-/// What is remembered of a connection between its requests; used on its event loop alone.
+/// The state of a connection between its requests; used only on its event loop.
 final class ConnectionMemory {
     /// The valid provider tokens of late, with their `iat`.
     var providerTokens: [(token: String, issued: Double)] = []
@@ -121,7 +121,7 @@ protocol Responder: Sendable {
 
 /// `application/x-www-form-urlencoded`, as used in bodies and queries.
 enum FormCoding {
-    /// An escape that makes no sense stands for itself.
+    /// Decodes a query; malformed escapes are kept as text.
     static func decode(_ text: Substring) -> [(name: String, value: String)] {
         text.split(separator: "&").map { pair in
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

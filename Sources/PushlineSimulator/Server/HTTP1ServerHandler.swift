@@ -86,7 +86,7 @@ final class HTTP1ServerHandler: ChannelInboundHandler {
     private func writeGarbage(context: ChannelHandlerContext) {
         let bytes = NIOAny(ByteBuffer(string: Reaction.garbage))
         do {
-            // From beneath HTTP, so that TLS alone touches it.
+            // From below the HTTP handlers, so that only TLS processes the bytes.
             try context.pipeline.syncOperations.context(handlerType: HTTPResponseEncoder.self)
                 .writeAndFlush(bytes, promise: nil)
         } catch {

@@ -22,7 +22,7 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
     private var mustFlush = false
     /// Set by GOAWAY: the connection ends when its streams have.
     private var isEnding = false
-    /// Set by garbage: whatever comes after it is ignored.
+    /// Set by the garbage action: later events are ignored.
     private var isMute = false
 
     /// A body beyond this is not worth waiting for.
@@ -68,7 +68,7 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // After garbage the client is to end the connection.
+        // After garbage the client has to close the connection.
         guard !self.isMute else { return }
         if error is NIOHTTP2Errors.MaxStreamsViolation {
             self.writeGoAway(last: self.highestStream, debug: "exceeded_max_concurrent_streams", context: context)
@@ -142,7 +142,7 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
             return
         }
         context.eventLoop.assumeIsolated().scheduleTask(in: delay) {
-            // Gone meanwhile: the client reset it, or the connection has ended.
+            // The stream is gone: the client reset it, or the connection has ended.
             guard self.streams[id] != nil, !self.isMute else { return }
             self.perform(reaction, on: id, context: context)
             self.flushIfNeeded(context: context)
@@ -200,7 +200,7 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
         context.flush()
         let bytes = NIOAny(ByteBuffer(string: Reaction.garbage))
         do {
-            // From beneath HTTP/2, so that TLS alone touches it.
+            // From below the HTTP/2 handler, so that only TLS processes the bytes.
             try context.pipeline.syncOperations.context(handlerType: NIOHTTP2Handler.self)
                 .writeAndFlush(bytes, promise: nil)
         } catch {
@@ -216,7 +216,7 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
     /// Leaves this stream and all above it unprocessed, and lets those below finish.
     private func goAway(before id: HTTP2StreamID, debug: String, context: ChannelHandlerContext) {
         if id < self.highestAnswered {
-            // GOAWAY cannot disown it, for a later stream was answered: refusing says the same.
+            // GOAWAY cannot reject it, because a later stream was answered: a refusal means the same.
             self.end(id, .refusedStream, context: context)
         }
         let previous = HTTP2StreamID(max(0, Int(id) - 2))

@@ -57,7 +57,7 @@ struct KeyMaterial: Sendable {
         self.end = saved.end
     }
 
-    /// What ``load(folder:)`` reads.
+    /// The data that ``load(folder:)`` reads.
     func saved() throws -> Data {
         let saved = Saved(
             authority: self.authorityPEM,

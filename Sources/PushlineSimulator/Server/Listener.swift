@@ -10,9 +10,9 @@ struct Listener {
     var group: MultiThreadedEventLoopGroup
     var host = "127.0.0.1"
 
-    /// What is spoken once TLS stands.
+    /// The protocols over TLS.
     enum Protocols: Sendable {
-        /// ALPN h2 alone; anything else is cut.
+        /// Only ALPN h2; other connections are closed.
         case http2(streams: Int)
         /// By ALPN.
         case either(streams: Int)
@@ -41,7 +41,7 @@ struct Listener {
             channel.eventLoop.makeCompletedFuture {
                 let pipeline = channel.pipeline.syncOperations
                 let fault = fault()
-                // What a mute one is told reaches nobody.
+                // A muted connection ignores its input.
                 if fault == .mute { return }
                 if fault == .plain { return try pipeline.addHandler(PlainTextHandler()) }
                 try pipeline.addHandler(NIOSSLServerHandler(context: fault == .expiredCertificate ? expired : tls))
@@ -121,7 +121,7 @@ struct Listener {
     }
 }
 
-/// Answers whatever comes first with plain text, and leaves the rest to the client.
+/// Answers the first bytes with plain text, and leaves the rest to the client.
 private final class PlainTextHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

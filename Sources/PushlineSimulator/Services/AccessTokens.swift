@@ -8,7 +8,7 @@ struct AccessTokens: Sendable {
     let lifetime: Int
     private let issued = NIOLockedValueBox<OrderedDictionary<String, Double>>([:])
 
-    /// Nobody needs more: the oldest go first.
+    /// The most tokens to keep; the oldest are dropped first.
     private static let maximum = 10_000
 
     init(lifetime: Int) {

@@ -3,7 +3,7 @@ import CryptoExtras
 import Foundation
 import PushModel
 
-/// A JSON Web Token taken apart; its signature is not yet checked.
+/// A parsed JSON Web Token; its signature is not yet checked.
 struct SignedToken {
     var header: [String: Any]
     var claims: [String: Any]

@@ -2,21 +2,21 @@ package import PushModel
 
 /// A push service that the simulator stands in for, as the rest of the simulator needs to know it.
 struct SimulatedService: Sendable {
-    /// All of them, each in a folder of its own.
+    /// All services; each has its own folder.
     static let all: [SimulatedService] = [.apns, .fcm, .wns]
 
     let service: PushService
-    /// What its port speaks.
+    /// The protocols on its port.
     let protocols: @Sendable (SimulatorConfiguration) -> Listener.Protocols
-    /// What answers there.
+    /// The responder on its port.
     let responder: @Sendable (ResponderParts) -> any Responder
     /// Addresses at its port besides the port's own: names in ``SimulatorURLs``, and paths.
     var paths: [String: String] = [:]
     /// The reasons for faults.
     let answers: FaultAnswers
-    /// The files that hold an app's secrets: their paths and what is in them.
+    /// The files with an app's secrets: their paths and contents.
     var files: @Sendable (SimulatorCredentials, SimulatorURLs) throws -> [(path: String, text: String)] = { _, _ in [] }
-    /// What an app declares whose pushes are to come here.
+    /// The declaration of an app whose pushes go to this simulator.
     let declaration: @Sendable (SimulatorCredentials, SimulatorURLs) -> any ServiceCredentials
 
     /// The stand-in for a service; nil where there is none.
@@ -29,7 +29,7 @@ struct SimulatedService: Sendable {
     static var names: String { PushService.list(Self.all.map(\.service), otherNames: false) }
 }
 
-/// What responders are made of.
+/// The dependencies of responders.
 struct ResponderParts {
     let core: SimulatorCore
     let credentials: SimulatorCredentials

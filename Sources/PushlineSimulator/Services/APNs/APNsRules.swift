@@ -5,7 +5,7 @@ import PushModel
 
 /// Apple's rules for one push, in the order that another mock of APNs checks them; the real order is not documented.
 struct APNsRules: Sendable {
-    /// What came of the checks.
+    /// The result of the checks.
     enum Verdict: Equatable {
         case accepted
         case refused(String)
@@ -18,7 +18,7 @@ struct APNsRules: Sendable {
     var tokenUpdates: Int
     var tokenWindow: Double
 
-    /// What a topic ends with, by push type (contract, 1.4).
+    /// The suffixes of topics, by push type (contract, 1.4).
     static let suffixes: [String: String] = [
         "alert": "", "background": "", "mdm": "", "voip": ".voip", "complication": ".complication",
         "fileprovider": ".pushkit.fileprovider", "location": ".location-query",

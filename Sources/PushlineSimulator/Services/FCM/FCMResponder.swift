@@ -13,7 +13,7 @@ struct FCMResponder: Responder {
         400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND",
         429: "RESOURCE_EXHAUSTED", 500: "INTERNAL", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
     ]
-    /// Names that come as `status` alone, without an FcmError.
+    /// Errors with only a `status`, without an FcmError.
     private static let bareNames: Set<String> = [
         "UNAUTHENTICATED", "PERMISSION_DENIED", "NOT_FOUND", "BAD_GATEWAY", "GATEWAY_TIMEOUT",
     ]
@@ -51,7 +51,7 @@ struct FCMResponder: Responder {
         }
     }
 
-    /// What is wrong before the message itself is looked at, then with the message.
+    /// The fault of the request's headers and path, and then of the message.
     private func rejection(
         of request: InboundRequest,
         _ checked: Result<FCMRules.Message, FCMRules.RejectionError>

@@ -2,7 +2,7 @@ import Foundation
 
 /// Google's rules for one message (contract, 2.2 to 2.4).
 struct FCMRules: Sendable {
-    /// What is wrong with a message.
+    /// A fault of a message.
     struct Rejection: Equatable {
         /// The `google.rpc` name.
         var status: String
@@ -35,7 +35,7 @@ struct FCMRules: Sendable {
     /// Checks a body.
     ///
     /// - Parameter data: The JSON of the request.
-    /// - Returns: The message, or what is wrong with it.
+    /// - Returns: The message, or its fault.
     func check(_ data: Data) -> Result<Message, RejectionError> {
         do throws(RejectionError) {
             guard let root = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any] else {

@@ -4,7 +4,7 @@ import NIOCore
 
 /// Microsoft's rules for one push (contract, 3.2 and 3.5).
 struct WNSRules: Sendable {
-    /// What is wrong with a push.
+    /// A fault of a push.
     struct Rejection: Equatable {
         var status: Int
         var description: String
