@@ -3,9 +3,8 @@ import ServiceLifecycle
 
 /// A broker in the memory of one process, for tests and for running everything in a single process.
 ///
-/// It keeps the contract of ``MessageBroker`` but for one point: what it holds is gone with the process.
-/// The functions beside the protocol's stand for what can happen to a real broker: it goes away, has an alarm, loses
-/// connections or confirms.
+/// It keeps the contract of ``MessageBroker`` with one exception: its messages are lost with the process. Functions
+/// beyond the protocol simulate faults of a real broker: an outage, an alarm, lost connections and lost confirms.
 package final class InMemoryBroker: MessageBroker {
     private let state = NIOLockedValueBox(InMemoryBrokerState())
 
@@ -62,7 +61,7 @@ package final class InMemoryBroker: MessageBroker {
 
     func isCurrent(_ delivery: Delivery) -> Bool { self.state.withLockedValue { $0.isCurrent(delivery) } }
 
-    /// Runs a change under the lock and resumes afterwards whoever it gave something to.
+    /// Runs a change under the lock, and then resumes the waiters it served.
     func change(_ body: (inout InMemoryBrokerState) -> Void) {
         let wakeups = self.state.withLockedValue { state in
             body(&state)
@@ -75,10 +74,10 @@ package final class InMemoryBroker: MessageBroker {
 // MARK: - What can happen to a broker
 
 extension InMemoryBroker {
-    /// Takes the broker away, or brings it back.
+    /// Makes the broker unavailable, or available again.
     ///
-    /// While it is away nothing is published or delivered. Unacknowledged deliveries go back to their queues with a count one
-    /// higher, and what exclusive queues held is lost.
+    /// While it is unavailable nothing is published or delivered. Unacknowledged deliveries return to their queues with
+    /// a count one higher, and exclusive queues lose their messages.
     package func setUnavailable(_ unavailable: Bool) {
         self.change { $0.setUnavailable(unavailable) }
     }

@@ -1,8 +1,8 @@
 import DequeModule
 
-/// What an ``InMemoryBroker`` holds, guarded by its lock.
+/// The state of an ``InMemoryBroker``, guarded by its lock.
 ///
-/// A consumer's buffer does not exist here: a message leaves its queue when somebody waits for it.
+/// There is no consumer buffer: a message leaves its queue when a consumer waits for it.
 struct InMemoryBrokerState {
     struct Message {
         /// The place in the queue, which it takes again when it comes back.
@@ -36,7 +36,7 @@ struct InMemoryBrokerState {
         var unacknowledged: [UInt64: Message] = [:]
     }
 
-    /// A waiting call and what it gets, once the lock is released.
+    /// A waiting call and its result, delivered once the lock is released.
     struct Wakeup {
         let continuation: CheckedContinuation<Delivery?, any Error>
         let result: Result<Delivery?, any Error>
@@ -103,7 +103,7 @@ extension InMemoryBrokerState {
                 self.bindings[message.exchange]?.contains(message.routingKey) ?? false
             }
         guard isRouted else {
-            // A hint may be lost, so nobody asks for it back.
+            // A hint may be lost, so it needs no queue.
             guard message.isPersistent else { return .published }
             return .failed(BrokerError(.returned, "No queue takes messages for \(message.routingKey)."))
         }
@@ -219,7 +219,7 @@ extension InMemoryBrokerState {
         self.queues[name] = queue
     }
 
-    /// The next consumer in turn that waits and whose prefetch allows another message.
+    /// The next waiting consumer in turn whose prefetch allows another message.
     private func taker(of queue: inout QueueState) -> Int? {
         for _ in 0..<queue.consumers.count {
             guard let id = queue.consumers.popFirst() else { return nil }
@@ -270,7 +270,7 @@ extension InMemoryBrokerState {
             message.deliveryCount += 1
             if let limit, message.deliveryCount > limit { dead.append(message) } else { returning.append(message) }
         }
-        // What comes back is older than most of what waits, so this ends soon.
+        // Returned messages are older than most waiting ones, so this ends soon.
         var front: [Message] = []
         for message in returning {
             while let first = queue.ready.first, first.order < message.order { front.append(queue.ready.removeFirst()) }

@@ -1,11 +1,12 @@
-/// What carries messages between the processes: RabbitMQ, or memory for tests.
+/// The transport of messages between processes: RabbitMQ, or memory for tests.
 ///
-/// The contract, which `Tests/BrokerContract` holds every driver to:
+/// The contract, which `Tests/BrokerContract` verifies for every driver:
 /// - A message that ``publish(_:deadline:)`` reports as published is on durable storage in at least one queue, and stays there
 ///   until it is acknowledged. Everything else (returned, refused, no confirm in time, no connection) is reported as a
-///   failure of that message; it may still arrive, so consumers bear repeats.
+///   failure of that message; it may still arrive, so consumers must tolerate repeats.
 /// - A delivery that was not acknowledged when its consumer ended comes again, to this or another consumer.
-/// - Connections come back by themselves. Nothing waits longer than its deadline, also while the broker accepts nothing.
+/// - Connections are restored automatically. No call waits longer than its deadline, even while the broker accepts
+///   nothing.
 package protocol MessageBroker: Sendable {
     /// Declares queues and exchanges; doing it again changes nothing.
     ///
@@ -26,8 +27,8 @@ package protocol MessageBroker: Sendable {
     ///   - queue: A queue that was declared.
     ///   - prefetch: The most deliveries that are handed out and not acknowledged.
     ///   - body: Reads the subscription. When it ends, deliveries it has not acknowledged go back to the queue.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws; ``BrokerError`` when there is no such queue.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error of `body`; ``BrokerError`` when there is no such queue.
     func consume<Result: Sendable>(
         queue: String,
         prefetch: Int,
@@ -45,7 +46,7 @@ package protocol MessageBroker: Sendable {
 
 /// How much is in a queue.
 package struct QueueDepth: Sendable, Equatable {
-    /// Messages that nobody has been handed.
+    /// Messages waiting for a consumer.
     package let ready: Int
     package let consumers: Int
 
@@ -64,13 +65,14 @@ package protocol Subscription: Sendable {
     /// Waits while the connection is away.
     func next() async throws -> Delivery?
 
-    /// Tells the broker that these deliveries are done with; grouped into few frames.
+    /// Acknowledges deliveries, grouped into few frames.
     ///
-    /// Returns when the acknowledgement was handed to the connection. For a delivery of a connection that is gone nothing is
-    /// done: it comes again.
+    /// Returns when the acknowledgement was handed to the connection. A delivery of a lost connection is skipped: the
+    /// broker delivers it again.
     func acknowledge(_ deliveries: [Delivery]) async
 
-    /// Whether the connection is there still that a delivery came over; else it is void, for the broker hands it out again.
+    /// Whether the delivery's connection still exists; otherwise the delivery is void, because the broker delivers it
+    /// again.
     func isCurrent(_ delivery: Delivery) -> Bool
 
     /// Takes no more messages: ``next()`` hands out what is already here and not yet handed out is given back to the queue,
@@ -103,7 +105,7 @@ package struct OutgoingMessage: Sendable, Equatable {
     }
 }
 
-/// What travels beside a body.
+/// The properties of a message, beside its body.
 package struct MessageProperties: Sendable, Equatable {
     /// `register`, `send` or `deliver`.
     package var type: String
@@ -129,8 +131,8 @@ package struct Delivery: Sendable {
     package let generation: UInt64
     package let properties: MessageProperties
     package let body: [UInt8]
-    /// How often it was delivered before without being acknowledged (`x-delivery-count`), or 1 where the broker only says
-    /// that it was.
+    /// The number of earlier deliveries without an acknowledgement (`x-delivery-count`), or 1 if the broker reports
+    /// only a redelivery.
     package let deliveryCount: Int
     /// Where it came from, when it was dead-lettered (`x-first-death-queue`).
     package let firstDeathQueue: String?
@@ -152,14 +154,14 @@ package struct Delivery: Sendable {
     }
 }
 
-/// What became of one published message.
+/// The result of one published message.
 package enum PublishResult: Sendable, Equatable {
     case published
     case failed(BrokerError)
 
     package var isPublished: Bool { self == .published }
 
-    /// Whether the broker has said that it has not taken the message; without an answer it may have.
+    /// Whether the broker has refused the message; without an answer it may have taken it.
     package var isSurelyNotPublished: Bool {
         guard case .failed(let error) = self else { return false }
         return error.code == .returned || error.code == .refused
@@ -174,7 +176,7 @@ package enum BrokerStatus: Sendable, Equatable {
     /// Not reached since; why.
     case disconnected(String)
 
-    /// What keeps messages from going out, for people; nil = nothing.
+    /// The reason that messages cannot be published, for people; nil = none.
     package var blockedReason: String? {
         switch self {
         case .connected: nil
@@ -183,11 +185,11 @@ package enum BrokerStatus: Sendable, Equatable {
         }
     }
 
-    /// Goes on in a sentence of ours.
+    /// A reason without its full stop, for use within a sentence.
     private static func bare(_ reason: String) -> String { reason.hasSuffix(".") ? String(reason.dropLast()) : reason }
 }
 
-/// What went wrong at the broker.
+/// A failure of the broker.
 package struct BrokerError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The kind of fault.
     package struct Code: Hashable, Sendable, CustomStringConvertible {
@@ -211,7 +213,7 @@ package struct BrokerError: Error, Sendable, Equatable, CustomStringConvertible 
         package static let mismatch = Code(base: .mismatch)
         /// The broker object was shut down.
         package static let closed = Code(base: .closed)
-        /// The broker said something that AMQP does not allow here, or refused an operation.
+        /// The broker violated AMQP, or refused an operation.
         package static let protocolFault = Code(base: .protocolFault)
 
         package var description: String { self.base.rawValue }

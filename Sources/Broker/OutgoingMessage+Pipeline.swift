@@ -1,10 +1,10 @@
 package import PushModel
 
-// The messages of the pipeline: what a producer writes, a consumer of another release reads (rule 7).
+// The messages of the pipeline. Consumers of other releases read them too (rule 7).
 extension OutgoingMessage {
-    /// The message that tells a register or send worker to look at a row of the outbox.
+    /// The hint that makes a register or send worker read a row of the outbox.
     ///
-    /// JSON, for people: `{"version":2,"app":"default","message":7}`. What a worker needs stands in the properties.
+    /// Its JSON is for people: `{"version":2,"app":"default","message":7}`. Workers read only the properties.
     package init(hint message: OutboxMessage) {
         let body = "{\"version\":2,\"app\":\"\(message.app)\",\"message\":\(message.id)}"
         self.init(message, contentType: "application/json", body: Array(body.utf8))
@@ -43,10 +43,10 @@ extension OutgoingMessage {
         )
     }
 
-    /// A message that nobody could work on, on its way to the dead queue with the reason (rule 5).
+    /// A message for the dead queue, with the reason of its failure (rule 5).
     ///
-    /// A stranger may have written it. What is not read again stays behind, and the rest fits into its field: what does not cannot
-    /// be written as a frame, and would cost the publisher its connection, each time that it is tried.
+    /// The original may be forged. Unused properties are dropped, and the others are truncated to their field's size: a
+    /// longer one does not fit a frame and would cost the publisher its connection at every attempt.
     package init(deadLetter delivery: Delivery, from queue: String, reason: String) {
         var properties = MessageProperties(
             type: delivery.properties.type.beginning(octets: 255),
@@ -72,7 +72,7 @@ extension MessageProperties {
 }
 
 extension String {
-    /// As much of its beginning as so many octets of UTF-8 hold.
+    /// The beginning of the text within this many octets of UTF-8.
     fileprivate func beginning(octets limit: Int) -> String {
         guard self.utf8.count > limit else { return self }
         var end = self.utf8.index(self.startIndex, offsetBy: limit)

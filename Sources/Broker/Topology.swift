@@ -29,7 +29,7 @@ package struct Topology: Sendable, Equatable {
 
         package var name: String
         package var kind: Kind
-        /// An exchange to bind to, under the queue's own name as routing key; nil = the default exchange alone.
+        /// An exchange to bind to, under the queue's own name as routing key; nil = only the default exchange.
         package var exchange: String?
 
         package init(name: String, kind: Kind, exchange: String? = nil) {
@@ -44,9 +44,9 @@ package struct Topology: Sendable, Equatable {
 ///
 /// A queue whose arguments change gets a new name (rule 7): those of the second version end in `.v2`.
 package enum QueueName {
-    /// Where messages end that nobody could work on, until they are in the store.
+    /// The queue of failed messages until they are in the store.
     package static let dead = "pushline.dead.v2"
-    /// Where the broker puts what ended those who took it from ``dead``; nobody takes from it.
+    /// The broker moves messages here that crash the consumer of ``dead``; nothing consumes from it.
     package static let parking = "pushline.parking"
     /// The exchange of events: "look at that job".
     package static let events = "pushline.events"
@@ -62,7 +62,7 @@ extension Topology {
     package static let pushline: Topology = {
         var queues = [
             Queue(name: QueueName.parking, kind: .quorum(deadLetterQueue: nil, deliveryLimit: nil)),
-            // A message that ends whoever reads it must not come for ever.
+            // A message that crashes its consumer must not be redelivered for ever.
             Queue(name: QueueName.dead, kind: .quorum(deadLetterQueue: QueueName.parking, deliveryLimit: 20)),
         ]
         // The broker's limit is a last resort: it condemns the innocents of a prefetch window (rule 5).

@@ -7,7 +7,7 @@ extension AMQPConnection {
         try self.checkReply("opening a channel")
     }
 
-    /// Closes a channel; what it had not acknowledged goes back to its queue.
+    /// Closes a channel; its unacknowledged messages return to their queues.
     func closeChannel(_ channel: UInt16) throws(BrokerError) {
         let reply = unsafe amqp_channel_close(self.state, channel, AMQP_REPLY_SUCCESS)
         guard unsafe reply.reply_type == AMQP_RESPONSE_LIBRARY_EXCEPTION else {
@@ -136,7 +136,7 @@ extension AMQPConnection {
     private static let consumerTag = "pushline"
 }
 
-/// What a queue is declared with; a queue that exists must have exactly these.
+/// The arguments of a queue's declaration; an existing queue must have exactly these.
 struct QueueArguments: Equatable {
     var texts: [String: String] = [:]
     var numbers: [String: Int] = [:]
@@ -154,7 +154,7 @@ struct QueueArguments: Equatable {
             }
             if let deliveryLimit { self.numbers["x-delivery-limit"] = deliveryLimit }
         case .exclusive:
-            // Hints: where nobody reads them, the oldest are dropped.
+            // Hints: in a queue without a reader the oldest are dropped.
             self.numbers["x-max-length"] = 10_000
         }
     }

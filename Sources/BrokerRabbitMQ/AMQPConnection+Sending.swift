@@ -44,7 +44,7 @@ extension AMQPConnection {
             var publish = unsafe amqp_basic_publish_t()
             unsafe publish.exchange = bytes(exchange)
             unsafe publish.routing_key = bytes(routingKey)
-            // Without it the broker confirms what reached no queue, and says nothing.
+            // Without it the broker confirms messages that reached no queue.
             unsafe publish.mandatory = message.isPersistent ? 1 : 0
             return unsafe amqp_send_method(self.state, channel, AMQP_BASIC_PUBLISH_METHOD, &publish)
         }
@@ -57,7 +57,7 @@ extension AMQPConnection {
         let type = self.texts.append(message.properties.type)
         let messageID = self.texts.append(message.properties.messageID)
         let contentType = self.texts.append(message.properties.contentType)
-        // A returned message is known by this number alone.
+        // The only identification of a returned message.
         let number = self.texts.append(String(outgoing.number))
         var headers: [(Range<Int>, Range<Int>)] = []
         for (name, value) in message.properties.headers {
@@ -143,7 +143,7 @@ extension AMQPConnection {
 }
 
 extension OutgoingMessage {
-    /// What travels in the method and the header, beside numbers.
+    /// The octets of texts in the method and the header.
     fileprivate var octetsOfTexts: Int {
         var octets = self.exchange.utf8.count + self.routingKey.utf8.count
         octets += self.properties.type.utf8.count + self.properties.messageID.utf8.count

@@ -16,7 +16,7 @@ import Glibc
 final class AMQPConnection {
     let state: amqp_connection_state_t
     let descriptor: Int32
-    /// The largest payload of a body frame: what the broker takes and what a socket found writable does.
+    /// The largest payload of a body frame that both the broker and a writable socket accept.
     let bodyFrameSize: Int
     /// Octets that may be sent until the socket is asked again whether it has room.
     var sendBudget = 0
@@ -26,11 +26,11 @@ final class AMQPConnection {
     var texts = FrameTexts()
     private var framesSinceRelease = 0
 
-    /// Connects and logs in; takes no longer than the configured time to connect for each of the two.
+    /// Connects and logs in, each within the configured time to connect.
     ///
     /// - Parameters:
-    ///   - configuration: Where and as whom.
-    ///   - role: What the connection is for, shown in the broker's lists.
+    ///   - configuration: The address and the account.
+    ///   - role: The connection's role, shown in the broker's lists.
     /// - Throws: ``BrokerError`` with `unreachable`.
     init(_ configuration: RabbitMQConfiguration, role: String) throws(BrokerError) {
         guard let state = unsafe amqp_new_connection() else {
@@ -58,11 +58,11 @@ final class AMQPConnection {
     }
 
     deinit {
-        // The socket alone is closed: an orderly good-bye is `close()`, which may take a while.
+        // Only the socket is closed: `close()` ends the connection in order, which may take a while.
         unsafe amqp_destroy_connection(self.state)
     }
 
-    /// Says good-bye to the broker; what it answers does not matter any more.
+    /// Closes the connection in order, ignoring the broker's answer.
     func close() {
         unsafe amqp_connection_close(self.state, AMQP_REPLY_SUCCESS)
     }
@@ -112,14 +112,14 @@ final class AMQPConnection {
         }
     }
 
-    /// Whether the broker's buffer of ours takes another frame of so many octets without waiting.
+    /// Whether the socket's send buffer accepts another frame of this size without waiting.
     func hasCapacity(for octets: Int) -> Bool {
         // Beside its octets a packet costs the kernel's own bookkeeping.
         let cost = octets + 256
         if self.sendBudget < cost {
             var descriptor = pollfd(fd: self.descriptor, events: Int16(POLLOUT), revents: 0)
             guard unsafe poll(&descriptor, 1, 0) == 1, descriptor.revents & Int16(POLLOUT) != 0 else {
-                // A socket that is broken reports so to who reads from it.
+                // Reading from a broken socket reports its error.
                 return false
             }
             self.sendBudget = max(self.sendAllowance, cost)

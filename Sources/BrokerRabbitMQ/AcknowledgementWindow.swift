@@ -3,7 +3,7 @@
 /// One frame with `multiple` acknowledges all deliveries up to its tag. The broker closes the channel when that tag itself is
 /// not outstanding, so such a frame always names one of those just acknowledged.
 struct AcknowledgementWindow {
-    /// What to tell the broker.
+    /// An acknowledgement for the broker.
     struct Frame: Equatable {
         var tag: UInt64
         var multiple: Bool

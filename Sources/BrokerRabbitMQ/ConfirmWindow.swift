@@ -46,7 +46,7 @@ struct ConfirmWindow<Entry> {
         }
     }
 
-    /// Begins anew, as on a new channel, and hands out what was waiting.
+    /// Starts again, as on a new channel, and returns the unconfirmed entries.
     mutating func reset(_ body: (Entry) -> Void) {
         for case let entry? in self.entries { body(entry) }
         self = ConfirmWindow()

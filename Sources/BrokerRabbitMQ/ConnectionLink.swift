@@ -57,7 +57,7 @@ final class ConnectionLink: Sendable {
         if isFirst { self.wakeup.call() }
     }
 
-    /// The thread begins a turn: what was asked for until now is seen in it.
+    /// Begins a turn of the thread, which sees all earlier requests.
     func beginTurn() {
         let now = ContinuousClock.now
         self.shared.withLockedValue { shared in

@@ -4,7 +4,7 @@ import Logging
 import Metrics
 import PushlineMetrics
 
-/// What a connection is used for.
+/// The work on a connection.
 ///
 /// Everything happens on the connection's thread.
 protocol ConnectionWork {
@@ -24,7 +24,7 @@ protocol ConnectionWork {
     mutating func end()
 }
 
-/// What a turn leaves to wait for.
+/// The result of a turn: the events to wait for.
 struct TurnOutcome {
     /// There is more to do already.
     var isUnfinished = false
@@ -87,7 +87,7 @@ struct ConnectionThread: Sendable {
         try work.begin(connection)
         wasConnected = true
         self.link.set(.connected)
-        // Whoever read that it was lost wants to read that it is back.
+        // A loss that was logged gets a log entry when the connection is back.
         self.logger.log(
             level: wasAway ? .notice : .debug,
             "Connected to the broker",
@@ -114,7 +114,7 @@ struct ConnectionThread: Sendable {
         }
     }
 
-    /// Says once that the broker has an alarm, and once that it is over.
+    /// Logs once that the broker has an alarm, and once that it has ended.
     ///
     /// - Returns: Whether it has one.
     private func reportAlarm(_ hadAlarm: Bool) -> Bool {

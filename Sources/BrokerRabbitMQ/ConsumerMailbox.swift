@@ -24,7 +24,7 @@ final class ConsumerMailbox: Sendable {
     let link = ConnectionLink()
     private let shared = NIOLockedValueBox(Shared())
 
-    /// What is declared on every new connection.
+    /// The topology declared on every new connection.
     var topology: Topology { self.shared.withLockedValue { $0.topology } }
 
     func declare(_ topology: Topology) async throws {
@@ -75,7 +75,7 @@ final class ConsumerMailbox: Sendable {
         }
     }
 
-    /// One at a time: what comes after one that ends the connection waits for the next.
+    /// The next command, one at a time: commands behind one that ends the connection wait for the next connection.
     func takeCommand() -> Command? {
         self.shared.withLockedValue { $0.commands.popFirst() }
     }
@@ -87,7 +87,7 @@ final class ConsumerMailbox: Sendable {
         }
     }
 
-    /// Refuses what waits and whatever comes.
+    /// Refuses waiting and further commands.
     func end() {
         let commands = self.shared.withLockedValue { shared in
             shared.isEnded = true

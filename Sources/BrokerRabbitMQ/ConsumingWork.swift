@@ -56,7 +56,7 @@ struct ConsumingWork: ConnectionWork {
             try self.execute(command, connection)
             didRequest = true
         }
-        // A request reads ahead: what came behind its answer is in the library, where `poll` does not see it.
+        // A request reads ahead: frames behind its answer are in the library, where `poll` does not see them.
         return TurnOutcome(isUnfinished: isMoreToRead || didRequest, waitsForSocket: waitsForSocket)
     }
 
@@ -74,7 +74,7 @@ struct ConsumingWork: ConnectionWork {
     }
 
     mutating func callWithoutConnection() {
-        // Their channels are gone, and what they acknowledge comes again.
+        // Their channels are gone, and the broker delivers their messages again.
         for subscription in self.mailbox.takeAcknowledged() { _ = subscription.takeAcknowledged() }
         for command in self.mailbox.takeCommands() {
             switch command {
@@ -156,14 +156,14 @@ struct ConsumingWork: ConnectionWork {
         }
     }
 
-    /// Takes no more messages, and gives back what came and nobody has.
+    /// Cancels the consumer, and returns messages that were not handed out.
     private mutating func stop(
         _ subscription: RabbitMQSubscription,
         _ connection: AMQPConnection
     ) throws(BrokerError) {
         guard let channel = self.channel(of: subscription) else { return }
         try Self.required { () throws(RequestFailure) in try connection.cancelConsumer(channel) }
-        // What was under way when the broker heard of it came before its answer.
+        // Messages in flight when the broker was told arrived before its answer.
         while connection.hasQueuedFrames, let frame = try connection.nextFrame() { try self.handle(frame, connection) }
         let tags = subscription.takeUndelivered()
         // They are done with; later acknowledgements must not name them. Giving back raises `x-delivery-count`, but on
@@ -262,7 +262,7 @@ extension ConsumingWork {
         }
     }
 
-    /// Declares what every connection has; what exists with other arguments does not keep the rest from working.
+    /// Declares the topology; queues that exist with other arguments are skipped.
     private func declareAgain(_ topology: Topology, _ connection: AMQPConnection) throws(BrokerError) {
         do throws(RequestFailure) {
             try Self.declare(topology, connection)

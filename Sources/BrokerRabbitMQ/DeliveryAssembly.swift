@@ -19,7 +19,7 @@ struct DeliveryAssembly {
     mutating func append(_ octets: [UInt8]) {
         if self.body.isEmpty {
             self.body = octets
-            // A size that the peer only claims reserves no more than this.
+            // A size claimed by the peer reserves no more than this.
             if let size = self.header?.bodySize, size > octets.count {
                 self.body.reserveCapacity(Int(min(size, 1 << 20)))
             }

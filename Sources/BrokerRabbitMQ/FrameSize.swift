@@ -2,11 +2,11 @@ import Broker
 
 /// How large frames may be, in octets.
 enum FrameSize {
-    /// What we ask for: RabbitMQ's default.
+    /// The requested size: RabbitMQ's default.
     static let requested = 131_072
     /// AMQP's `frame-min-size`.
     static let smallest = 4096
-    /// The largest frame accepted from the broker: a full frame, and what the broker adds to its headers.
+    /// The largest frame accepted from the broker: a full frame, and the broker's additions to its headers.
     static let accepted = 2 * Self.requested
 
     /// The stack of a thread that decodes frames.
@@ -21,11 +21,11 @@ enum FrameSize {
         "The broker's frame_max is too small for AMQP: raise its frame_max to \(Self.smallest) or more."
     )
 
-    /// What may be sent on a connection.
+    /// The frame size for sending on a connection.
     ///
-    /// - Parameter limit: What library and broker have agreed on; 0 = no limit.
+    /// - Parameter limit: The size negotiated by library and broker; 0 = no limit.
     /// - Returns: The largest frame.
-    /// - Throws: ``BrokerError`` with `unreachable` where nothing of use fits.
+    /// - Throws: ``BrokerError`` with `unreachable` if the size is too small.
     static func negotiated(_ limit: Int32) throws(BrokerError) -> Int {
         guard limit != 0 else { return Self.requested }
         guard limit >= Self.smallest else { throw Self.tooSmall }

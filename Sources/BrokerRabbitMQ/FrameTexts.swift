@@ -8,7 +8,7 @@ struct FrameTexts {
         self.octets.removeAll(keepingCapacity: true)
     }
 
-    /// Adds a text and says where it lies.
+    /// Adds a text and returns its range.
     mutating func append(_ text: String) -> Range<Int> {
         let start = self.octets.count
         self.octets.append(contentsOf: text.utf8)

@@ -1,4 +1,4 @@
-/// What the broker says, free of the C library's memory.
+/// A frame from the broker, independent of the C library's memory.
 enum IncomingFrame {
     case delivery(channel: UInt16, tag: UInt64, isRedelivered: Bool)
     case confirm(tag: UInt64, multiple: Bool, isPositive: Bool)

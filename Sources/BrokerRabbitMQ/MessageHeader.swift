@@ -1,7 +1,7 @@
 import Broker
 import CRabbitMQ
 
-/// The header frame of a message: how long it is, and what travels beside its body.
+/// The header frame of a message: the body's size and the properties.
 struct MessageHeader {
     var bodySize: UInt64
     var properties = MessageProperties(type: "", messageID: "", contentType: "")
@@ -36,7 +36,7 @@ extension MessageHeader {
             case "x-first-death-queue":
                 self.firstDeathQueue = unsafe Self.text(value)
             default:
-                // What else the broker adds begins so.
+                // The broker's own additions begin with `x-`.
                 if !key.hasPrefix("x-"), let text = unsafe Self.text(value) { self.properties.headers[key] = text }
             }
         }
@@ -62,7 +62,7 @@ extension MessageHeader {
     }
 }
 
-/// The bits that say which properties a message has.
+/// The flags of a message's properties.
 enum BasicProperty {
     static let contentType: amqp_flags_t = 1 << 15
     static let headers: amqp_flags_t = 1 << 13
@@ -73,7 +73,7 @@ enum BasicProperty {
 }
 
 extension String {
-    /// Copies a text of the library's; what is not UTF-8 in it is replaced.
+    /// Copies a text of the library's, replacing invalid UTF-8.
     init(amqpBytes bytes: amqp_bytes_t) {
         let buffer = unsafe UnsafeRawBufferPointer(start: bytes.bytes, count: bytes.len)
         self = unsafe String(decoding: buffer, as: UTF8.self)

@@ -1,7 +1,7 @@
 import Broker
 import NIOConcurrencyHelpers
 
-/// One call of `publish`: its messages, and what became of each so far.
+/// One call of `publish`: its messages and their results so far.
 final class PublishRequest: Sendable {
     private struct Progress {
         var results: [PublishResult?]
@@ -29,14 +29,14 @@ final class PublishRequest: Sendable {
         )
     }
 
-    /// Whether the caller has its answer; what is not sent yet need not be.
+    /// Whether the caller has its answer; unsent messages are then skipped.
     var isAnswered: Bool { self.progress.withLockedValue { $0.missing == 0 } }
 
-    /// Notes a result, and answers the caller when it was the last one.
+    /// Records a result, and answers the caller after the last one.
     ///
     /// - Parameters:
-    ///   - index: Which message.
-    ///   - result: What became of it; the first word counts.
+    ///   - index: The message's index.
+    ///   - result: The result; the first one counts.
     /// - Returns: Whether the request is answered now.
     func finish(_ index: Int, _ result: PublishResult) -> Bool {
         self.change { progress in
@@ -46,7 +46,7 @@ final class PublishRequest: Sendable {
         }
     }
 
-    /// Answers the caller now: what has no result yet failed.
+    /// Answers the caller now: messages without a result have failed.
     ///
     /// - Returns: How many messages had none.
     @discardableResult

@@ -8,7 +8,7 @@ final class PublisherMailbox: Sendable {
     private struct Shared {
         var incoming: [PublishRequest] = []
         var unanswered: [ObjectIdentifier: PublishRequest] = [:]
-        /// Whether somebody looks every now and then for requests whose time is over.
+        /// Whether a task checks periodically for overdue requests.
         var isChecked = false
     }
 
@@ -56,7 +56,7 @@ final class PublisherMailbox: Sendable {
         if self.link.state == .closed { self.failAll(BrokerError.closed) }
     }
 
-    /// Why nothing is accepted now: nobody is kept waiting for a broker that is known to be away.
+    /// The reason to refuse messages now: callers do not wait for a broker known to be unreachable.
     private var refusal: BrokerError? {
         switch self.link.state {
         case .connecting, .connected: nil
@@ -100,14 +100,14 @@ final class PublisherMailbox: Sendable {
             while let next = self.expire() {
                 // A call of the library's that should have ended long ago is ended from outside.
                 self.link.interrupt(ifBusyFor: requestTimeout + .seconds(1))
-                // A request that comes meanwhile may have an earlier deadline.
+                // A request that arrives in the meantime may have an earlier deadline.
                 let soon = min(next, .now + .milliseconds(100))
                 do { try await Task.sleep(until: soon, clock: .continuous) } catch { return }
             }
         }
     }
 
-    /// Answers the requests whose time is over.
+    /// Answers overdue requests.
     ///
     /// - Returns: The next deadline; nil when no request waits.
     private func expire() -> ContinuousClock.Instant? {

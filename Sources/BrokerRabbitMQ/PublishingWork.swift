@@ -67,7 +67,7 @@ struct PublishingWork: ConnectionWork {
     }
 
     mutating func callWithoutConnection() {
-        // What is asked for while an attempt is due waits for its outcome.
+        // Requests made while an attempt is due wait for its result.
     }
 
     mutating func end() {
@@ -176,7 +176,7 @@ struct PublishingWork: ConnectionWork {
         self.window.update(number) { $0.isReturned = true }
     }
 
-    /// The broker closes a channel for a fault in one message, and says not in which: all under way have failed.
+    /// The broker closes a channel for a fault in one message without naming it: all in flight have failed.
     private mutating func reopen(_ connection: AMQPConnection, _ exception: ServerException) throws(BrokerError) {
         guard self.outgoing == nil else {
             // In the middle of a message's frames a channel cannot be closed in order.

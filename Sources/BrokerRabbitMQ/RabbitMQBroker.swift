@@ -12,11 +12,11 @@ package final class RabbitMQBroker: MessageBroker, Service {
     private let publisher = PublisherMailbox()
     private let consumer = ConsumerMailbox()
 
-    /// Prepares a broker; nothing is connected before ``run()``.
+    /// Prepares a broker; it connects in ``run()``.
     ///
     /// - Parameters:
-    ///   - configuration: Where and as whom.
-    ///   - logger: Gets what happens to the connections.
+    ///   - configuration: The address and the account.
+    ///   - logger: Logs the state of the connections.
     package init(_ configuration: RabbitMQConfiguration, logger: Logger) {
         self.configuration = configuration
         self.logger = logger

@@ -21,7 +21,7 @@ package struct RabbitMQConfiguration: Sendable {
         }
     }
 
-    /// What is wrong with a configuration; never holds the password.
+    /// The fault of a configuration; never contains the password.
     package struct Invalid: Error, Equatable, CustomStringConvertible {
         package let description: String
     }
@@ -44,9 +44,10 @@ package struct RabbitMQConfiguration: Sendable {
     package var confirmWindow = 1000
     /// The shortest and the longest wait before a lost connection is tried again.
     package var backoff = Duration.milliseconds(100)...Duration.seconds(5)
-    /// The size of a socket's send buffer that is asked for, in octets; the kernel gives no more than it allows.
+    /// The requested size of a socket's send buffer, in octets; the kernel may limit it.
     package var sendBuffer = 1_048_576
-    /// Declared on every new connection before anything is subscribed to; what exists with other arguments is left as it is.
+    /// Declared on every new connection before any subscription; queues that exist with other arguments are left
+    /// unchanged.
     package var topology = Topology()
 
     /// Reads an address, `amqp://user:password@host:port/vhost` or `amqps://…`, each part percent-encoded.
@@ -74,7 +75,7 @@ package struct RabbitMQConfiguration: Sendable {
         guard (tls.certificateFile == nil) == (tls.keyFile == nil) else {
             throw Invalid(description: "The broker's client certificate and its key belong together.")
         }
-        // librabbitmq 0.11 compares names alone, and would refuse every certificate without a word about why.
+        // librabbitmq 0.11 compares only host names, and would refuse every certificate without a reason.
         let isAddress = self.host.contains(":") || self.host.allSatisfy { $0.isNumber || $0 == "." }
         if tls.verifiesHostname, isAddress {
             throw Invalid(

@@ -13,7 +13,7 @@ final class RabbitMQSubscription: Subscription {
     }
 
     private struct Shared {
-        /// What came and was not handed out; the prefetch bounds it.
+        /// Messages received and not handed out; the prefetch bounds them.
         var buffer = Deque<Delivery>()
         var waiters = Deque<Waiter>()
         /// The channel's number; 0 while there is none.
@@ -23,7 +23,7 @@ final class RabbitMQSubscription: Subscription {
         var failure: BrokerError?
     }
 
-    /// What `next()` finds.
+    /// The result of `next()`.
     private enum Found {
         case delivery(Delivery?)
         case failure(any Error)
@@ -120,7 +120,7 @@ final class RabbitMQSubscription: Subscription {
 
     var isStopped: Bool { self.shared.withLockedValue { $0.isStopped } }
 
-    /// A channel was opened: what came over an earlier one is void.
+    /// A channel was opened: messages of an earlier one are void.
     func begin(generation: UInt64) {
         self.shared.withLockedValue { shared in
             shared.buffer.removeAll()
@@ -145,7 +145,7 @@ final class RabbitMQSubscription: Subscription {
         }
     }
 
-    /// The tags of what was not handed out.
+    /// The tags of messages that were not handed out.
     func takeUndelivered() -> [UInt64] {
         self.shared.withLockedValue { shared in
             defer { shared.buffer = [] }

@@ -28,7 +28,7 @@ final class Wakeup: Sendable {
     }
 
     func call() {
-        // A full pipe is as good as one byte.
+        // A full pipe wakes the thread as well as one byte.
         _ = unsafe withUnsafeBytes(of: UInt8(0)) { unsafe write(self.writer, $0.baseAddress, 1) }
     }
 
@@ -37,7 +37,7 @@ final class Wakeup: Sendable {
         _ = unsafe withUnsafeMutableBytes(of: &buffer) { unsafe read(self.descriptor, $0.baseAddress, $0.count) }
     }
 
-    /// Waits until somebody calls, `socket` is ready or the time is over.
+    /// Waits for a wakeup, for `socket` or for the timeout.
     ///
     /// - Parameters:
     ///   - socket: Another descriptor to wait for, or nil.

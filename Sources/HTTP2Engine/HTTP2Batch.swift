@@ -1,9 +1,9 @@
-/// Requests to one origin that go out together.
+/// Requests to one origin that are sent together.
 ///
-/// What they share is given once; what differs is written by closures into buffers that are used again, so that a request costs
-/// no memory of its own.
+/// Common parts are given once; differing parts are written by closures into reused buffers, so that a request
+/// allocates no memory.
 package struct HTTP2Batch: Sendable {
-    /// What the requests carry.
+    /// The bodies of the requests.
     package enum Body: Sendable {
         case shared([UInt8])
         /// Appends the body of the request with that index to an empty buffer; called on the event loop.
@@ -45,7 +45,7 @@ package struct HTTP2Batch: Sendable {
     }
 }
 
-/// What became of one request of an ``HTTP2Batch``.
+/// The outcome of one request of an ``HTTP2Batch``.
 package enum HTTP2Outcome: Sendable, Equatable {
     case response(HTTP2Response)
     /// The peer did not process it: it may be sent again without fear of a duplicate.
@@ -55,7 +55,7 @@ package enum HTTP2Outcome: Sendable, Equatable {
 
     /// Why a request was not processed.
     package enum NotProcessed: Sendable, Equatable {
-        /// ``HTTP2Batch/isStopped`` said so, or the task was cancelled.
+        /// ``HTTP2Batch/isStopped`` returned true, or the task was cancelled.
         case stopped
         /// ``HTTP2Batch/sendBy`` came first, and not for want of a connection.
         case outOfTime

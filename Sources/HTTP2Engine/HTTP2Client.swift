@@ -9,13 +9,13 @@ import NIOSSL
 /// Connections are opened when there is work for them. All of a client's work happens on one event loop, which a batch enters with
 /// one hop and leaves with one.
 package final class HTTP2Client: @unchecked Sendable {
-    // Sendable: what is `let` is Sendable itself, all else is touched on `eventLoop` alone.
+    // Sendable: constants are Sendable themselves, variables are used only on `eventLoop`.
     let configuration: HTTP2Configuration
     let logger: Logger
     private let eventLoop: any EventLoop
     private let tls: NIOSSLContext
     private let connectionsChanged: @Sendable (Int) -> Void
-    /// Told how long some of the answers took.
+    /// Receives the durations of some answers.
     let timed: @Sendable (Duration) -> Void
 
     private var connections: [HTTP2Connection] = []
@@ -28,7 +28,7 @@ package final class HTTP2Client: @unchecked Sendable {
     /// Its buffers serve all requests.
     private var head = HTTP2RequestHead()
     private var tick: (task: Scheduled<Void>, isSlow: Bool)?
-    /// Whether the last look came late and left deadlines alone.
+    /// Whether the last check was late and left deadlines alone.
     private var wasLate = false
     private var isClosing = false
     private var closeWaiters: [CheckedContinuation<Void, Never>] = []
@@ -134,7 +134,7 @@ package final class HTTP2Client: @unchecked Sendable {
         if run.finish(index, outcome) { self.runEnded() }
     }
 
-    /// A request was not processed by the peer: it goes out again, or is given back.
+    /// Handles a request that the peer did not process: it is sent again, or returned.
     func refused(_ run: HTTP2Run, _ index: Int, reason: String) {
         if let outcome = run.refuse(index, reason: reason) {
             self.finished(run, index, outcome)
@@ -145,7 +145,7 @@ package final class HTTP2Client: @unchecked Sendable {
 
     private func runEnded() {
         self.liveRuns -= 1
-        // Later: the last answer is told from within the session, which may not be called then.
+        // Deferred, because the last answer arrives from within the session, which must not be called then.
         if self.isClosing { self.eventLoop.execute { self.finishClosing() } }
     }
 
@@ -175,7 +175,7 @@ package final class HTTP2Client: @unchecked Sendable {
     /// A look that is later than this comes after a pause of the whole loop.
     private static let lateness = TimeAmount.milliseconds(200)
 
-    /// So many requests a run sends before it is another's turn, and before it is asked whether it was stopped.
+    /// The requests that a run sends before another gets its turn, and before it is checked for a stop.
     private static let turn = 64
 
     /// Hands out requests as long as connections take them, and opens a connection where that would help.
@@ -242,7 +242,7 @@ package final class HTTP2Client: @unchecked Sendable {
             .whenComplete { result in
                 switch result {
                 case .failure(let error): connection.fail("\(error)")
-                // It took too long, and was given up meanwhile.
+                // It took too long, and was abandoned in the meantime.
                 case .success(let channel): if connection.state == .closed { channel.close(promise: nil) }
                 }
             }
@@ -252,7 +252,7 @@ package final class HTTP2Client: @unchecked Sendable {
         self.logger.debug("connection is ready", metadata: ["connections": "\(self.connections.count)"])
     }
 
-    /// A connection is gone; what waited on it has its outcome already.
+    /// A connection is closed; its requests already have their outcomes.
     func closed(_ connection: HTTP2Connection, reason: String, wasReady: Bool) {
         self.connections.removeAll { $0 === connection }
         self.connectionsChanged(self.connections.count)
@@ -321,9 +321,9 @@ package final class HTTP2Client: @unchecked Sendable {
     }
 }
 
-/// Lets a cancelled task find its run.
+/// Cancels the run of a task.
 ///
-/// Sendable, for it is touched on the client's event loop alone.
+/// Sendable, because it is used only on the client's event loop.
 private final class RunCancellation: @unchecked Sendable {
     var run: HTTP2Run?
     var isCancelled = false

@@ -3,7 +3,7 @@ import NIOSSL
 
 /// Where an ``HTTP2Client`` connects to, and within which bounds.
 package struct HTTP2Configuration: Sendable {
-    /// Whose certificates are believed.
+    /// The trusted certificates.
     package enum Trust: Sendable, Equatable {
         /// The system's roots.
         case system
@@ -21,14 +21,14 @@ package struct HTTP2Configuration: Sendable {
     package var maximumConnections: Int = 4
     /// The most streams on one connection; the peer's own limit holds where it is lower.
     package var maximumStreams: Int = 1000
-    /// After so many requests a connection is replaced: stream ids are not reused and end at 2^30 requests.
+    /// The requests after which a connection is replaced: stream ids are not reused and end at 2^30 requests.
     package var maximumRequestsPerConnection: Int = 1 << 29
 
     /// From the first packet to the peer's SETTINGS.
     package var connectTimeout: Duration = .seconds(10)
     /// A connection without streams is closed after this time.
     package var idleTimeout: Duration = .seconds(600)
-    /// A connection that is silent for so long while streams wait is asked for a sign of life.
+    /// The silence after which a PING tests a connection with open streams.
     package var pingAfter: Duration = .seconds(5)
     /// The same for a connection without streams.
     package var idlePingAfter: Duration = .seconds(60)
@@ -39,7 +39,7 @@ package struct HTTP2Configuration: Sendable {
     /// The first wait after a failed connection; doubles with each, with jitter, up to ``maximumBackoff``.
     package var backoff: Duration = .milliseconds(100)
     package var maximumBackoff: Duration = .seconds(30)
-    /// After so many failed connections in a row, waiting requests are given back.
+    /// The failed connections in a row after which waiting requests are returned.
     package var connectAttempts: Int = 3
 
     /// The most bytes that are kept of an answer's body.
@@ -53,7 +53,7 @@ package struct HTTP2Configuration: Sendable {
         self.trust = trust
     }
 
-    /// The settings for TLS: ALPN `h2` alone, TLS 1.2 or later, full verification.
+    /// The settings for TLS: only ALPN `h2`, TLS 1.2 or later, full verification.
     func tlsContext() throws -> NIOSSLContext {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12

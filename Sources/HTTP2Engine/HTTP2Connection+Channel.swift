@@ -6,7 +6,7 @@ extension HTTP2Connection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// What is gathered before it is handed down: some TLS records.
+    /// The output gathered before a write: a few TLS records.
     private static let outputSize = 64 * 1024
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
@@ -46,7 +46,7 @@ extension HTTP2Connection: ChannelInboundHandler {
 
     func channelReadComplete(context: ChannelHandlerContext) {
         self.client.pump()
-        // Window updates and acknowledgements, and what a draining connection still has to say.
+        // Window updates and acknowledgements, and the last frames of a draining connection.
         self.flush()
         if self.state == .draining, self.active == 0 { self.shutDown("it was drained") }
     }
@@ -65,7 +65,7 @@ extension HTTP2Connection: ChannelInboundHandler {
         self.fail("\(error)")
     }
 
-    /// Hands down all that the session has to say, in one write.
+    /// Writes all pending output of the session, in one write.
     func flush() {
         guard self.state != .closed, let context = self.context, let session = self.session else { return }
         var output: ByteBuffer?

@@ -54,10 +54,10 @@ final class HTTP2Connection: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - run: The batch that the request belongs to.
-    ///   - index: Which of its requests.
-    ///   - head: Takes down what is the request's own; its buffers serve all requests.
-    ///   - now: The present.
-    /// - Returns: nil when it is on its way, else its outcome or a request to try elsewhere.
+    ///   - index: The request's index.
+    ///   - head: Receives the request's own headers; its buffers serve all requests.
+    ///   - now: The current time.
+    /// - Returns: nil when it is sent, otherwise its outcome or a request to send elsewhere.
     func submit(_ run: HTTP2Run, _ index: Int, _ head: inout HTTP2RequestHead, now: NIODeadline) -> Rejection? {
         guard let session = self.session else { return .elsewhere("the connection is closed") }
         head.reset()
@@ -99,7 +99,7 @@ final class HTTP2Connection: @unchecked Sendable {
         if self.state == .ready { self.state = .draining }
     }
 
-    /// What is due: the set-up, requests without an answer, signs of life, idleness.
+    /// Checks deadlines: the set-up, requests without an answer, PINGs, idleness.
     func check(now: NIODeadline) {
         let configuration = self.client.configuration
         switch self.state {
@@ -138,7 +138,7 @@ final class HTTP2Connection: @unchecked Sendable {
 
     // MARK: The end
 
-    /// Closes a connection that is of no use any more; what waits for an answer on it stays without one.
+    /// Closes a failed connection; its open requests end without an answer.
     func fail(_ reason: String) {
         guard self.state != .closed else { return }
         let wasReady = self.state != .connecting
@@ -157,11 +157,11 @@ final class HTTP2Connection: @unchecked Sendable {
         self.client.closed(self, reason: reason, wasReady: wasReady)
     }
 
-    /// Says goodbye and closes.
+    /// Sends GOAWAY and closes.
     func shutDown(_ reason: String) {
         self.goodbye = reason
         if let session = self.session {
-            // A session that cannot say goodbye is closed without.
+            // A session that cannot send GOAWAY is closed without it.
             try? session.terminate()
             self.flush()
         }
@@ -178,7 +178,7 @@ final class HTTP2Connection: @unchecked Sendable {
     }
 }
 
-// MARK: What the session tells
+// MARK: Events of the session
 
 extension HTTP2Connection: HTTP2SessionDelegate {
     func receivedSettings(maximumStreams: Int) {
@@ -212,7 +212,7 @@ extension HTTP2Connection: HTTP2SessionDelegate {
         else { return }
         let capacity = self.client.configuration.maximumBodyBytes - self.slots[slot].body.count
         unsafe self.slots[slot].body.append(contentsOf: data.prefix(capacity))
-        // Nobody's error needs more: the rest is not waited for.
+        // No error body needs more: the rest is not read.
         if data.count > capacity { self.endEarly(slot) }
     }
 

@@ -2,7 +2,7 @@ import CNghttp2
 
 /// A header that may not be sent: its name is not a lower-case token, or its value could break out of its line.
 package struct HTTP2InvalidField: Error, Equatable {
-    /// The name alone; the value may be a secret.
+    /// Only the name; the value may be a secret.
     package let name: String
 }
 

@@ -41,7 +41,7 @@ package struct HTTP2RequestHead {
         let start = self.bytes.count
         write(&self.bytes)
         let isVisible = unsafe self.bytes.withUnsafeBufferPointer { bytes in
-            // What shrank has lost a part of the path.
+            // A closure that shrank the buffer has removed a part of the path.
             unsafe bytes.count >= start && HTTP2RequestHead.isVisible(UnsafeBufferPointer(rebasing: bytes[start...]))
         }
         if !isVisible { self.isValid = false }

@@ -1,8 +1,8 @@
 import NIOCore
 
-/// A batch on its way: which requests are still to be sent, and what became of the others.
+/// The state of a batch: requests still to be sent, and the outcomes of the others.
 ///
-/// Touched on the client's event loop alone.
+/// Used only on the client's event loop.
 final class HTTP2Run {
     /// How often a request that the peer refused is sent again.
     private static let maximumRejections: UInt8 = 5
@@ -47,7 +47,7 @@ final class HTTP2Run {
         return self.again.popLast()
     }
 
-    /// Takes note of what became of a request; the last one completes the batch.
+    /// Records the outcome of a request; the last one completes the batch.
     ///
     /// - Returns: Whether it was the last one.
     func finish(_ index: Int, _ outcome: HTTP2Outcome) -> Bool {
@@ -60,7 +60,7 @@ final class HTTP2Run {
 
     /// Decides about a request that the peer did not process.
     ///
-    /// - Returns: nil when it is to be sent again, else its outcome.
+    /// - Returns: nil if it is to be sent again, otherwise its outcome.
     func refuse(_ index: Int, reason: String) -> HTTP2Outcome? {
         if let withdrawn = self.withdrawn { return .notProcessed(withdrawn) }
         if self.rejections.isEmpty { self.rejections = Array(repeating: 0, count: self.batch.count) }

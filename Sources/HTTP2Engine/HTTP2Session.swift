@@ -1,6 +1,6 @@
 import CNghttp2
 
-/// What an ``HTTP2Session`` tells its connection.
+/// The events of an ``HTTP2Session`` for its connection.
 ///
 /// All calls come from within ``HTTP2Session/receive(_:)`` or
 /// ``HTTP2Session/nextOutput()``; none may call those.
@@ -40,7 +40,7 @@ struct HTTP2SessionFault: Error {
     /// Where the headers of a request are laid out; nghttp2 copies what it needs.
     private let entries = UnsafeMutablePointer<nghttp2_nv>.allocate(capacity: HTTP2HeaderBlock.maximumFields)
 
-    /// What the C callbacks are handed; the connection owns its session, so it is there whenever one is called.
+    /// The user data of the C callbacks; the connection owns its session, so it exists whenever one is called.
     private final class DelegateBox {
         unowned(unsafe) let delegate: any HTTP2SessionDelegate
         init(_ delegate: any HTTP2SessionDelegate) { unsafe self.delegate = delegate }
@@ -48,8 +48,8 @@ struct HTTP2SessionFault: Error {
 
     /// - Parameters:
     ///   - delegate: Must outlive the session.
-    ///   - maximumHeaderBytes: What the peer is told about the size of header lists.
-    /// - Throws: ``HTTP2SessionFault`` when memory is short.
+    ///   - maximumHeaderBytes: The limit of header lists announced to the peer.
+    /// - Throws: ``HTTP2SessionFault`` when memory is exhausted.
     init(delegate: any HTTP2SessionDelegate, maximumHeaderBytes: Int) throws(HTTP2SessionFault) {
         self.box = DelegateBox(delegate)
         var callbacks: OpaquePointer?
@@ -84,7 +84,7 @@ struct HTTP2SessionFault: Error {
         unsafe self.entries.deallocate()
     }
 
-    /// Takes in what came from the peer.
+    /// Processes bytes from the peer.
     func receive(_ bytes: UnsafeRawBufferPointer) throws(HTTP2SessionFault) {
         let count = unsafe nghttp2_session_mem_recv(
             self.raw,
@@ -164,7 +164,7 @@ struct HTTP2SessionFault: Error {
         try self.check(unsafe nghttp2_submit_ping(self.raw, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil))
     }
 
-    /// Says goodbye: a GOAWAY, after which the session is over.
+    /// Queues GOAWAY, after which the session has ended.
     func terminate() throws(HTTP2SessionFault) {
         try self.check(unsafe nghttp2_session_terminate_session(self.raw, NGHTTP2_NO_ERROR.rawValue))
     }

@@ -10,7 +10,7 @@ enum PoisonLimit {
     static let redeliveries = 5
 }
 
-/// Sends messages that nobody can work on to the dead queue.
+/// Sends messages that no worker can process to the dead queue.
 struct DeadLetterPublisher: Sendable {
     let broker: any MessageBroker
 
@@ -37,9 +37,9 @@ package struct DeadLetterConsumer: Service {
     private let logger: Logger
 
     /// - Parameters:
-    ///   - store: Keeps dead letters.
-    ///   - broker: Brings them.
-    ///   - logger: Says which.
+    ///   - store: The store of dead letters.
+    ///   - broker: The broker.
+    ///   - logger: Logs each dead letter.
     package init(store: any DeadLetterStore, broker: any MessageBroker, logger: Logger) {
         self.store = store
         self.broker = broker

@@ -1,7 +1,7 @@
 import Broker
 import PushModel
 
-/// Tells the process that waits for a job to look at it (rule 16).
+/// Sends the event that makes a waiting process read a job (rule 16).
 ///
 /// A lost event costs time, nothing else.
 struct EventSender: Sendable {

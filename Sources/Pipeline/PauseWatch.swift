@@ -6,7 +6,7 @@ import PushlineMetrics
 import ServiceLifecycle
 import Store
 
-/// What is paused, as a worker saw it last: at most half a second ago, unless the store cannot be read.
+/// The pauses, as read at most half a second ago, unless the store cannot be read.
 final class PauseWatch: Sendable {
     private let store: any PauseStore
     private let logger: Logger
@@ -27,10 +27,10 @@ final class PauseWatch: Sendable {
         }
     }
 
-    /// Looks once before any work is taken, then goes on looking beside it.
+    /// Reads the pauses once before the work begins, and then periodically beside it.
     ///
-    /// - Parameter work: Takes work until it ends.
-    /// - Throws: What `work` throws.
+    /// - Parameter work: The work.
+    /// - Throws: The error of `work`.
     func around(_ work: @escaping @Sendable () async throws -> Void) async throws {
         while !(await self.refresh()) {
             guard !Task.isShuttingDownGracefully else { return }

@@ -4,7 +4,7 @@ import PushModel
 import ServiceLifecycle
 
 extension Delivery {
-    /// Whose work it is, as it says itself.
+    /// The app that the message names.
     var app: AppID? { self.properties.headers[MessageProperties.appHeader].flatMap { try? AppID($0) } }
 }
 
@@ -23,15 +23,15 @@ struct QueueConsumer: Sendable {
     let handle: @Sendable (Delivery, any Subscription) async throws -> Void
     /// How many of the limiter's permits a message costs.
     var cost: @Sendable (Delivery) -> Int = { _ in 1 }
-    /// Whose work a message is, where apps share the limiter.
+    /// The app of a message, if apps share the limiter.
     var tenant: @Sendable (Delivery) -> AppID? = { _ in nil }
     /// Whether a message is to be deferred instead of worked on.
     var isBlocked: @Sendable (Delivery) -> Bool = { _ in false }
-    /// Defers a message, which is blocked or whose app's share is used up; false = it cannot be deferred now.
+    /// Defers a message that is blocked or whose app's share is used up; false = it cannot be deferred now.
     var deferWork: @Sendable (Delivery, any Subscription) async throws -> Bool = { _, _ in false }
     /// Whether a message that comes again and again is worked on with nothing else beside it (rule 5).
     var isolatesRedeliveries = true
-    /// Whether a message whose work fails for good stays in its queue, for there is no row that the sweeper would take up.
+    /// Whether messages that fail for good stay in their queue, because no row would bring them back.
     var keepsFailures = false
     /// Takes a message over before it waits for a permit, such as one that is being worked on already.
     var intercept: @Sendable (Delivery, any Subscription) -> Bool = { _, _ in false }
@@ -69,7 +69,8 @@ struct QueueConsumer: Sendable {
         }
     }
 
-    /// Each message waits for its permit on its own, as many as are taken from the queue: whose turn it is, is the limiter's affair.
+    /// Each delivery waits for a permit in its own task; the limiter decides the order, and the prefetch bounds how
+    /// many wait.
     private func read(_ subscription: any Subscription) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             while let delivery = try await subscription.next() {
@@ -99,8 +100,8 @@ struct QueueConsumer: Sendable {
                     redeliveries: self.isolatesRedeliveries ? delivery.deliveryCount : 0
                 )
                 defer { self.limiter.release(permit) }
-                // Whoever waited for the permit until the process drains is not begun: it goes back to the queue. Nor is what
-                // waited while its connection was lost: the broker has given it to another worker (rule 10).
+                // A message whose permit comes during a drain is not begun and returns to its queue. A message that
+                // waited while its connection was lost is skipped: the broker has delivered it again (rule 10).
                 guard !Task.isShuttingDownGracefully, subscription.isCurrent(delivery) else { return }
                 // It may have waited long for its permit.
                 if self.isBlocked(delivery) { throw FairLimiter.Rejection() }
@@ -109,7 +110,7 @@ struct QueueConsumer: Sendable {
                 // Another worker may be at its copy, and deferring would void that.
                 guard subscription.isCurrent(delivery) else { return }
                 if try await self.deferWork(delivery, subscription) { return }
-                // What is paused may stay so for hours: it goes back to the queue.
+                // A pause may last for hours: the message returns to the queue.
                 guard !Task.isShuttingDownGracefully else { return }
                 try await Task.sleep(for: .milliseconds(500))
             }

@@ -4,7 +4,7 @@ import Store
 /// Repeats a step while the store cannot commit (rule 5: keep the results, retry the commit).
 struct StoreRetry: Sendable {
     let logger: Logger
-    /// After this the step fails; nil = it goes on until the task is cancelled.
+    /// The time after which the step fails; nil = retries go on until the task is cancelled.
     var limit: Duration?
 
     /// Runs `step` until the store takes it.
@@ -17,7 +17,7 @@ struct StoreRetry: Sendable {
                 return try await step()
             } catch let error as StoreError where error.code == .unavailable {
                 if let limit = self.limit, start.duration(to: .now) > limit { throw error }
-                // The store itself tells the operator, once for all that wait for it.
+                // The store logs its failure itself, once for all callers.
                 self.logger.log(level: level, "Waiting for the store", metadata: ["error": "\(error)"])
                 level = .debug
                 try await Task.sleep(for: pause)

@@ -5,7 +5,7 @@ enum TokenFault: Error, Sendable, Equatable {
     /// Try later.
     case later(after: Duration?, reason: String, status: Int?)
 
-    /// What the devices of a send are told.
+    /// The result for the devices of a send.
     var result: DeviceResult {
         switch self {
         case .misconfigured(let reason, let status): .misconfigured(reason: reason, status: status)
@@ -21,12 +21,12 @@ struct AccessToken: Sendable, Equatable {
     let lifetime: Duration
 }
 
-/// Keeps an access token, and fetches the next in time: one fetch at a time, however many ask.
+/// Caches an access token and renews it in time, with one fetch at a time for all callers.
 actor AccessTokens {
     /// Fetches a token, by that deadline.
     typealias Fetch = @Sendable (ContinuousClock.Instant) async throws(TokenFault) -> AccessToken
 
-    /// A token that will not live so long is replaced; of a short-lived one, a tenth of its life.
+    /// A token with less time left is replaced; for a short-lived one, a tenth of its life.
     private static let earliness = Duration.seconds(300)
     /// How long a fetch may take.
     private static let timeout = Duration.seconds(10)
@@ -69,7 +69,7 @@ actor AccessTokens {
             self.failed = nil
             return .success(token.text)
         } catch {
-            // Cancellation is the caller's own affair and says nothing about the next fetch.
+            // A cancellation is the caller's and does not concern the next fetch.
             if !Task.isCancelled { self.failed = (error, .now + AccessTokens.pause) }
             return .failure(error)
         }

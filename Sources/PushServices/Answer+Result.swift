@@ -2,9 +2,9 @@ import HTTP2Engine
 import PushModel
 
 extension Answer {
-    /// What the caller of the sender is told, once nothing more is tried within the send.
+    /// The sender's result for a device, after its own retries.
     ///
-    /// - Parameter sent: When sending began: a handle that was registered later is not meant.
+    /// - Parameter sent: The start of the send: a handle registered later is not the one sent to.
     /// - Returns: The result for the device.
     func result(sent: Timestamp) -> DeviceResult {
         switch self.answer {

@@ -4,7 +4,7 @@ package enum AnswerClass: String, Sendable, CaseIterable {
     case accepted
     /// Retry later, the whole sender.
     case wait
-    /// Retry later, this device alone.
+    /// Retry later, only this device.
     case waitDevice
     /// Refresh the credential and try once more; again = ``stop``.
     case credential
@@ -33,7 +33,7 @@ struct AnswerRule: Sendable {
     }
 }
 
-/// A service's table of answers: the word decides where the service gives one that is known, else the status.
+/// A service's table of answers: a known reason word decides, otherwise the status.
 struct AnswerTable: Sendable {
     private let byReason: [String: AnswerClass]
     private let byStatus: [Int: AnswerClass]
@@ -55,7 +55,7 @@ struct AnswerTable: Sendable {
     func answer(status: Int, reason: String?) -> AnswerClass {
         if let reason, let found = self.byReason[reason] { return found }
         if let found = self.byStatus[status] { return found }
-        // What no table names: by the kind of status. A redirect is never followed, so it is the sender's own fault.
+        // Answers in no table are classified by status. A redirect is never followed, so it is a fault of the sender.
         switch status {
         case 200..<300: return .accepted
         case 429: return .wait
@@ -73,7 +73,7 @@ package struct Answer: Sendable {
     /// The service's word, or one of ours: short, without secrets.
     var reason: String
     var retryAfter: Duration?
-    /// For ``AnswerClass/drop``, where the service says since when.
+    /// For ``AnswerClass/drop``, the time given by the service.
     var deadSince: Int64?
 
     init(_ answer: AnswerClass, status: Int, reason: String, retryAfter: Duration? = nil, deadSince: Int64? = nil) {

@@ -20,7 +20,7 @@ package struct CredentialExpiry: Sendable, Equatable {
     ///   - isChain: Whether each certificate is needed, as in a server's chain; of trusted ones the last is enough.
     /// - Returns: nil where it holds none.
     package static func ofCertificates(setting: String, path: String, isChain: Bool) -> CredentialExpiry? {
-        // What cannot be read is told by whoever needs it.
+        // An unreadable file is reported by the code that needs it.
         guard let certificates = try? NIOSSLCertificate.fromPEMFile(path) else { return nil }
         let ends = certificates.map { Int64($0.notValidAfter) }
         guard let end = isChain ? ends.min() : ends.max() else { return nil }

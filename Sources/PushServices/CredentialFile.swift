@@ -15,7 +15,7 @@ package struct CredentialFile: Sendable {
     private var stamp: Stamp
     private var digest: SHA256.Digest
 
-    /// What changes when a file is written or replaced.
+    /// The file's attributes that change when it is written or replaced.
     private struct Stamp: Sendable, Equatable {
         let modified: Date?
         let size: UInt64?

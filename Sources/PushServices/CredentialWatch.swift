@@ -22,8 +22,8 @@ package final class CredentialWatch: Sendable {
     package init(logger: Logger) { self.logger = logger }
 
     /// - Parameters:
-    ///   - end: What ends, and when.
-    ///   - app: Whose; nil = the process's own.
+    ///   - end: The credential and its expiry.
+    ///   - app: The app; nil = the process itself.
     package func check(_ end: CredentialExpiry, of app: AppID?) {
         let now = Timestamp.now
         let mustWarn = self.entries.withLockedValue { entries in

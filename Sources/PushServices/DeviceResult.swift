@@ -1,6 +1,6 @@
 package import PushModel
 
-/// What became of one device of a ``PushRequest``: the push service's answer, classed once.
+/// The result for one device of a ``PushRequest``: the push service's answer, classified once.
 package enum DeviceResult: Sendable, Equatable {
     /// The service took it; no proof that it was shown.
     case accepted
@@ -21,9 +21,9 @@ package enum DeviceResult: Sendable, Equatable {
     case unanswered(reason: String)
 }
 
-/// What a ``DeviceResult/retry(after:scope:counts:reason:status:)`` should hold back.
+/// The scope of the wait of a ``DeviceResult/retry(after:scope:counts:reason:status:)``.
 package enum RetryScope: Sendable, Equatable {
-    /// This device alone.
+    /// Only this device.
     case device
     /// All that goes through this sender.
     case sender

@@ -12,7 +12,7 @@ struct ES256Signer: Sendable {
     private let key: P256.Signing.PrivateKey
 
     /// - Parameter pem: The private key, as PKCS#8 or SEC 1.
-    /// - Throws: What is wrong with it.
+    /// - Throws: The fault of the key.
     init(pem: [UInt8]) throws {
         self.key = try P256.Signing.PrivateKey(pemRepresentation: String(decoding: pem, as: UTF8.self))
     }
@@ -20,10 +20,10 @@ struct ES256Signer: Sendable {
     /// A token in its compact form.
     ///
     /// - Parameters:
-    ///   - keyID: What the receiver knows the key by; nil where it knows one alone.
+    ///   - keyID: The receiver's id of the key; nil for a receiver with only one key.
     ///   - claims: An object.
     /// - Returns: Header, claims and signature.
-    /// - Throws: What signing throws; never seen with a key that was read.
+    /// - Throws: The signer's error; a key that was read does not cause one.
     func token(keyID: String?, claims: JSONValue) throws -> String {
         let header = JSONValue.members(["alg": .string("ES256"), "kid": keyID.map(JSONValue.string)])
         let signed = "\(Base64URL.encode(header.bytes)).\(Base64URL.encode(claims.bytes))"

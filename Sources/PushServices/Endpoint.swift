@@ -3,7 +3,7 @@ struct Endpoint: Sendable, Equatable {
     let host: String
     let port: Int
 
-    /// What stands in `:authority` or `Host`.
+    /// The value of `:authority` or `Host`.
     var authority: String { self.port == 443 ? self.host : "\(self.host):\(self.port)" }
 
     /// - Throws: ``SenderError`` when the text is not such an address.

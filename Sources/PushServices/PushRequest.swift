@@ -1,7 +1,7 @@
 package import PushModel
 
-/// What a sender is asked to deliver: one payload to the devices of a batch, or to some of them; or several payloads, of which
-/// each device gets its own.
+/// A sender's work: one payload for the devices of a batch or for some of them; or several payloads, one for each
+/// device.
 package struct PushRequest: Sendable {
     package var payload: NativePayload
     /// Gives each device's notification its id (rule 10).
@@ -11,7 +11,7 @@ package struct PushRequest: Sendable {
     package var keepUntil: Timestamp?
     package var collapse: String?
     package var devices: DeliverBatch.Devices
-    /// What the devices get that do not all get the same; empty = all get ``payload`` of ``job``.
+    /// The payloads of devices that do not all get the same; empty = all get ``payload`` of ``job``.
     ///
     /// All are of ``payload``'s kind.
     package var messages: [Message] = []
@@ -61,7 +61,7 @@ package struct PushRequest: Sendable {
     /// The job that a device's message is of.
     func job(of device: Int) -> JobID { self.messages.isEmpty ? self.job : self.messages[self.messageOf[device]].job }
 
-    /// What a device gets.
+    /// The payload of a device.
     func body(of device: Int) -> [UInt8] {
         self.messages.isEmpty ? self.payload.body : self.messages[self.messageOf[device]].body
     }

@@ -1,10 +1,11 @@
 /// Delivers through one push service with one app's credentials.
 package protocol PushSender: Sendable {
-    /// Tries the devices that the batch names.
+    /// Sends to the devices named in the batch.
     ///
-    /// Retries within are bounded: once with a fresh credential, once on a new connection. All else is the caller's policy.
+    /// Retries within are bounded: once with a fresh credential, once on a new connection. Other retries are the
+    /// caller's policy.
     ///
-    /// - Parameter batch: What to send, and until when.
+    /// - Parameter batch: The request with its deadline.
     /// - Returns: One result for each of ``PushRequest/indexes``, in that order, no later than ``PushRequest/deadline``.
     func send(_ batch: PushRequest) async -> [DeviceResult]
 

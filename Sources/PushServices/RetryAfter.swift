@@ -2,10 +2,10 @@ import PushModel
 
 /// Reads `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3).
 enum RetryAfter {
-    /// Longer ones are cut: no job lives so long.
+    /// Longer waits are cut to this, the longest lifetime of a job.
     static let longest = Duration.seconds(7 * 24 * 3600)
 
-    /// - Returns: The wait, zero for a date that has passed, or nil for what is neither.
+    /// - Returns: The wait, zero for a date in the past, or nil for malformed text.
     static func parse(_ text: String, now: Timestamp = .now) -> Duration? {
         let text = text.drop { $0 == " " }
         if !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {

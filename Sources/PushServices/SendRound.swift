@@ -1,7 +1,7 @@
 import HTTP2Engine
 import PushModel
 
-/// The results of one send while they come in, and what may be tried once more.
+/// The results of one send so far, and the devices that may be tried once more.
 struct SendRound {
     /// Positions in ``PushRequest/indexes`` that are still to be tried.
     private(set) var open: [Int]
@@ -41,9 +41,9 @@ struct SendRound {
     /// Takes the outcomes of one try.
     ///
     /// - Parameters:
-    ///   - outcomes: What came of it.
-    ///   - positions: Which positions they belong to.
-    ///   - read: How the service's answers are read.
+    ///   - outcomes: The outcomes.
+    ///   - positions: Their positions.
+    ///   - read: Reads the service's answers.
     mutating func take(_ outcomes: [HTTP2Outcome], at positions: [Int], _ read: (HTTP2Response) -> Answer) {
         for (outcome, position) in zip(outcomes, positions) {
             switch outcome {

@@ -1,19 +1,19 @@
 import PushModel
 
-/// What a sender is made from: the part of an app's declaration that concerns one push service.
+/// The configuration of a sender: an app's declaration for one push service.
 ///
-/// Each service's folder makes that of its own credentials.
+/// Each service's folder extends its own credentials.
 protocol SenderConfiguration: ServiceCredentials {
     /// Certificates to trust instead of the system's, PEM; for simulators.
     var trustFile: String? { get }
-    /// When what it names ends, as far as files and the declaration tell.
+    /// The expiry dates of its credentials, from files and from the declaration.
     var ends: [CredentialExpiry] { get }
 
     /// Reads the files and makes the sender; opens no connection.
     ///
-    /// - Parameter parts: What all senders are made with.
+    /// - Parameter parts: The common parts of senders.
     /// - Returns: The sender, and the files that it was made from.
-    /// - Throws: ``SenderError`` that says which file or setting is wrong.
+    /// - Throws: ``SenderError`` that names the wrong file or setting.
     func makeSender(_ parts: SenderParts) throws(SenderError) -> (sender: any PushSender, files: [CredentialFile])
 }
 
@@ -29,7 +29,7 @@ extension SenderConfiguration {
 }
 
 extension AppSpec {
-    /// What the sender for a service is made from.
+    /// The sender configuration for a service.
     ///
     /// - Throws: ``SenderError`` where the app declares none, or the service takes nothing any more.
     func configuration(for pns: PushService) throws(SenderError) -> any SenderConfiguration {

@@ -1,8 +1,8 @@
-/// Why an app has no sender for a push service: which setting or file is missing or wrong, and what would be right.
+/// The reason that an app has no sender for a push service: the missing or wrong setting or file, and the remedy.
 ///
 /// Never holds the content of a file.
 package struct SenderError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The kind of fault, for callers that tell them apart.
+    /// The kind of fault.
     package enum Code: Sendable, Equatable {
         /// The app declares no credentials for that service.
         case notConfigured

@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 import PushModel
 import PushlineMetrics
 
-/// What a sender counts, by service; never by app or device.
+/// A sender's metrics, by service; never by app or device.
 struct SenderMetrics: Sendable {
     private let requests: [String: Counter]
     private let batchDuration: Timer

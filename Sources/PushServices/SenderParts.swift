@@ -5,7 +5,7 @@ import NIOCore
 import NIOSSL
 import PushModel
 
-/// What all senders are made with.
+/// The common parts of all senders.
 struct SenderParts {
     let settings: SenderSettings
     let eventLoopGroup: any EventLoopGroup
@@ -61,7 +61,7 @@ struct SenderParts {
         configuration.timeout.connect = .milliseconds(self.settings.connectTimeout.milliseconds)
         configuration.connectionPool.idleTimeout = .seconds(60)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = self.settings.wnsConnections
-        // A host that cannot be reached is told at once; when to try again is the caller's policy.
+        // An unreachable host fails at once; the caller's policy decides on retries.
         configuration.connectionPool.retryConnectionEstablishment = false
         return HTTPClient(eventLoopGroupProvider: .shared(self.eventLoopGroup), configuration: configuration)
     }

@@ -8,7 +8,7 @@ import ServiceLifecycle
 /// Keeps one sender for each app and push service, made from the app's declaration.
 ///
 /// A sender is replaced when the declaration or the content of a file that it names changes, and closed when it has not been used
-/// for a while. As a `Service` it closes what is due, and everything at graceful shutdown: list it before what sends.
+/// for a while. As a `Service` it closes unused senders, and all at graceful shutdown: list it before its users.
 package final class SenderRegistry: Service {
     private struct Key: Hashable {
         let app: AppID
@@ -20,7 +20,7 @@ package final class SenderRegistry: Service {
         let sender: any PushSender
         var files: [CredentialFile]
         let ends: [CredentialExpiry]
-        /// What is wrong with a file that was replaced, while the sender goes on with what it had.
+        /// The fault of a replaced file, while the sender continues with the previous one.
         var fault: SenderError?
         var checked: ContinuousClock.Instant
         var used: ContinuousClock.Instant
@@ -50,16 +50,16 @@ package final class SenderRegistry: Service {
         self.watch = CredentialWatch(logger: logger)
     }
 
-    /// The sender for an app and service: the one that is kept, or a new one.
+    /// The sender for an app and service: the cached one, or a new one.
     ///
-    /// Reads the app's files where that is due, and opens no connection.
+    /// Checks the app's files if that is due, and opens no connection.
     ///
     /// - Parameters:
-    ///   - app: Whose credentials.
-    ///   - pns: Which service.
-    ///   - spec: The app as it is declared now.
+    ///   - app: The app.
+    ///   - pns: The service.
+    ///   - spec: The app's present declaration.
     /// - Returns: A sender that may be used until the registry is closed; ask for it again with each batch.
-    /// - Throws: ``SenderError`` that says which file or setting is wrong.
+    /// - Throws: ``SenderError`` that names the wrong file or setting.
     package func sender(app: AppID, pns: PushService, spec: AppSpec) throws(SenderError) -> any PushSender {
         let configuration = try spec.configuration(for: pns)
         let key = Key(app: app, pns: pns)
@@ -81,7 +81,7 @@ package final class SenderRegistry: Service {
         return self.state.withLockedValue { $0.entries[Key(app: app, pns: pns)]?.ends ?? [] }
     }
 
-    /// Under the lock, so that a sender is made once however many ask.
+    /// Under the lock, so that concurrent callers make a sender only once.
     private func sender(_ key: Key, _ configuration: any SenderConfiguration, _ state: inout State) throws(SenderError)
         -> any PushSender
     {

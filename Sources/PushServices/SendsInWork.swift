@@ -28,7 +28,7 @@ final class SendsInWork: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Lets nothing more begin, and returns when what has begun is over.
+    /// Lets no new send begin, and returns when those in work have ended.
     func close() async {
         await withCheckedContinuation { continuation in
             let isIdle = self.state.withLockedValue { state in

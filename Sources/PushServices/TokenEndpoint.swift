@@ -77,7 +77,7 @@ struct TokenEndpoint: Sendable {
             guard let grant = try? JSONDecoder().decode(Grant.self, from: body), !grant.accessToken.isEmpty,
                 grant.accessToken.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
             else { throw .later(after: nil, reason: "token service: its answer holds no token", status: status) }
-            // Where it says nothing, an hour is usual; half of that is safe.
+            // An hour is usual for an answer without a lifetime; half of that is safe.
             let lifetime = min(max(1, grant.lifetime ?? 1800), TokenEndpoint.longestLifetime)
             return AccessToken(text: grant.accessToken, lifetime: .seconds(lifetime))
         }

@@ -1,6 +1,6 @@
 package import PushModel
 
-/// Whom a tag expression means.
+/// Reads the audience of a tag expression.
 package protocol AudienceStore: Sendable {
     /// The registrations of the audience with rows in `(after, through]`, in row order, at most `limit`.
     ///
@@ -8,7 +8,7 @@ package protocol AudienceStore: Sendable {
     /// read in pieces of bounded cost. The end is where ``AudiencePage/scannedThrough`` says, never where rows are fewer than
     /// `limit`; each call with `after < through` and `limit > 0` comes at least one row further.
     ///
-    /// What the memory holds may be used again for a few seconds: it belongs to one fan-out of one job.
+    /// The memory's contents may be reused for a few seconds: it belongs to one fan-out of one job.
     func audience(
         of expression: TagExpression,
         app: AppID,
@@ -73,9 +73,10 @@ extension AudienceStore {
 }
 
 extension AudienceStore {
-    /// Reads all of the audience with rows in `(after, through]`, as a batch's page is whenever it is read again (rule 2).
+    /// Reads the whole audience with rows in `(after, through]`, as a batch's page does whenever it is read again (rule
+    /// 2).
     ///
-    /// Whoever has joined since belongs to it. It is read in pieces, as reading goes.
+    /// Registrations that joined since are included. It is read in pages.
     package func wholeAudience(
         of expression: TagExpression,
         app: AppID,

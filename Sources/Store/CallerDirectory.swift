@@ -2,7 +2,7 @@ package import PushModel
 
 /// Accounts and keys as the store has them, remembered for a moment so that a request costs no read.
 package final class CallerDirectory: Sendable {
-    /// An account, and what its password is checked with.
+    /// An account, with its password's hash.
     package struct Credential: Sendable {
         package let account: Account
         package let passwordHash: String

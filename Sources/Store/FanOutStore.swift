@@ -2,11 +2,12 @@ package import PushModel
 
 /// Fan-out: from the sends of a message to batches (rules 2, 4 and 12).
 package protocol FanOutStore: AudienceStore {
-    /// Reads a send message with its first work, without claiming it: the first ``commit(_:of:)`` claims it, if nobody has since.
+    /// Reads a send message with its first work without claiming it: the first ``commit(_:of:)`` claims it, unless
+    /// another has since.
     ///
-    /// So a message that is fanned out in one step costs one commit. Until then nothing in the store says that someone is at it.
+    /// So a message fanned out in one step costs one commit. Until then the store does not show that it is in work.
     ///
-    /// - Returns: nil when nothing of it is to be fanned out.
+    /// - Returns: nil without work for a fan-out.
     func peek(_ message: MessageID) async throws -> FanOutClaim?
 
     /// Takes a send message over: raises its epoch, so that earlier claims are void, and starts its lease.
@@ -31,7 +32,7 @@ package protocol FanOutStore: AudienceStore {
     /// The devices count for the rate limit with the commit. Sets the jobs' hub state: Enqueued with the first batch, NoTargetFound
     /// where there is none; a job whose audience is all in batches is final when nothing of it is open.
     ///
-    /// - Returns: What came of it.
+    /// - Returns: The result.
     /// - Throws: ``StoreError``.
     func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult
 
@@ -40,10 +41,10 @@ package protocol FanOutStore: AudienceStore {
     /// - Returns: The routing key of the process that waits, if one does and this call ended the job.
     func abandon(_ claim: FanOutClaim, reason: String) async throws -> String?
 
-    /// What may be published now to a service, for an app and priority (rule 12).
+    /// The credit for publishing to a service, for an app and priority (rule 12).
     func credit(for kind: CreditKind, app: AppID, pns: PushService, priority: Priority) async throws -> Credit
 
-    /// The open batches of a delivery message, for who publishes it again.
+    /// The open batches of a delivery message, for publishing it again.
     func batches(of message: MessageID) async throws -> [DueBatch]
 }
 
@@ -55,7 +56,7 @@ package struct FanOutClaim: Sendable {
     package let claims: Int
     /// Whether the store knows of the claim; one that only peeked becomes known with its first commit.
     package let isClaimed: Bool
-    /// What is to be done next, as far as it is read; a campaign stays here with its cursors as they move.
+    /// The next work, as far as it is read; a campaign stays here with its cursors as they move.
     package var work: FanOutWork?
     /// The last of its sends that was looked at in this pass, by its number.
     package var position: Int64 = 0
@@ -83,9 +84,9 @@ package struct FanOutClaim: Sendable {
     }
 }
 
-/// What is to be fanned out.
+/// The work of a fan-out.
 package enum FanOutWork: Sendable {
-    /// Small sends, and what each of their services may take now.
+    /// Small sends, and the present credit of each of their services.
     case group([SmallSend], credit: [PushService: Credit])
     /// The only send of its message, of any size.
     case campaign(Campaign)
@@ -146,7 +147,7 @@ package struct SmallSend: Sendable, Equatable {
         package init(pns: PushService) { self.pns = pns }
     }
 
-    /// Whom it reaches.
+    /// The registrations it reaches.
     package enum Audience: Sendable, Equatable {
         /// All its devices, each service once.
         case all([Reach])
@@ -239,12 +240,12 @@ package struct GroupStep: Sendable {
     }
 }
 
-/// What becomes of a send of a group.
+/// The result for a send of a group.
 package struct FanOutSend: Sendable {
     package enum Fate: Sendable {
         /// These are all its batches, at most one a service; none = it has no target.
         case batches([SinglePage])
-        /// It goes on in a message of its own.
+        /// It gets its own message.
         case alone
     }
 
@@ -272,7 +273,7 @@ package struct SinglePage: Sendable, Equatable {
     }
 }
 
-/// The next pages of a campaign, each a delivery message of its own.
+/// The next pages of a campaign, each with its own delivery message.
 package struct PageStep: Sendable {
     /// Names the job within the store.
     package let sequence: Int64
@@ -306,7 +307,7 @@ package struct FanOutPage: Sendable, Equatable {
     }
 }
 
-/// What came of a step.
+/// The result of a step.
 package enum FanOutResult: Sendable, Equatable {
     /// Written.
     case written(FanOutWritten)
@@ -318,13 +319,13 @@ package enum FanOutResult: Sendable, Equatable {
     case lost
 }
 
-/// What a step wrote.
+/// The rows written by a step.
 package struct FanOutWritten: Sendable, Equatable {
     /// The step's delivery messages in their order; nil where nothing is in one.
     package var deliveries: [OutboxMessage?]
-    /// Messages of sends that go on alone: to be published.
+    /// Messages of sends that left the group, to be published.
     package var alone: [OutboxMessage]
-    /// Sends of a group, by number, that were left out: they were stopped meanwhile.
+    /// Sends of a group, by number, that were skipped because they were stopped.
     package var lost: Set<Int64>
     /// Whether the message is done with.
     package var isDone: Bool

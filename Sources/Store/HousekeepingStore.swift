@@ -1,42 +1,42 @@
 /// What one process does for all of the installation, in chunks: each is a short transaction, and what a crash leaves the next chunk
 /// finds.
 package protocol HousekeepingStore: Sendable {
-    /// Takes on a role that one process at a time has: an economy, for nothing breaks when two have it.
+    /// Takes a role that one process at a time should have: to save work, because two holders do no harm.
     ///
     /// - Parameter role: The role.
     /// - Returns: What holds the role until it is let go of, or its process ends; nil while somebody else has the role, here or in
     ///   another process.
-    /// - Throws: ``StoreError`` when nobody can tell.
+    /// - Throws: ``StoreError`` when the role cannot be determined.
     func lead(as role: LeaderRole) async throws -> (any Leadership)?
 
-    /// Whether a message that could have been taken has been due that long: whoever leads the sweep takes none, or too few.
+    /// Whether a message that could be taken has been due that long, because the sweep's leader takes none or too few.
     ///
-    /// Reads alone.
+    /// Only reads.
     func isSweepLate(by lateness: Duration) async throws -> Bool
 
-    /// Does a chunk of a chore whose time has come.
+    /// Runs a chunk of a chore.
     ///
     /// - Parameters:
-    ///   - chore: What is done.
-    ///   - limit: The most that is done of it.
-    /// - Returns: How much was done.
+    ///   - chore: The chore.
+    ///   - limit: The most rows.
+    /// - Returns: The number of rows.
     /// - Throws: ``StoreError``.
     func perform(_ chore: Chore, limit: Int) async throws -> Int
 
-    /// Removes some of what is older than `age` by the wall clock.
+    /// Removes rows older than `age` by the wall clock.
     ///
     /// - Parameters:
-    ///   - kind: What is removed.
-    ///   - age: How old it must be; ``Retained`` says from when on.
-    ///   - cursor: Where to begin; 0 for the first chunk.
+    ///   - kind: The kind of rows.
+    ///   - age: The least age; ``Retained`` defines its beginning.
+    ///   - cursor: The first row; 0 for the first chunk.
     ///   - limit: The most rows.
-    /// - Returns: How much it was, and where to go on.
+    /// - Returns: The number of rows removed, and the next cursor.
     /// - Throws: ``StoreError``.
     func remove(_ kind: Retained, olderThan age: Duration, after cursor: Int64, limit: Int) async throws
         -> RetentionChunk
 }
 
-/// What one process at a time does for all.
+/// The roles that one process at a time has for all.
 package enum LeaderRole: String, Sendable, CaseIterable {
     /// Publishes what is due, and keeps house.
     case sweeper
@@ -45,7 +45,7 @@ package enum LeaderRole: String, Sendable, CaseIterable {
 /// A role that is held as long as this is there.
 package protocol Leadership: AnyObject, Sendable {}
 
-/// What falls due without anybody asking for it.
+/// Chores that are due without a request.
 package enum Chore: Sendable, Equatable {
     /// Queues scheduled jobs whose time has come by the wall clock, however that clock was set since (rule 13).
     case startScheduled
@@ -60,7 +60,7 @@ package enum Chore: Sendable, Equatable {
     case expireRegistrations
 }
 
-/// What is kept for a while.
+/// Data with a retention time.
 package enum Retained: Sendable, CaseIterable {
     /// Single devices in the lists of final jobs, from when they were recorded; the job's counts stay.
     case devices
@@ -74,13 +74,13 @@ package enum Retained: Sendable, CaseIterable {
     case contents
     /// Registrations that are not live, from their end: that they were there is forgotten.
     case registrations
-    /// Messages that nobody could work on, from when they were kept.
+    /// Dead letters, from when they were stored.
     case deadLetters
 }
 
-/// What a chunk removed.
+/// The result of a chunk.
 package struct RetentionChunk: Sendable, Equatable {
-    /// Rows that are gone, of whichever table.
+    /// Removed rows, of all tables.
     package var removed: Int
     /// Where the next chunk begins; nil = nothing is left that is old enough.
     package var next: Int64?

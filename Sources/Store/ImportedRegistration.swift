@@ -1,6 +1,6 @@
 package import PushModel
 
-/// A registration as an operator brings it along: from another hub, or from an export.
+/// A registration to import: from another hub, or from an export.
 package struct ImportedRegistration: Sendable, Equatable {
     /// The id that the device's app keeps; nil = that of the live registration with this handle, or a new one.
     package var id: RegistrationID?
@@ -29,7 +29,7 @@ package struct ImportedRegistration: Sendable, Equatable {
     }
 }
 
-/// What an import made of one registration.
+/// The result of importing one registration.
 package enum ImportResult: Sendable, Equatable {
     /// There is a new registration.
     case created

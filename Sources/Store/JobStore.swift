@@ -41,12 +41,12 @@ package final class NewJob: Sendable {
     package let work: Job.Work
     /// How long it lives, from its acceptance or its start on: a length, for the wall clock may jump before it is accepted.
     package let lifetime: Duration
-    /// The routing key of the process that waits for the hub's answer; nil = nobody does (rule 16).
+    /// The routing key of the process that waits for the hub's answer; nil = none (rule 16).
     package let waiter: String?
     package let idempotency: Idempotency?
     /// When it is to start, by the wall clock; nil or past = at once.
     package let startsAt: Timestamp?
-    /// What it tells of, where that is to be kept with it.
+    /// The rich notification to store with it.
     package let notification: NewRichNotification?
 
     package init(
@@ -75,7 +75,7 @@ package final class NewJob: Sendable {
         self.notification = notification
     }
 
-    /// The same job, for whose answer the process waits that has this routing key.
+    /// The same job, with the routing key of the process that waits for its answer.
     package func waited(by waiter: String) -> NewJob {
         NewJob(
             id: self.id,
@@ -92,7 +92,7 @@ package final class NewJob: Sendable {
         )
     }
 
-    /// When its time is over, by the wall clock as it is at its acceptance.
+    /// The end of its lifetime, by the wall clock at its acceptance.
     package func expires(accepted: Timestamp) -> Timestamp {
         max(accepted, self.startsAt ?? accepted).advanced(by: self.lifetime)
     }
@@ -127,7 +127,7 @@ package final class NewJob: Sendable {
         )
     }
 
-    /// What makes a request and its repeat the same (rule 17).
+    /// The identity of a request and its repeats (rule 17).
     package struct Idempotency: Sendable, Equatable {
         /// Account or key, with its kind: two callers never share keys.
         package var caller: String
@@ -208,7 +208,7 @@ package struct DeliveryQuery: Sendable {
     }
 }
 
-/// What became of one device.
+/// The outcome for one device.
 package struct DeliveryRecord: Sendable, Equatable {
     /// The end of a device's way.
     package enum Outcome: Sendable, Equatable, Hashable {

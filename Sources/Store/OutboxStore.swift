@@ -19,13 +19,13 @@ package protocol OutboxStore: Sendable {
     ///   - jobs: At most ``OutboxMessage/maximumMembers``.
     ///   - message: One that this process has opened and not published yet: sends to one tag become its members, where its app and
     ///     priority are theirs, it has capacity for all of them, and nobody has taken it.
-    /// - Returns: What came of each, and the new messages.
+    /// - Returns: The result for each, and the new messages.
     /// - Throws: ``StoreError`` when nothing was accepted.
     func accept(_ jobs: [NewJob], joining message: MessageID?) async throws -> AcceptedJobs
 
-    /// Says that these messages are at the broker: each is due again when its queue's lease lapses (rule 1).
+    /// Marks messages as published: each is due again when its queue's lease lapses (rule 1).
     ///
-    /// One whose epoch was raised since is left as it is: it was claimed, deferred or published anew.
+    /// A message whose epoch was raised since is unchanged: it was claimed, deferred or published again.
     func markPublished(_ messages: [OutboxMessage]) async throws
 
     /// Takes messages that should be at the broker and seem not to be: most urgent first, of each app its share, the longest due first
@@ -36,8 +36,8 @@ package protocol OutboxStore: Sendable {
     /// nothing is due.
     ///
     /// - Parameters:
-    ///   - queues: Which kinds of work.
-    ///   - overdue: How long past its due time a message must be whose own process publishes it.
+    ///   - queues: The kinds of work.
+    ///   - overdue: The time past its due time at which a message is taken although its own process publishes it.
     ///   - limit: The most messages.
     /// - Returns: The messages, under their new epochs.
     /// - Throws: ``StoreError``.
@@ -50,7 +50,7 @@ package protocol OutboxStore: Sendable {
     /// - Parameters:
     ///   - message: The message.
     ///   - epoch: Only under this fencing token; nil = whoever has it, unless it is deferred already and not due yet.
-    ///   - deferral: How long, and what for.
+    ///   - deferral: The pause and its reason.
     /// - Returns: Whether it was deferred.
     /// - Throws: ``StoreError``.
     func `defer`(_ message: MessageID, epoch: Int?, _ deferral: Deferral) async throws -> Bool
@@ -93,7 +93,7 @@ package struct Deferral: Sendable, Equatable {
     package var blockedOn: Set<PushService>
     /// Whether it waits as a campaign that has begun there, behind first pages.
     package var isContinued: Bool
-    /// What it waits for, for whoever asks; at most 200 characters are kept.
+    /// The reason of the wait, for display; at most 200 characters are kept.
     package var reason: String?
 
     package init(
@@ -109,9 +109,9 @@ package struct Deferral: Sendable, Equatable {
     }
 }
 
-/// What came of accepting several jobs.
+/// The result of accepting several jobs.
 package struct AcceptedJobs: Sendable {
-    /// What came of each, in their order.
+    /// The result for each job, in order.
     package var answers: [JobAcceptance]
     /// New ones, to be published.
     package var messages: [OutboxMessage]
@@ -122,7 +122,7 @@ package struct AcceptedJobs: Sendable {
     }
 }
 
-/// What came of asking the store to accept a job.
+/// The result of accepting a job.
 package enum JobAcceptance: Sendable, Equatable {
     /// It is new and durable.
     indirect case accepted(Job)

@@ -2,7 +2,7 @@ package import PushModel
 
 /// Where delivery workers leave what became of their batches (rules 3, 8 and 14).
 package protocol OutcomeSink: Sendable {
-    /// How these batches stand, in their order; one that is closed, of a final job, or unknown is ``BatchStatus/closed``.
+    /// The status of batches, in order; one that is closed, of a final job, or unknown is ``BatchStatus/closed``.
     ///
     /// Asked before sending, and every 500 ms while sending (rule 13). A batch whose job's time is over is ``BatchStatus/stopping(_:)``,
     /// also where nobody has stopped the job yet.
@@ -11,7 +11,7 @@ package protocol OutcomeSink: Sendable {
     ///   - batches: The batches.
     ///   - message: The message that they came in: one that it does not stand for any more is closed for it, and goes its own way; nil
     ///     = whatever message they are in.
-    /// - Returns: How each stands, and where.
+    /// - Returns: The status of each, and where it is stored.
     /// - Throws: ``StoreError``.
     func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedStatus]
 
@@ -22,9 +22,9 @@ package protocol OutcomeSink: Sendable {
     /// - Throws: ``StoreError``; then none is.
     func record(_ outcomes: [BatchOutcome]) async throws -> [Bool]
 
-    /// Whose these registrations are, an element for each that is live; nil = nobody's.
+    /// The users of these registrations, an element for each live one; nil = no user.
     ///
-    /// Asked when a push service calls their tokens dead: it says how much that tells of others.
+    /// Read when a push service calls their tokens dead: it shows how much that proves about others.
     func users(ofLive rows: [Int64]) async throws -> [UserName?]
 }
 
@@ -69,7 +69,7 @@ package enum StopCause: Sendable, Equatable {
     case expired
 }
 
-/// What became of the devices of a batch.
+/// The outcome of a batch.
 ///
 /// Each device is in exactly one place (rule 3).
 package struct BatchOutcome: Sendable {
@@ -87,9 +87,9 @@ package struct BatchOutcome: Sendable {
     package var cancelled: Int
     /// Devices to try again, in the next attempt.
     package var retries: [RetryDevice]
-    /// Why they are tried again, for whoever asks what the job waits for.
+    /// The reason of the retry, for display.
     package var retryReason: String?
-    /// Handles that the push service says are dead.
+    /// Handles that the push service reported as dead.
     package var deadHandles: [DeadHandle]
     /// When it was sent.
     package var at: Timestamp

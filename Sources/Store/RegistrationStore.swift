@@ -21,7 +21,7 @@ package protocol RegistrationStore: Sendable {
     ///   - expires: When the registration expires, reckoned from ``steadyTime``; nil = never.
     ///   - most: How many live registrations the user may have: one more ends the one that was changed longest ago. As many that
     ///     have ended are remembered beside those of the last day; nil = any number.
-    /// - Returns: What it made of the change; a refusal is a result, not an error.
+    /// - Returns: The result; a refusal is a result, not an error.
     /// - Throws: ``StoreError``.
     func change(
         _ request: RegisterRequest,
@@ -37,7 +37,7 @@ package protocol RegistrationStore: Sendable {
     /// - Returns: The sequence that its changes carry: higher than that of every job accepted so far (rule 11).
     func beginImport() async throws -> Int64
 
-    /// Creates and updates registrations as an operator wants them.
+    /// Creates and updates registrations on behalf of an operator.
     ///
     /// Each is found by its id, else by its handle among the live ones; an id that nobody has is taken as it is. Nobody's
     /// ownership is asked for, a handle leaves any other registration, and a change applies only where the registration's version
@@ -48,9 +48,9 @@ package protocol RegistrationStore: Sendable {
     ///   - rows: The registrations. They are written in an order that suits the store, in transactions that end when somebody else
     ///     waits to write: many at once are cheaper than the same in several calls.
     ///   - app: The app.
-    ///   - sequence: What ``beginImport()`` gave.
-    /// - Returns: What came of each, in the order of `rows`.
-    /// - Throws: ``StoreError``; then some may be done, and repeating it is harmless.
+    ///   - sequence: The result of ``beginImport()``.
+    /// - Returns: The result for each, in the order of `rows`.
+    /// - Throws: ``StoreError``; then some rows may be written, and a repeat is harmless.
     func importRegistrations(_ rows: [ImportedRegistration], app: AppID, sequence: Int64) async throws -> [ImportResult]
 
     func registration(_ id: RegistrationID, app: AppID) async throws -> Registration?
@@ -58,7 +58,7 @@ package protocol RegistrationStore: Sendable {
     /// Registrations in the order of their rows.
     func registrations(_ query: RegistrationQuery) async throws -> Page<Registration>
 
-    /// The time by a clock that is near the wall clock and does not jump: what lives for a while lives from here on.
+    /// The time by a clock that is near the wall clock and does not jump: lifetimes begin at it.
     var steadyTime: Timestamp { get }
 }
 

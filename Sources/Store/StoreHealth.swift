@@ -2,10 +2,10 @@ package import PushModel
 
 /// How the store is.
 package protocol StoreHealth: Sendable {
-    /// How much waits; costs next to nothing, however much there is, and shows that the store answers.
+    /// The size of the backlog; nearly free at any size, and shows that the store answers.
     func backlog() async throws -> Backlog
 
-    /// How the work in each queue stands; what it costs is bounded, however much there is.
+    /// The state of each queue, at a bounded cost.
     func queues() async throws -> [QueueStanding]
 
     /// How much room the store takes, and how much is left.
@@ -14,21 +14,21 @@ package protocol StoreHealth: Sendable {
     /// Checks that the counts of some jobs add up (rules 3 and 14).
     ///
     /// - Parameters:
-    ///   - cursor: Where to begin; 0 for the first.
-    ///   - limit: How many jobs are looked at.
-    /// - Returns: What was seen, and where to go on.
+    ///   - cursor: The first job; 0 for the beginning.
+    ///   - limit: The most jobs.
+    /// - Returns: The result, and the next cursor.
     /// - Throws: ``StoreError``.
     func audit(after cursor: Int64, limit: Int) async throws -> Audit
 }
 
-/// What waits, of all apps.
+/// The waiting work of all apps.
 package struct Backlog: Sendable, Equatable {
     /// Jobs that are accepted and not final.
     package let jobs: Int
     /// Dead messages that wait for somebody, counted up to ``mostDead``.
     package let dead: Int
 
-    /// Whoever has so many need not know how many more.
+    /// The limit of the count: larger numbers need not be exact.
     package static let mostDead = 10_000
 
     package init(jobs: Int, dead: Int) {
@@ -46,7 +46,7 @@ package struct QueueStanding: Sendable, Equatable {
     /// The age of the job whose message is at the queue's head: since it was accepted, or was to start.
     package var oldest = Duration.zero
 
-    /// Whoever has so many need not know how many more.
+    /// The limit of the count: larger numbers need not be exact.
     package static let mostMessages = 10_000
 
     package init(queue: WorkQueue) { self.queue = queue }
@@ -55,9 +55,9 @@ package struct QueueStanding: Sendable, Equatable {
 /// The files of the store, in bytes.
 package struct StoreSpace: Sendable, Equatable {
     package let store: Int64
-    /// What is written, and not yet moved into the store's file.
+    /// The bytes written and not yet moved into the store's file.
     package let log: Int64
-    /// What the file system has left for the process's user.
+    /// The bytes free on the file system for the process's user.
     package let free: Int64
 
     package init(store: Int64, log: Int64, free: Int64) {
@@ -67,7 +67,7 @@ package struct StoreSpace: Sendable, Equatable {
     }
 }
 
-/// What came of checking some jobs.
+/// The result of checking some jobs.
 package struct Audit: Sendable {
     /// How many were looked at.
     package var jobs: Int

@@ -6,10 +6,10 @@ import Store
 /// The messages and batches that this process is at: a redelivery joins the work on its message, and a message whose batch is in work
 /// under another one waits for that batch's end (rule 3).
 final class BatchesInWork: Sendable {
-    /// A message all of whose work here is over.
+    /// A message whose work here has ended.
     struct Ended: Sendable {
         let message: MessageID
-        /// What stands for it at the broker.
+        /// Its deliveries by the broker.
         let deliveries: [(Delivery, any Subscription)]
         /// Whether a batch that it waited for came to no end: then it is not done with.
         let isIncomplete: Bool
@@ -19,13 +19,13 @@ final class BatchesInWork: Sendable {
         var deliveries: [(Delivery, any Subscription)]
         /// The batches that were begun for it.
         var begun: [BatchKey] = []
-        /// How many batches it waits for, and one for whoever works on it.
+        /// The number of its batches still in work, and one for its own work.
         var open = 1
         var isIncomplete = false
     }
 
     private struct Work {
-        /// Who waits for its end, and the message that it was begun for first.
+        /// The messages that wait for its end; the first is the one that began it.
         var messages: [MessageID]
         var stop: StopCause?
     }
@@ -33,7 +33,7 @@ final class BatchesInWork: Sendable {
     private struct State {
         var messages: [MessageID: Message] = [:]
         var batches: [BatchKey: Work] = [:]
-        /// How many are to stop: mostly none, and then nobody is looked for.
+        /// The number of batches to stop: usually none, and lookups are skipped.
         var stopped = 0
 
         mutating func note(_ status: BatchStatus, of key: BatchKey) {
@@ -41,13 +41,13 @@ final class BatchesInWork: Sendable {
             let known = self.batches.values[index].stop
             switch status {
             case .stopping(let cause): self.batches.values[index].stop = cause
-            // Someone else's outcome stands: what is not out need not go out, and ours will be dropped.
+            // Another worker's outcome counts: unsent devices need not be sent, and our outcome will be dropped.
             default: self.batches.values[index].stop = known ?? .cancelled
             }
             if known == nil { self.stopped += 1 }
         }
 
-        /// Who waited for the batch.
+        /// The messages that waited for the batch.
         mutating func end(_ key: BatchKey) -> [MessageID] {
             guard let ended = self.batches.removeValue(forKey: key) else { return [] }
             if ended.stop != nil { self.stopped -= 1 }
@@ -120,8 +120,9 @@ final class BatchesInWork: Sendable {
     ///
     /// - Parameters:
     ///   - id: The message.
-    ///   - isDone: Whether something came of each of its batches, so that who waited for one is done with it.
-    /// - Returns: All messages that are over now. The message itself is none of them while it waits for another's batch.
+    ///   - isDone: Whether each of its batches has an outcome, so that waiting messages are done too.
+    /// - Returns: All messages that have ended. The message itself is not among them while it waits for another's
+    ///   batch.
     func end(_ id: MessageID, isDone: Bool) -> [Ended] {
         self.state.withLockedValue { state in
             let waiting = (state.messages[id]?.begun ?? []).flatMap { state.end($0) }
@@ -137,12 +138,12 @@ final class BatchesInWork: Sendable {
     /// All batches in work.
     var keys: [BatchKey] { self.state.withLockedValue { Array($0.batches.keys) } }
 
-    /// Takes note of what the store says about a batch in work.
+    /// Records the store's status of a batch in work.
     func note(_ status: BatchStatus, of key: BatchKey) {
         self.state.withLockedValue { $0.note(status, of: key) }
     }
 
-    /// Whether the process is about to end: what is not out stays for another.
+    /// Whether the process is shutting down: unsent devices are left to another worker.
     var isDraining: Bool { self.draining.withLockedValue { $0 } }
 
     func drain() { self.draining.withLockedValue { $0 = true } }

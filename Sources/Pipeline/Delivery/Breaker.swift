@@ -8,9 +8,9 @@ import PushServices
 package struct Breaker {
     /// When it opens, and for how long.
     package struct Configuration: Sendable {
-        /// So many devices failed without the service having answered for as many.
+        /// The failed devices, without as many answers, that open the breaker.
         package var failures = 100
-        /// So many tokens were called bad, at least; of each user a few count (``TokenAnswers``).
+        /// The least tokens called bad that open the breaker; of each user only a few count (``TokenAnswers``).
         package var deadTokens = 100
         /// And they were this part of the answers.
         package var deadShare = 0.8
@@ -26,16 +26,16 @@ package struct Breaker {
     /// Why it opens.
     typealias Cause = BreakerCause
 
-    /// What may be done with a message.
+    /// The breaker's decision on a message.
     enum Permission: Equatable {
         case free
         /// Its result decides, and ``record(_:as:now:)`` or ``leave(_:now:)`` must follow.
         case probe
-        /// Nothing is to be sent for so long.
+        /// Nothing may be sent for this time.
         case rejected(for: Duration, reason: String)
     }
 
-    /// A change that people should hear of.
+    /// A change to be logged.
     enum Transition: Equatable {
         case opened(Cause, reason: String)
         case closed
@@ -62,9 +62,9 @@ package struct Breaker {
     /// It has closed after bad tokens: until many answers have come, a lower threshold opens it again.
     private var isOnTrial = false
 
-    /// So many answers are remembered.
+    /// The number of answers remembered.
     private static let memory = 2000
-    /// So few answers say nothing about tokens: another probe follows.
+    /// Fewer answers prove nothing about tokens: another probe follows.
     private static let fewAnswers = 10
     /// How long others wait while the probe is under way.
     private static let probing = Duration.seconds(1)
@@ -100,7 +100,7 @@ package struct Breaker {
         if permission == .probe, case .probing = self.state { self.state = .open(until: now) }
     }
 
-    /// Takes note of what came of a send.
+    /// Records the results of a send.
     mutating func record(
         _ statistics: SendStatistics,
         as permission: Permission,
@@ -128,7 +128,7 @@ package struct Breaker {
         }
     }
 
-    /// Closes, or opens again, by what came of a probe.
+    /// Closes or reopens according to the results of a probe.
     private mutating func judge(_ statistics: SendStatistics, now: ContinuousClock.Instant) -> Transition? {
         var isBad = statistics.failed >= max(1, statistics.answered)
         if !isBad, self.cause == .tokens {
@@ -150,13 +150,13 @@ package struct Breaker {
         return .closed
     }
 
-    /// Whether it is open because tokens are called bad: what answers call bad then is in doubt.
+    /// Whether it is open because of bad tokens: such answers are then doubtful.
     var doubtsTokens: Bool { self.isOpen && self.cause == .tokens }
 
     /// Whether nearly all of many answers call the tokens bad: those of this send, or of the last ones.
     func isFlood(_ statistics: SendStatistics) -> Bool {
         guard statistics.dead > 0 else { return false }
-        // A flood that is still on when the breaker has closed is known by its next few: what is below a flood is pruned.
+        // An ongoing flood shows in the next few answers after the breaker has closed; tokens below a flood are pruned.
         let least = self.isOnTrial ? max(1, self.configuration.deadTokens / 5) : self.configuration.deadTokens
         return [TokenAnswers(statistics), self.answers].contains {
             $0.isFlood(of: least, share: self.configuration.deadShare)
@@ -180,9 +180,9 @@ package struct Breaker {
     }
 }
 
-/// What the results of a send say about the push service.
+/// The evidence of a send's results about the push service.
 struct SendStatistics {
-    /// Devices that the service answered for, whatever it said about them.
+    /// Devices with any answer of the service.
     var answered = 0
     /// Devices that it, or the way to it, failed.
     var failed = 0
@@ -191,7 +191,7 @@ struct SendStatistics {
     /// The users of those tokens; nil = no user, or not looked up: each counts by itself.
     var owners: [UserName?] = []
     var fault = ""
-    /// What was said of the app's credentials, where they are at fault.
+    /// The service's complaint about the app's credentials.
     var rejection: String?
     var deadReason = ""
     /// The longest wait that the service asked for.
@@ -203,8 +203,8 @@ struct SendStatistics {
     var live: Int { self.answered - self.dead }
 
     /// - Parameters:
-    ///   - results: What came of a send.
-    ///   - pns: The service. Where devices choose the host, that nothing comes from there says nothing about it.
+    ///   - results: The results of a send.
+    ///   - pns: The service. If devices choose the host, a missing answer is no evidence about the service.
     init(_ results: some Sequence<DeviceResult>, of pns: PushService = .apns) {
         let deviceChoosesHost = pns.descriptor.deviceChoosesHost
         for (place, result) in results.enumerated() {

@@ -15,7 +15,7 @@ final class Breakers: Sendable {
     private let configuration: Breaker.Configuration
     private let logger: Logger
     private let breakers = NIOLockedValueBox<[Key: Breaker]>([:])
-    /// What was said last of credentials that do not work; nothing is said twice.
+    /// The last complaint about refused credentials, so that it is logged once.
     private let rejections = NIOLockedValueBox<[Key: String]>([:])
 
     init(_ configuration: Breaker.Configuration, logger: Logger) {
@@ -23,7 +23,7 @@ final class Breakers: Sendable {
         self.logger = logger
     }
 
-    /// What is to be done with a message before it waits for a permit.
+    /// The decision on a message before it waits for a permit.
     func peek(_ app: AppID, _ pns: PushService) -> Breaker.Permission {
         self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.peek(now: .now) ?? .free }
     }
@@ -33,16 +33,16 @@ final class Breakers: Sendable {
         self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.enter(now: .now) ?? .free }
     }
 
-    /// Takes note of what the results of a send say.
+    /// Records the results of a send.
     ///
-    /// - Returns: Whether the tokens that these results call bad are not to be believed.
+    /// - Returns: Whether the tokens that these results call bad are to be doubted.
     func record(_ statistics: SendStatistics, as permission: Breaker.Permission, _ app: AppID, _ pns: PushService)
         -> Bool
     {
         let key = Key(app: app, pns: pns)
         self.note(statistics, of: key)
         let (transition, areDoubted) = self.breakers.withLockedValue { breakers in
-            // Names come from messages: those of which nothing is known are forgotten before they fill the memory.
+            // Names come from messages: breakers without failures are dropped before they fill the memory.
             if breakers[key] == nil, breakers.count >= 10_000 { breakers = breakers.filter { $0.value.isOpen } }
             var breaker = breakers[key] ?? Breaker(self.configuration)
             let wasInDoubt = breaker.doubtsTokens
@@ -69,7 +69,7 @@ final class Breakers: Sendable {
         return areDoubted
     }
 
-    /// Says once that an app's credentials do not work, and once that they do again: somebody has to do something.
+    /// Logs once that an app's credentials are refused, and once that they work again: an operator must act.
     private func note(_ statistics: SendStatistics, of key: Key) {
         guard statistics.rejection != nil || statistics.answered > 0 else { return }
         let last = self.rejections.withLockedValue { rejections in

@@ -4,7 +4,7 @@ import PushModel
 import PushlineMetrics
 import Store
 
-/// What became of devices, and how long that took.
+/// Results of devices, and their durations.
 struct DeliveryMetrics: Sendable {
     private struct Key: Hashable {
         let app: AppID
@@ -61,7 +61,7 @@ struct DeliveryMetrics: Sendable {
         }
     }
 
-    /// What is kept for a key, made where there is none; who is counted has been declared, so there are not many.
+    /// The handler for a key, created on first use; keys are declared apps, so there are few.
     private func made<Key, Value>(
         _ key: Key,
         in known: NIOLockedValueBox<[Key: Value]>,

@@ -2,7 +2,7 @@ import PushModel
 import PushServices
 import Store
 
-/// The batches of a message while they are sent: what of each is still to be tried, and what became of the rest.
+/// The batches of a message in delivery: the devices still to be tried, and the outcomes of the others.
 struct DeliveryProgress {
     /// Devices of one batch that are to be tried.
     struct Portion: Equatable {
@@ -12,10 +12,10 @@ struct DeliveryProgress {
         var devices: [Int]
     }
 
-    /// What goes out as one ``PushRequest``: portions of batches whose requests have the same fields.
+    /// The contents of one ``PushRequest``: portions of batches whose requests have the same fields.
     typealias Group = [Portion]
 
-    /// What came of a group.
+    /// The results for a group.
     struct Answers {
         /// One for each device, in the group's order.
         let results: [DeviceResult]
@@ -27,7 +27,7 @@ struct DeliveryProgress {
 
     let batches: [DeliverBatch]
     private var builders: [OutcomeBuilder]
-    /// What is still to be tried.
+    /// The devices still to be tried.
     private(set) var rest: [Portion] = []
 
     init(_ batches: [DeliverBatch], recording: AppSpec.Recording, retry: RetryPolicy) {
@@ -55,11 +55,11 @@ struct DeliveryProgress {
         }
     }
 
-    /// Adds the rest, which cannot be sent at all now, to the outcomes.
+    /// Adds the remaining devices, which cannot be sent now, to the outcomes.
     ///
     /// - Parameters:
-    ///   - reason: What it waits for.
-    ///   - wait: How long; nil = longer with each attempt.
+    ///   - reason: The reason of the wait.
+    ///   - wait: The wait; nil = longer with each attempt.
     mutating func addStopped(reason: String, wait: Duration? = nil) {
         for portion in self.rest {
             self.builders[portion.batch].addStopped(portion.devices, reason: reason, wait: wait)
@@ -67,10 +67,10 @@ struct DeliveryProgress {
         self.rest = []
     }
 
-    /// Takes what is sent in the next round.
+    /// Takes the devices of the next round.
     ///
     /// - Parameter limit: The most devices, over all groups; nil = all.
-    /// - Returns: What goes out together.
+    /// - Returns: The groups to send together.
     mutating func take(atMost limit: Int?) -> [Group] {
         let taken: [Portion]
         if let limit {
@@ -97,13 +97,13 @@ struct DeliveryProgress {
         return taken
     }
 
-    /// Adds what was sent of a group to the outcomes.
+    /// Adds the results of a group to the outcomes.
     ///
     /// - Parameters:
     ///   - group: The devices.
-    ///   - answers: What came of them.
+    ///   - answers: The results.
     ///   - goesOn: Whether another round may follow.
-    ///   - stop: Why a batch is to stop, if it is. What its stop has withdrawn of the others is for the next round.
+    ///   - stop: The cause of a batch's stop, if any. Unsent devices of the other batches are left for the next round.
     mutating func add(_ group: Group, _ answers: Answers, goesOn: Bool, stop: (BatchKey) -> StopCause?) {
         let stops = self.keys(of: group).map(stop)
         let isWithdrawn = goesOn && stops.contains { $0 != nil }
@@ -128,10 +128,10 @@ struct DeliveryProgress {
     }
 }
 
-// MARK: What the push services are handed
+// MARK: Requests for the push services
 
 extension DeliveryProgress {
-    /// What batches must have in common to be sent as one.
+    /// The fields that batches must share to be sent as one request.
     private struct SharedFields: Hashable {
         let kind: NativePayload.Kind
         let keepUntil: Timestamp?
@@ -144,13 +144,13 @@ extension DeliveryProgress {
         }
     }
 
-    /// A group as a sender takes it.
+    /// The request for a group.
     ///
     /// - Parameters:
     ///   - group: The devices.
-    ///   - deadline: When it has been sent at the latest.
-    ///   - isStopped: Whether what is not sent yet is to be withdrawn.
-    /// - Returns: What is to be sent.
+    ///   - deadline: The latest end of the send.
+    ///   - isStopped: Whether unsent requests are to be withdrawn.
+    /// - Returns: The request.
     func push(
         _ group: Group,
         deadline: ContinuousClock.Instant,

@@ -6,14 +6,14 @@ import Store
 extension DeliveryWorker {
     /// Sends batches of one app and push service, as far as the app's breaker lets them.
     ///
-    /// In one round, mostly. A probe is small, and the rest follows in the next round where the service takes it; so does what was
-    /// withdrawn because a batch was stopped that travelled with it.
+    /// Usually in one round. A probe is small, and the rest follows in the next round if the service accepts it; so do
+    /// devices withdrawn by the stop of another batch of the message.
     ///
     /// - Parameters:
     ///   - batches: At least one.
-    ///   - spec: The app as it is declared now.
+    ///   - spec: The app's present declaration.
     ///   - logger: For an app that cannot send.
-    /// - Returns: What became of each batch.
+    /// - Returns: The outcome of each batch.
     func send(_ batches: [DeliverBatch], spec: AppSpec, logger: Logger) async -> [BatchOutcome] {
         let (app, pns) = (batches[0].app, batches[0].key.pns)
         var sending = DeliveryProgress(batches, recording: spec.recording, retry: self.configuration.retry)
@@ -64,7 +64,7 @@ extension DeliveryWorker {
                 let keys = sending.keys(of: group)
                 let (app, pns) = (sending.batches[0].app, keys[0].pns)
                 let push = sending.push(group, deadline: deadline) {
-                    // One that is stopped withdraws all: what is not sent of the others follows in the next round.
+                    // Stopping one batch withdraws all: unsent devices of the others follow in the next round.
                     self.inWork.isAnyStopped(of: keys) || self.isHalted(app, pns)
                 }
                 sends.addTask { (number, await sender.send(push)) }
@@ -80,15 +80,15 @@ extension DeliveryWorker {
         self.inWork.isDraining || self.pauses.reason(.deliver(pns), app: app) != nil
     }
 
-    /// Tells the breaker what came of a send.
+    /// Reports the results of a send to the breaker.
     ///
     /// - Parameters:
-    ///   - results: What became of each device.
-    ///   - rows: The registrations of those, in the same order; asked for where tokens are called bad.
-    ///   - permission: What the breaker has let through.
+    ///   - results: The results.
+    ///   - rows: The devices' registrations, in the same order; read if tokens are called bad.
+    ///   - permission: The breaker's permission for the send.
     ///   - app: The app.
     ///   - pns: The service.
-    /// - Returns: Whether the tokens that these results call bad are not to be believed.
+    /// - Returns: Whether the tokens that these results call bad are to be doubted.
     private func record(
         _ results: some Sequence<DeviceResult>,
         of rows: () -> [Int64],

@@ -8,7 +8,7 @@ package import Store
 
 /// Takes delivery messages, sends their batches through the push services, and records what became of each device.
 package struct DeliveryWorker: Service {
-    /// How much is delivered at a time, and what it waits for.
+    /// The limits and waits of deliveries.
     package struct Configuration: Sendable {
         /// The most devices in work for each push service, and an urgent message and one of an idle app beyond them.
         ///
@@ -16,11 +16,14 @@ package struct DeliveryWorker: Service {
         package var devices = 8 * DeliverBatch.maximumDevices
         /// The most messages in work for each push service, however small they are.
         package var messages = 64
-        /// An app whose messages take longer than this shares half of the permits with its like; what waits of it is deferred.
+        /// An app whose messages take longer is slow.
+        ///
+        /// All slow apps share half of the permits, and their waiting messages are deferred.
         package var slowAfter: Duration = .seconds(3)
         /// For how long.
         package var slowPause: Duration = .seconds(5)
-        /// How long a message may be sent before what is left is retried: nobody holds a delivery for more than 60 s (rule 4).
+        /// The longest time to send a message before the rest is retried: no worker keeps a delivery for more than 60 s
+        /// (rule 4).
         package var sendingTime: Duration = .seconds(45)
         package var retry = RetryPolicy()
         /// When an app's messages to a push service are deferred.
@@ -42,9 +45,9 @@ package struct DeliveryWorker: Service {
 
     /// - Parameters:
     ///   - senders: The push services.
-    ///   - store: Has the messages' rows, and takes the outcomes.
+    ///   - store: The store of messages and outcomes.
     ///   - apps: The apps' declarations.
-    ///   - broker: Brings the messages.
+    ///   - broker: The broker.
     ///   - configuration: Limits and intervals.
     ///   - logger: For degraded states.
     package init(
@@ -120,8 +123,8 @@ package struct DeliveryWorker: Service {
         )
     }
 
-    /// Looks every 500 ms whether the jobs of the batches in work are being stopped (rule 13), and whose messages keep others
-    /// waiting (rule 12).
+    /// Checks every 500 ms for stops of jobs whose batches are in work (rule 13), and for apps whose messages delay
+    /// others (rule 12).
     private func watch(_ limiters: [FairLimiter]) async throws {
         while true {
             do { try await Task.sleep(for: .milliseconds(500)) } catch { return }
@@ -140,7 +143,7 @@ package struct DeliveryWorker: Service {
     /// Why an app's message is not to be sent now: its queue is paused, or its breaker is open.
     private func deferral(of delivery: Delivery, _ pns: PushService) -> Deferral? {
         guard let app = delivery.app else { return nil }
-        // What is paused is not taken before it is resumed, whatever its due time.
+        // A paused message is not taken before the queue is resumed, despite its due time.
         if let reason = self.pauses.reason(.deliver(pns), app: app) { return Deferral(reason: reason) }
         guard case .rejected(let pause, let reason) = self.breakers.peek(app, pns) else { return nil }
         return Deferral(pause: pause, reason: reason)
@@ -173,13 +176,13 @@ package struct DeliveryWorker: Service {
 // MARK: One message
 
 extension DeliveryWorker {
-    /// What is to be done with a message that was worked on.
+    /// The result of work on a message.
     private enum Verdict: Equatable {
         /// Nothing: all its batches have their outcomes.
         case done
-        /// It stands for several batches, and one of them cannot be worked on, or ends its workers: it is found when each goes alone.
+        /// The message has several batches, and one of them fails or crashes its workers: alone it is found.
         case split
-        /// It is not what its row says, and goes on from there.
+        /// The body does not match the row and is published again from it.
         case publishAnew
         case dead(reason: String)
     }
@@ -209,7 +212,7 @@ extension DeliveryWorker {
             }
         } catch {
             let ended = self.inWork.end(id, isDone: false)
-            // After a cancellation they come again. What fails otherwise the consumer gives up, and all that stands for it with it.
+            // A cancelled message comes again. After another error the consumer dead-letters all its deliveries.
             if !(error is CancellationError) { try await self.acknowledge(ended, retry) }
             throw error
         }
@@ -251,7 +254,7 @@ extension DeliveryWorker {
     ///
     /// - Returns: nil when the message is to be worked on.
     private func verdict(onRedelivered id: MessageID, _ retry: StoreRetry) async throws -> Verdict? {
-        // Closed meanwhile: nobody is to get it twice.
+        // Closed in the meantime: no device may get it twice.
         guard let (count, members) = try await retry.run({ try await self.store.redelivered(id) }) else {
             return .done
         }
@@ -260,9 +263,9 @@ extension DeliveryWorker {
         return count > PoisonLimit.redeliveries ? .dead(reason: "not completed after \(count) deliveries") : nil
     }
 
-    /// Counts a body that cannot be read like a redelivery: the row is the truth, and a stranger may have written the message (rule 1).
+    /// Counts an unreadable body as a redelivery: the row is the truth, and the message may be forged (rule 1).
     ///
-    /// The sweeper publishes the row's own body; where that cannot be read either it dies.
+    /// The sweeper publishes the row's own body; if that is unreadable too, it is dead-lettered.
     private func verdict(
         onUnreadable id: MessageID,
         reason: String,
@@ -276,13 +279,13 @@ extension DeliveryWorker {
         }
     }
 
-    /// Records outcomes together; where the store can make no sense of that, one by one.
+    /// Records outcomes together; after a refusal, one by one.
     ///
     /// - Parameters:
-    ///   - outcomes: What became of a message's batches.
+    ///   - outcomes: The outcomes of a message's batches.
     ///   - batch: One of them.
     ///   - retry: Tries again.
-    /// - Throws: The `StoreError` of one that cannot be recorded, when all others are.
+    /// - Throws: The `StoreError` of an outcome that cannot be recorded, after all others are.
     private func record(_ outcomes: [BatchOutcome], of batch: DeliverBatch, _ retry: StoreRetry) async throws {
         do {
             return try await self.recordTogether(outcomes, of: batch, retry)
@@ -329,7 +332,7 @@ extension DeliveryWorker {
     private func acknowledge(_ ended: [BatchesInWork.Ended], _ retry: StoreRetry) async throws {
         for message in ended {
             if message.isIncomplete {
-                // A batch of it was in work under another message, and nothing came of that: it goes on under this one.
+                // A batch was in work under another message and has no outcome: it continues under this one.
                 do {
                     _ = try await retry.run { try await self.store.defer(message.message, epoch: nil, Deferral()) }
                 } catch let error as StoreError {

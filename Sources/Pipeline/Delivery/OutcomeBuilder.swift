@@ -2,7 +2,7 @@ import PushModel
 import PushServices
 import Store
 
-/// Sorts the devices of a batch by what became of them; each lands in exactly one place (rule 3).
+/// Sorts the devices of a batch by result; each is counted exactly once (rule 3).
 struct OutcomeBuilder {
     private let batch: DeliverBatch
     private let recording: AppSpec.Recording
@@ -64,11 +64,11 @@ struct OutcomeBuilder {
     ///
     /// - Parameters:
     ///   - indexes: The devices.
-    ///   - results: What became of each.
-    ///   - stop: Why the sender was stopped, if it was.
-    ///   - keepsTokens: So many tokens are called bad that it is not believed: those devices are tried a few times more, and
-    ///     nothing is pruned.
-    ///   - isProbe: It was a breaker's probe: devices whose tokens are called bad have more of those than of other tries.
+    ///   - results: The results.
+    ///   - stop: The cause of the sender's stop, if any.
+    ///   - keepsTokens: Whether so many tokens are called bad that it is doubtful: those devices are tried a few times
+    ///     more, and nothing is pruned.
+    ///   - isProbe: Whether it was a breaker's probe: then devices with doubtful tokens are tried more often.
     mutating func add(
         _ indexes: [Int],
         _ results: some Sequence<DeviceResult>,
@@ -114,12 +114,12 @@ struct OutcomeBuilder {
         }
     }
 
-    /// Adds devices whose app cannot send at all now: they wait, visibly, until it can or their job expires.
+    /// Adds devices of an app that cannot send now: they wait, visibly, until it can or their job expires.
     ///
     /// - Parameters:
     ///   - indexes: The devices.
-    ///   - reason: What they wait for.
-    ///   - wait: How long; nil = longer with each attempt.
+    ///   - reason: The reason of the wait.
+    ///   - wait: The wait; nil = longer with each attempt.
     mutating func addStopped(_ indexes: [Int], reason: String, wait: Duration? = nil) {
         for index in indexes { self.retryStopped(index, reason: reason, wait: wait) }
     }

@@ -1,6 +1,6 @@
 import PushModel
 
-/// When a device is tried again: exponential backoff with full jitter, never shorter than what the push service asks.
+/// The waits of retries: exponential backoff with full jitter, never shorter than the push service's Retry-After.
 package struct RetryPolicy: Sendable {
     /// The backoff's upper bound before the first retry.
     package var base: Duration = .seconds(1)

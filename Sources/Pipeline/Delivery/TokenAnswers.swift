@@ -1,10 +1,10 @@
 import PushModel
 
-/// What a push service answered about tokens, weighed by whose they are.
+/// A push service's answers about tokens, weighed by user.
 ///
-/// All tokens of one user may be made up, and say little about other users' tokens. A flood comes from many users.
+/// All tokens of one user may be invented, and prove little about other users' tokens. A flood comes from many users.
 struct TokenAnswers {
-    /// The most dead tokens of a user that count; the others count neither as dead nor as live.
+    /// The most dead tokens of a user to count; further ones count neither as dead nor as live.
     private static let mostOfUser = 4
 
     private(set) var dead = 0

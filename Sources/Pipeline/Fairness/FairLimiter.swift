@@ -11,7 +11,7 @@ package import PushModel
 /// Work that was redelivered twice is exclusive: no permit and no idle tenant's slot is held beside it, for it may be what ended its
 /// workers (rule 5). Urgent work that comes for the first time does not wait for it, in the slot reserved for it.
 package final class FairLimiter: Sendable {
-    /// What was acquired; it goes back with ``release(_:)``.
+    /// The right to run; it is returned with ``release(_:)``.
     struct Permit: Equatable {
         enum Kind: Equatable {
             case ordinary(Int)
@@ -48,13 +48,13 @@ package final class FairLimiter: Sendable {
         var nextID: UInt64 = 0
         var waiting: [Priority: [Waiter]] = [:]
         var exclusive: [Priority: [Waiter]] = [:]
-        /// What each priority may still acquire in this round.
+        /// The permits that each priority may still acquire in this round.
         var credit: [Priority: Int] = [:]
         /// Waiters cancelled before they were stored.
         var cancelled: Set<UInt64> = []
         var shares: TenantShares
 
-        /// The most urgent priority at which someone waits to be alone.
+        /// The most urgent priority with an exclusive waiter.
         var firstExclusive: Priority? { Priority.allCases.first { self.exclusive[$0]?.isEmpty == false } }
     }
 
@@ -64,7 +64,7 @@ package final class FairLimiter: Sendable {
     /// From this many redeliveries on work is exclusive: one alone mostly means that a connection was lost, and then all that was
     /// under way comes again at once.
     static let exclusiveRedeliveries = 2
-    /// So many of a slow tenant may wait: enough to keep its share in use.
+    /// The most waiters of a slow tenant: enough to use its share.
     private static let fewWaiting = 2
 
     /// - Parameters:
@@ -98,10 +98,10 @@ package final class FairLimiter: Sendable {
     ///
     /// - Parameters:
     ///   - priority: Of the work.
-    ///   - cost: How many permits it takes; more than there are counts as all.
-    ///   - tenant: Whose work it is; nil = it is shared with nobody.
-    ///   - redeliveries: How often it came before.
-    /// - Returns: What to give back.
+    ///   - cost: The number of permits; more than the limit counts as all.
+    ///   - tenant: The tenant; nil = the work is shared with no tenant.
+    ///   - redeliveries: The number of earlier deliveries.
+    /// - Returns: The permit.
     /// - Throws: `CancellationError` when the task is cancelled while it waits; ``Rejection``.
     func acquire(
         _ priority: Priority,
@@ -149,7 +149,7 @@ package final class FairLimiter: Sendable {
         for (continuation, permit) in admitted { continuation.resume(returning: permit) }
     }
 
-    /// Rejects waiters of tenants that have become slow: they hold up what is behind them in the queue.
+    /// Rejects waiters of tenants that have become slow: they delay the waiters behind them.
     func rejectExcess() {
         let rejected = self.state.withLockedValue { Self.excess(&$0) }
         for continuation in rejected { continuation.resume(throwing: Rejection()) }
@@ -192,7 +192,7 @@ extension FairLimiter {
         return rejected
     }
 
-    /// Admits whoever may be admitted now.
+    /// Admits all waiters that may run now.
     private func admit(_ state: inout State) -> [(Continuation, Permit)] {
         let now = ContinuousClock.now
         var admitted: [(Continuation, Permit)] = []
@@ -223,7 +223,7 @@ extension FairLimiter {
         return admitted
     }
 
-    /// Admits the most urgent of those who want to be alone, when all have left that must not be beside it.
+    /// Admits the most urgent exclusive waiter, once all incompatible permits are released.
     private func admitExclusive(
         _ state: inout State,
         now: ContinuousClock.Instant
@@ -235,7 +235,7 @@ extension FairLimiter {
         return (waiter.continuation, Permit(kind: .exclusive, tenant: nil, since: now))
     }
 
-    /// Whose turn it is: most urgent first, each at most its weight a round; nil when nobody may be admitted.
+    /// The next waiter: most urgent first, each priority at most its weight a round; nil without an admissible one.
     private func next(_ state: inout State, now: ContinuousClock.Instant) -> (Priority, Int)? {
         let candidates = Priority.allCases.compactMap { priority in
             self.candidate(priority, in: state, now: now).map { (priority, $0) }

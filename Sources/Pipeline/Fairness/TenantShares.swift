@@ -1,13 +1,13 @@
 import PushModel
 
-/// The permits that each tenant, an app, holds of a limiter, and whose work takes long.
+/// The permits that each tenant, an app, holds of a limiter, and the slow tenants.
 struct TenantShares {
     private struct Share {
         /// Permits.
         var held = 0
         /// When its work that is under way began.
         var running: [ContinuousClock.Instant] = []
-        /// Its last work took long: so long it counts as slow.
+        /// Its last work took long: it counts as slow until then.
         var slowUntil: ContinuousClock.Instant?
     }
 
@@ -41,7 +41,7 @@ struct TenantShares {
     }
 
     mutating func acquire(_ tenant: AppID, since: ContinuousClock.Instant, cost: Int) {
-        // Names come from messages: of whom nothing is under way is forgotten before a flood of them fills the memory.
+        // Names come from messages: idle tenants are dropped before they fill the memory.
         if self.shares.count >= 10_000 { self.shares = self.shares.filter { !$0.value.running.isEmpty } }
         self.shares[tenant, default: Share()].held += cost
         self.shares[tenant, default: Share()].running.append(since)

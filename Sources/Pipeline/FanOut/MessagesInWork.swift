@@ -26,7 +26,7 @@ final class MessagesInWork: Sendable {
 final class LargeClaims: Sendable {
     /// A send that names more is large: 20,000 names take some 2 MB.
     static let names = 1000
-    /// So many at a time.
+    /// The most at a time.
     static let limit = 64
 
     private let count = NIOLockedValueBox(0)

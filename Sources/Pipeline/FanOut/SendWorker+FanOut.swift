@@ -13,14 +13,14 @@ extension SendWorker {
     /// The longest that a deferred message waits before it is looked at again.
     static let longestPause = Duration.seconds(5)
 
-    /// What a fan-out does after a slice.
+    /// The next step of a fan-out after a slice.
     private enum Next {
-        /// Goes on from a claim; where it must wait, it gives the message back so if it may not wait here.
+        /// Continue from a claim; if it must wait and may not do so here, the message is deferred.
         case goOn(FanOutClaim, waiting: Deferral?, hasCommitted: Bool)
         case end(Rest)
     }
 
-    /// What is left of a message whose work ends here.
+    /// The remainder of a message whose work ends here.
     enum Rest {
         case nothing
         /// It is to be given back, for it cannot go on here.
@@ -86,7 +86,7 @@ extension SendWorker {
             return .goOn(claim, waiting: Deferral(pause: error.retryAfter ?? .seconds(2)), hasCommitted: false)
         } catch let error as StoreError where error.code == .unavailable {
             retry.logger.warning("Store writes fail; fan-out waits", metadata: ["error": "\(error)"])
-            // How far this slice came is not known here; whoever claims the message next is told by the store.
+            // The slice's progress is unknown here; the next claim reads it from the store.
             return .end(.givenBack(claim, Deferral(pause: .seconds(1))))
         } catch let error as StoreError {
             try await self.splitUnreadable(claim.message.id, error, retry: retry)
@@ -94,7 +94,7 @@ extension SendWorker {
         }
     }
 
-    /// Takes a message further, and tells whoever waits for what was answered.
+    /// Continues a message, and sends the events of answered jobs.
     func slice(of claim: FanOutClaim, alone: Bool) async throws -> Advance {
         guard let spec = try await self.apps.spec(of: claim.message.app) else {
             throw HubError(.refused, "the app is not declared")
@@ -104,7 +104,7 @@ extension SendWorker {
         let advance =
             alone ? try await self.slices.alone(priority, work) : try await self.slices.withPermit(priority, work)
         let events = advance.answered.map { OutgoingMessage(eventFor: $0.job, waiter: $0.waiter) }
-        // Whoever waits also looks by itself, so a failure here is no fault.
+        // Waiting processes also read periodically, so a failure here does no harm.
         if !events.isEmpty { _ = await self.broker.publish(events, deadline: .seconds(1)) }
         return advance
     }
@@ -116,7 +116,7 @@ extension SendWorker {
     /// - Returns: false when the claim is void.
     func deferMessage(_ claim: FanOutClaim, _ deferral: Deferral, retry: StoreRetry) async throws -> Bool {
         var kept = deferral
-        // Credit is noticed when it comes; for all else the pause is kept.
+        // Credit ends the wait early; otherwise the pause is kept.
         kept.pause = deferral.blockedOn.isEmpty ? min(deferral.pause, Self.longestPause) : .zero
         let (message, final) = (claim.message, kept)
         let isDeferred = try await retry.run {
@@ -126,7 +126,9 @@ extension SendWorker {
         return isDeferred
     }
 
-    /// Ends the only send of a message; several go on each alone, for one of them may be what is wrong (rule 5).
+    /// Ends the only send of a message.
+    ///
+    /// Several sends are split instead, because one of them may be the cause (rule 5).
     func giveUp(_ claim: FanOutClaim, reason: String, retry: StoreRetry) async throws {
         retry.logger.warning("A message cannot be fanned out", metadata: ["reason": "\(reason)"])
         let waiter = try await retry.run { try await self.store.abandon(claim, reason: reason) }
@@ -134,9 +136,9 @@ extension SendWorker {
         try await self.split(claim.message.id, retry: retry)
     }
 
-    /// Gives the sends of a message of which one makes no sense each a message of its own.
+    /// Splits a message with an unreadable send.
     ///
-    /// - Throws: `error` where there is one send alone.
+    /// - Throws: `error`, if the message has one send.
     func splitUnreadable(_ message: MessageID, _ error: StoreError, retry: StoreRetry) async throws {
         // It counts as redelivered: its way ends here, and begins again.
         let answer = try await retry.run { try await self.store.redelivered(message) }

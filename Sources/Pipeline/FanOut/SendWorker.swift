@@ -29,11 +29,11 @@ package struct SendWorker: Service {
     private static let claimLimit = 50
 
     /// - Parameters:
-    ///   - hub: Where sends go.
-    ///   - store: Holds messages and sends.
+    ///   - hub: The hub.
+    ///   - store: The store of messages and sends.
     ///   - apps: The apps' declarations.
-    ///   - broker: Brings the messages.
-    ///   - concurrency: How many slices are fanned out at once.
+    ///   - broker: The broker.
+    ///   - concurrency: The most slices at once.
     ///   - logger: For degraded states.
     package init(
         hub: any NotificationHub,
@@ -70,7 +70,7 @@ package struct SendWorker: Service {
                     limiter: self.claims,
                     logger: self.logger,
                     handle: { try await self.handle($0, $1, from: queue) },
-                    // A permit here is held until the message is fanned out; the first slice is what runs alone.
+                    // The permit is held until the message is fanned out; only the first slice may run exclusively.
                     isolatesRedeliveries: false
                 )
                 group.addTask { try await consumer.run() }
@@ -105,7 +105,7 @@ package struct SendWorker: Service {
             self.inWork.end(id)
             throw error
         }
-        // Ended before it is deferred: a copy that the sweeper publishes at once is no copy of what this process is at.
+        // Ended before the deferral, so that a copy published at once by the sweeper does not join this work.
         let hadCopy = self.inWork.end(id)
         let isLost =
             switch rest {
@@ -114,7 +114,8 @@ package struct SendWorker: Service {
             case .lost: true
             }
         guard isLost, hadCopy else { return }
-        // Whoever took the message over may have published just the copy that joined here, and then nobody is at it (rule 4).
+        // The process that took over may have published the copy that joined here, and then none would work on it (rule
+        // 4).
         _ = try await retry.run { try await self.store.defer(id, epoch: nil, Deferral()) }
         CrashPoint.outboxDeferred.reach()
     }
@@ -145,9 +146,10 @@ package struct SendWorker: Service {
         }
     }
 
-    /// Takes a message over.
+    /// Claims a message.
     ///
-    /// - Returns: The claim, and whether its first slice is to run alone; nil when there is nothing to do, or it was deferred.
+    /// - Returns: The claim, and whether its first slice is to run alone; nil if there is nothing to do, or it was
+    ///   deferred.
     private func take(_ message: Incoming) async throws -> (claim: FanOutClaim, isAlone: Bool)? {
         let (id, delivery, retry) = (message.id, message.delivery, message.retry)
         if let app = delivery.app, let reason = self.pauses.reason(.send, app: app) {
@@ -178,9 +180,9 @@ package struct SendWorker: Service {
         }
     }
 
-    /// Counts a redelivery, and finds out who kills its send workers (rule 5).
+    /// Counts a redelivery, to find messages that crash their send workers (rule 5).
     ///
-    /// - Returns: Whether the message is to be worked on alone; nil when it is done with.
+    /// - Returns: Whether the message is to run alone; nil if it is finished.
     private func countRedelivery(of message: Incoming) async throws -> Bool? {
         let (id, delivery, retry) = (message.id, message.delivery, message.retry)
         let answer = try await retry.run { try await self.store.redelivered(id) }
@@ -200,11 +202,11 @@ package struct SendWorker: Service {
         return isRepeated
     }
 
-    /// Peeks at a message that nobody was at before, where that is asked for, and claims any other.
+    /// Peeks at a message never claimed before, if requested, and claims any other.
     private func claim(_ id: MessageID, mayPeek: Bool, retry: StoreRetry) async throws -> FanOutClaim? {
         if mayPeek {
             guard let peeked = try await retry.run({ try await self.store.peek(id) }) else { return nil }
-            // Whoever was at it before may have died of it: from then on claims are counted.
+            // An earlier worker may have crashed on it: from then on claims are counted.
             if peeked.message.epoch == 0 { return peeked }
         }
         guard var claim = try await retry.run({ try await self.store.claim(id) }) else { return nil }
@@ -215,16 +217,16 @@ package struct SendWorker: Service {
         return claim
     }
 
-    /// What came of the first slice of a message.
+    /// The result of the first slice of a message.
     private enum FirstSlice {
         /// A claim that the store knows of.
         case claimed(FanOutClaim)
         case ended(Rest)
     }
 
-    /// Fans out the first slice of a message that was only peeked at: most need no more than its commit.
+    /// Fans out the first slice of a peeked message: most need only its commit.
     ///
-    /// Where it comes to no commit the message is claimed.
+    /// Without a commit the message is claimed.
     private func claimBySlice(_ claim: FanOutClaim, retry: StoreRetry) async throws -> FirstSlice {
         do {
             switch try await self.slice(of: claim, alone: false).progress {

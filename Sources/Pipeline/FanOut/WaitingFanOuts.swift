@@ -6,7 +6,7 @@ import PushModel
 /// Where no more may wait the message is deferred, so that an app whose windows stay full keeps no other from being fanned out
 /// (rule 12).
 final class WaitingFanOuts: Sendable {
-    /// Whose fan-outs are counted together.
+    /// The fan-outs that are counted together.
     struct Group: Hashable {
         let app: AppID
         let priority: Priority

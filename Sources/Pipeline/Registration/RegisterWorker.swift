@@ -22,11 +22,11 @@ package struct RegisterWorker: Service {
     private let pauses: PauseWatch
 
     /// - Parameters:
-    ///   - hub: Where registrations are made.
-    ///   - store: Holds the jobs.
+    ///   - hub: The hub.
+    ///   - store: The store of jobs.
     ///   - apps: The apps' declarations.
-    ///   - broker: Brings the messages.
-    ///   - concurrency: How many messages are worked on at once.
+    ///   - broker: The broker.
+    ///   - concurrency: The most messages in work at once.
     ///   - logger: For degraded states.
     package init(
         hub: any NotificationHub,

@@ -1,14 +1,15 @@
 package import Store
 
-/// Removes what is kept no longer: a chunk of each kind in a pass, and an idle interval where nothing is left.
+/// Removes expired rows: a chunk of each kind in a pass, with an idle interval when nothing is left.
 ///
-/// Where much is left the passes follow each other, so that it keeps up with what is accepted, and take a fifth of the time at most.
+/// While rows are left the passes follow each other, to keep up with accepted work, and use at most a fifth of the
+/// time.
 ///
-/// It remembers where it was in memory alone: another process begins anew, and finds what is left.
+/// It keeps its position only in memory: another process starts again, and finds the remaining rows.
 package struct Cleaner: Sendable {
     /// The most rows of a chunk: some 20 ms of the store's writer.
     package static let limit = 2000
-    /// How long a kind is left alone of which nothing was left.
+    /// The pause of a kind without rows to remove.
     static let idleInterval = Duration.seconds(60)
     /// How many times as long as a pass took it is until the next one begins.
     static let share = 5
@@ -27,8 +28,8 @@ package struct Cleaner: Sendable {
     package private(set) var nextPass = ContinuousClock.now
 
     /// - Parameters:
-    ///   - store: What is cleaned.
-    ///   - ages: How long each is kept; what is not named is kept for good.
+    ///   - store: The store.
+    ///   - ages: The retention time of each kind; others are kept for ever.
     ///   - limit: The most rows of a chunk.
     package init(store: any HousekeepingStore, ages: [Retained: Duration], limit: Int = Self.limit) {
         self.store = store

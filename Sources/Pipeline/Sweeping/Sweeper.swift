@@ -9,7 +9,7 @@ import PushlineMetrics
 import ServiceLifecycle
 package import Store
 
-/// Publishes what is due and seems to be nowhere (rules 1 and 15).
+/// Publishes due messages that are probably not at the broker (rules 1 and 15).
 ///
 /// That is: retries, lapsed leases, and messages whose process died before it could publish them. It also ends jobs whose
 /// time is over, prunes dead handles (rules 9 and 13), and removes what is kept no longer.
@@ -30,7 +30,7 @@ package struct Sweeper: Service {
         package var housekeeping: Duration = .seconds(1)
         /// How often a process that does not lead looks whether the sweep is late, and by how much it must be.
         package var timeout: Duration = .seconds(10)
-        /// How long each is kept that is over; what is not named is kept for good.
+        /// The retention time of each kind of finished data; others are kept for ever.
         package var retention: [Retained: Duration] = [:]
         /// The most rows of a kind in one step.
         package var limit = 500
@@ -103,7 +103,7 @@ package struct Sweeper: Service {
                 continue
             }
             nextStandIn = .now + self.configuration.timeout
-            // On its own: neither a broker that is away nor a row that cannot be published keeps jobs from ending.
+            // Separate: neither an unreachable broker nor an unpublishable row stops jobs from ending.
             if nextHousekeeping <= .now {
                 _ = await self.attempt(self.keepHouse)
                 nextHousekeeping = .now + self.configuration.housekeeping
@@ -126,7 +126,7 @@ package struct Sweeper: Service {
         }
     }
 
-    /// Does what is due for whoever leads, but publishes nothing while that is in time.
+    /// Does the leader's overdue work, but publishes nothing while the leader is in time.
     private func standIn() async throws {
         try await self.keepHouse()
         guard case .connected = await self.broker.status,
@@ -162,7 +162,7 @@ package struct Sweeper: Service {
             overdue: configuration.overdue,
             limit: configuration.limit
         ) { await self.publisher.publish(hints: $0, deadline: .seconds(10)) }
-        // Each may wait long for a broker that confirms nothing: who is to end begins no other.
+        // Each may wait long for a broker without confirms: a cancelled sweep begins no other.
         try Task.checkCancellation()
         let isMoreOfDeliveries = try await self.sweep(
             // Of retired services too: the hub closes what is left of them.
@@ -210,14 +210,14 @@ package struct Sweeper: Service {
         return messages.count * 2 >= limit
     }
 
-    /// Ends what is over, in small chunks.
+    /// Ends overdue jobs and registrations, in small chunks.
     package func keepHouse() async throws {
         // Here too: without a broker nothing is swept, and a job that never starts would never end.
         let (store, limit) = (self.store, self.configuration.limit)
         _ = try await store.perform(.startScheduled, limit: limit)
         _ = try await store.perform(.expireJobs, limit: limit)
         CrashPoint.sweepHousekeeping.reach()
-        // Many: dead handles of one app hold up no other's for long.
+        // Several: dead handles of one app do not delay others for long.
         for _ in 0..<Self.prunings where try await store.perform(.pruneRegistrations, limit: limit) < limit { break }
         _ = try await store.perform(.expireRegistrations, limit: limit)
     }

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What APNs' answers mean.
+/// The classification of APNs' answers.
 package enum APNsAnswers {
     static let rules: [AnswerRule] = [
         AnswerRule(400, "BadCollapseId", .permanent),
@@ -63,7 +63,7 @@ package enum APNsAnswers {
 
     package static func answer(_ response: HTTP2Response) -> Answer {
         guard response.status != 200 else { return Answer(.accepted, status: 200, reason: "") }
-        // A body that is no JSON says nothing; the status decides then.
+        // Without a JSON body the status decides.
         let body = try? JSONDecoder().decode(Body.self, from: Data(response.body))
         let reason = body?.reason.map(ForeignText.word)
         return Answer(

@@ -8,7 +8,7 @@ final class APNsProviderToken: Sendable {
     struct Token: Sendable, Equatable {
         let text: String
         let minted: ContinuousClock.Instant
-        /// What it says of its time.
+        /// The token's own issue time.
         let issued: Timestamp
     }
 
@@ -17,7 +17,7 @@ final class APNsProviderToken: Sendable {
 
     /// When a token is replaced.
     private let lifetime: Duration
-    /// No token younger than this is replaced, whatever the answers.
+    /// The least age of a replaced token, despite any answers.
     private let shortestLifetime: Duration
     private let signer: ES256Signer
     private let keyID: String
@@ -69,7 +69,7 @@ final class APNsProviderToken: Sendable {
     ///   - wall: The present by the wall clock. Where it was set since the token was minted, the token's time is wrong, or was: it
     ///     is replaced, whatever its age.
     /// - Returns: The cached token, or a new one.
-    /// - Throws: What signing throws; never seen with a key that was read.
+    /// - Throws: The signer's error; a key that was read does not cause one.
     func token(now: ContinuousClock.Instant = .now, wall: Timestamp = .now) throws -> Token {
         try self.current.withLockedValue { current in
             if let current, now - current.minted < self.lifetime {

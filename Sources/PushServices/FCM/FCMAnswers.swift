@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What FCM's answers mean.
+/// The classification of FCM's answers.
 ///
 /// Google's human message can be the same for different faults: the details decide.
 package enum FCMAnswers {

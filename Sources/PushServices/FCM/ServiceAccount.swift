@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A Google service account: who asks for access tokens, and for which project.
+/// A Google service account: the identity that requests access tokens, and its project.
 struct ServiceAccount: Sendable {
     let projectID: String
     let tokenURL: String

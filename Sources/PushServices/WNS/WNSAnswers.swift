@@ -1,4 +1,4 @@
-/// What WNS' answers mean.
+/// The classification of WNS' answers.
 enum WNSAnswers {
     /// Our word for the 410 that is about the sender, not the channel.
     static let domainBlocked = "domain blocked"
@@ -14,7 +14,7 @@ enum WNSAnswers {
         AnswerRule(403, nil, .drop),
         AnswerRule(404, nil, .drop),
         AnswerRule(405, nil, .permanent),
-        // What others call 429.
+        // Other services use 429.
         AnswerRule(406, nil, .wait),
         AnswerRule(410, domainBlocked, .stop),
         AnswerRule(410, nil, .drop),
@@ -30,8 +30,8 @@ enum WNSAnswers {
     ///
     /// - Parameters:
     ///   - status: The HTTP status.
-    ///   - header: Gives the value of a header.
-    /// - Returns: What it means.
+    ///   - header: Returns the value of a header.
+    /// - Returns: The classified answer.
     static func answer(status: Int, header: (String) -> String?) -> Answer {
         let description = header("X-WNS-Error-Description").map(ForeignText.word)
         let word: String? =

@@ -97,7 +97,7 @@ final class WNSSender: PushSender {
         round.tried()
     }
 
-    /// What came of one request.
+    /// The result of one request.
     private enum Delivery: Sendable {
         case answer(Answer)
         case other(DeviceResult)
@@ -109,7 +109,7 @@ final class WNSSender: PushSender {
         _ body: ByteBuffer,
         _ timeout: Duration
     ) async -> Delivery {
-        // Whoever forges a channel would be sent the app's token: looked at again where it is about to leave.
+        // A forged channel would receive the app's token: checked again before it is sent.
         guard let channel = try? Handle(handle.text, pns: .wns, channelPrefixes: self.spec.channelPrefixes) else {
             return .other(.rejected(reason: "the channel is not WNS' own", status: nil))
         }
@@ -121,7 +121,7 @@ final class WNSSender: PushSender {
         do {
             let response = try await self.client.execute(request, timeout: .milliseconds(timeout.milliseconds))
             let answer = WNSAnswers.answer(status: Int(response.status.code)) { response.headers.first(name: $0) }
-            // Read to its end so that the connection can be used again; the status stands whatever comes of it.
+            // Read to its end so that the connection can be reused; a failure here does not change the status.
             _ = try? await response.body.collect(upTo: WNSSender.maximumAnswer)
             if self.metrics.isNextTimed() { self.metrics.answered(after: .now - start) }
             return .answer(answer)
@@ -130,7 +130,7 @@ final class WNSSender: PushSender {
         }
     }
 
-    /// Tells requests that never left from those without an answer.
+    /// Distinguishes requests that were never sent from those without an answer.
     static func result(of error: any Error) -> DeviceResult {
         let text = ForeignText.word("\(error)")
         guard WNSSender.isBeforeSending(error) else { return .unanswered(reason: text) }

@@ -12,7 +12,7 @@ struct DueMessage: Sendable {
     let size: Int
 }
 
-/// Finds what is due, most urgent first.
+/// Finds due messages, most urgent first.
 ///
 /// Due rows are read in groups that an index keeps apart: however many rows of a group there are, the others are found behind its first.
 /// Those that have something due and may be taken share what is taken, in turns (rule 12).
@@ -25,7 +25,7 @@ struct DueMessages: Sendable {
     /// How many messages of a group are taken at once that wait for credit: each may find it gone.
     private static let wakeLimit = 256
 
-    /// What may be taken of a group.
+    /// The messages that may be taken of a group.
     private struct Supply {
         let group: DueGroup
         let state: MessageState
@@ -69,7 +69,7 @@ struct DueMessages: Sendable {
         let round = DueTurns.Round(queues: self.queues, priority: priority)
         var supplies = Array(supplies.prefix(limit))
         var found: [DueMessage] = []
-        // What some leave of their shares is the others'.
+        // Unused parts of shares go to the others.
         while found.count < limit, !supplies.isEmpty {
             let share = max(1, (limit - found.count) / supplies.count)
             var rest: [Supply] = []
@@ -85,7 +85,7 @@ struct DueMessages: Sendable {
         return found
     }
 
-    /// What may be taken of a group now; nil for nothing.
+    /// The messages of a group that may be taken now; nil for none.
     private func supply(of group: DueGroup, priority: Priority, _ database: Database) throws -> Supply? {
         let queue = try WorkQueue(number: group.queue)
         guard self.queues.contains(queue) else { return nil }
@@ -100,7 +100,7 @@ struct DueMessages: Sendable {
         }
         var supply = Supply(group: group, state: state, before: before)
         if case .deliver(let pns) = queue, state == .ready {
-            // What is in flight counts already.
+            // Messages in flight are already counted.
             let (app, flow) = (group.app, self.flow)
             supply.credit = try flow.credit(for: .retry, app: app, pns: pns, priority: priority, in: database).devices
             supply.messages = try flow.messages(for: .retry, app: app, pns: pns, priority: priority, in: database)
@@ -153,9 +153,9 @@ struct DueMessages: Sendable {
 }
 
 extension DueMessages {
-    /// The group behind another one.
+    /// The next group after another one.
     ///
-    /// SQLite goes to the first row that is not before those values: without a due time it would walk through the whole group.
+    /// SQLite seeks the first row at or after these values: without a due time it would walk through the whole group.
     static let nextGroup = """
         SELECT app, queue, state, blocked_on FROM message
         WHERE priority = ? AND (app, queue, state, blocked_on, due) > (?, ?, ?, ?, \(Int64.max))

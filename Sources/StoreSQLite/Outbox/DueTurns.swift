@@ -13,9 +13,9 @@ struct DueGroup: Comparable, Sendable {
     }
 }
 
-/// Whose turn it is, where more groups have something due than are taken at a time (rule 12).
+/// The turns of groups, if more have due messages than are taken at a time (rule 12).
 ///
-/// In memory alone: one process sweeps at a time, and another may begin anywhere.
+/// Only in memory: one process sweeps at a time, and another may begin anywhere.
 final class DueTurns: Sendable {
     /// Each kind of look goes round by itself.
     struct Round: Hashable, Sendable {
@@ -25,7 +25,7 @@ final class DueTurns: Sendable {
 
     private let last = NIOLockedValueBox<[Round: DueGroup]>([:])
 
-    /// Says that a group had its turn.
+    /// Records that a group had its turn.
     func end(_ group: DueGroup, in round: Round) { self.last.withLockedValue { $0[round] = group } }
 
     /// Puts the groups first that are behind the one that had its turn last.

@@ -72,7 +72,7 @@ struct GroupStepWriter {
         return try self.findNoTarget.make()
     }
 
-    /// Gives a send a message of its own, in which each service has a cursor.
+    /// Gives a send its own message, with a cursor for each service.
     private func writeAlone(_ job: Int64) throws -> OutboxMessage? {
         let database = self.context.database
         let isMember = try database.exists(
@@ -101,7 +101,7 @@ struct GroupStepWriter {
     ///
     /// - Returns: Whether it was still its message's.
     private mutating func write(_ batches: [SinglePage], of job: Int64) throws -> Bool {
-        // One that is alone needs no row of its own.
+        // A single batch needs no row of its own.
         let only = batches.count == 1 ? batches.first : nil
         let message = try only.map { try self.delivery(for: $0, of: job).id }
         let statement = self.fanOut.statement

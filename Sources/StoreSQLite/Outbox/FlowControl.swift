@@ -3,7 +3,7 @@ package import PushModel
 package import Store
 import StoreKit
 
-/// What may be published to a push service now: the in-flight window of an app and priority, and its rate limit (rule 12).
+/// The present credit at a push service: the in-flight window of an app and priority, and its rate limit (rule 12).
 struct FlowControl: Sendable {
     let clock: StoreClock
     /// The time at which is looked by the store's clock, in milliseconds.
@@ -60,13 +60,14 @@ struct FlowControl: Sendable {
         let (messages, devices) = try self.inFlight(app: app, pns: pns, priority: priority, in: database)
         guard messages < kind.share(of: self.window.messages) else { return Credit(devices: 0) }
         var left = kind.share(of: self.window.devices) - devices
-        // What campaigns may not fill they must not take with their first page either.
+        // The part of the window closed to campaigns is closed to their first pages too.
         if kind == .first { left = min(left, DeliverBatch.maximumDevices) }
         guard let limit = try database.rateLimit(app: app, pns: pns, now: self.now) else {
             // Whole batches: a window that is nearly full must not be filled up with small ones.
             return Credit(devices: max(0, left - left % DeliverBatch.maximumDevices))
         }
-        // Of what is limited no more is in flight than goes out in two seconds: else it all went out at once after a pause.
+        // With a limit, at most two seconds' worth is in flight: otherwise all of it would be sent at once after a
+        // pause.
         let ahead = kind.share(of: max(1, Int(limit.rate) * 2)) - devices
         let nanoseconds = self.now * 1_000_000
         // Retries may exceed the rate: fan-outs would otherwise consume all of it.
@@ -119,13 +120,13 @@ extension WriteContext {
     /// Counts devices for the rate limit.
     ///
     /// - Parameters:
-    ///   - devices: How many are published.
+    ///   - devices: The number of devices.
     ///   - app: The app's number.
-    ///   - pns: Where they go.
+    ///   - pns: The service.
     ///   - priority: Urgent ones may exceed the limit for a moment.
     ///   - kind: First pages may do so too; retries go in any case, and what is too much is waited for later.
     /// - Returns: false when there is no credit for them; then nothing is counted.
-    /// - Throws: What SQLite says.
+    /// - Throws: SQLite's error.
     func spend(_ devices: Int, app: Int64, pns: PushService, priority: Priority, as kind: CreditKind) throws -> Bool {
         guard devices > 0, var limit = try self.database.rateLimit(app: app, pns: pns, now: self.now) else {
             return true
@@ -141,7 +142,7 @@ extension WriteContext {
         return true
     }
 
-    /// Takes over the rate limits of an app's declaration.
+    /// Applies the rate limits of an app's declaration.
     func setLimits(_ spec: AppSpec, app: Int64) throws {
         for pns in PushService.allCases {
             guard let rate = spec.devicesPerSecond(for: pns) else {

@@ -78,7 +78,7 @@ private struct JobGroup {
                 return
             }
         }
-        // What starts in a year must not keep out what starts now.
+        // Jobs scheduled for later do not use up the backlog of present ones.
         let isScheduled = job.startsLater(than: self.context.wall)
         guard (isScheduled ? self.capacity.later : self.capacity.now) > 0 else { return }
         if isScheduled { self.capacity.later -= 1 } else { self.capacity.now -= 1 }
@@ -215,7 +215,7 @@ private struct JobInserter {
                 rest = rest.dropFirst(step.rows)
             }
         }
-        // Nobody else writes meanwhile, and each has the number behind the last.
+        // Inside the write transaction the numbers are consecutive.
         let first = self.context.database.lastInsertedRowID - Int64(rows.count - 1)
         for (offset, row) in rows.enumerated() {
             let isScheduled = row.state == .scheduled

@@ -35,7 +35,7 @@ enum OutboxTable {
         CREATE INDEX message_window ON message(app, queue, priority, state, size) WHERE \(OutboxTable.isInFlight);
         """
 
-    /// A delivery message, which alone has a size, that is published or deferred.
+    /// A delivery message (only these have a size) that is published or deferred.
     static let isInFlight = """
         size > 0 AND state IN (\(MessageState.published.rawValue), \(MessageState.deferred.rawValue))
         """
@@ -43,7 +43,7 @@ enum OutboxTable {
 
 /// Where a message stands: the column `state`.
 enum MessageState: Int {
-    /// Not at the broker yet: what was accepted, and retries.
+    /// Not published yet: accepted messages and retries.
     case ready = 0
     /// At the broker, or about to be.
     case published = 1
@@ -73,7 +73,7 @@ extension WorkQueue {
     }
 }
 
-/// What the column `blocked_on` says.
+/// The value of the column `blocked_on`.
 struct BlockedOn {
     /// It has begun at a service that it waits for.
     private static let isContinuedBit = 1
@@ -156,7 +156,7 @@ extension WriteContext {
             .flatMap { $0 > 0 ? $0 : nil }
     }
 
-    /// Gives every open member of a message a message of its own; they inherit the redeliveries.
+    /// Gives every open member of a message its own message; they inherit the redeliveries.
     func split(_ message: Int64) throws {
         let row = try self.database.first(
             "SELECT queue, app, priority, first, last, redeliveries FROM message WHERE id = ?",

@@ -66,7 +66,7 @@ extension SQLiteStore: FanOutStore {
             case .pages(let pages):
                 return try await self.write { context in
                     guard try context.renew(claim) else { return .lost }
-                    // While nothing said that somebody is at it, others may have joined (rule 15): now it is a group.
+                    // Until the claim, other sends may have joined (rule 15): now it is a group.
                     if !claim.isClaimed, try context.database.onlyJob(of: claim.message.id) != pages.sequence {
                         throw Joined()
                     }
@@ -113,7 +113,7 @@ extension SQLiteStore: FanOutStore {
     }
 }
 
-/// A rate limit is used up: what was counted for other services, and the claim, are taken back with all else.
+/// A rate limit is used up: the counts for other services, and the claim, are rolled back with everything else.
 struct NoCredit: Error {}
 
 /// The message of a campaign has other members: the claim is taken back with all else.
@@ -137,7 +137,7 @@ extension WriteContext {
 }
 
 extension Database {
-    /// What is to be done next for a claim that is the latest.
+    /// The next work of the latest claim.
     fileprivate func work(of claim: FanOutClaim, flow: FlowControl) throws -> FanOutWork? {
         let row = try self.first(
             "SELECT first, last, open, app FROM message WHERE id = ? AND epoch = ?",
@@ -219,7 +219,7 @@ extension Database {
         return jobs.count == 1 ? jobs[0] : nil
     }
 
-    /// The open batches of a delivery message, whatever form they have.
+    /// The open batches of a delivery message, in every form.
     fileprivate func batches(of message: Int64, clock: StoreClock, logger: Logger) throws -> [DueBatch] {
         guard let range = try self.jobRange(of: message) else { return [] }
         let rows = try self.all(

@@ -84,7 +84,7 @@ extension WriteContext {
             ]
         )
         guard taken > 0 else { return nil }
-        // What a worker gave back was not sent to, and counts already.
+        // Deferred messages were not sent and are counted already.
         if case .deliver(let pns) = message.queue, due.state != .deferred {
             _ = try self.spend(due.size, app: due.app, pns: pns, priority: message.priority, as: .retry)
         }
@@ -106,7 +106,7 @@ extension WriteContext {
             ]
         )
         guard deferred > 0 else { return false }
-        // Nobody has begun those of jobs that are being stopped: they are at no worker any more.
+        // Batches of stopping jobs were never begun: they are at no worker any more.
         let stopped = try self.database.all(
             """
             SELECT batch.job, job.state, batch.pns, batch.page, batch.attempt, batch.size
