@@ -30,9 +30,9 @@ package struct APIKeySecret: Sendable {
 
     private init(text: String) { self.text = text }
 
-    /// Reads what a caller sent.
+    /// Reads a secret from a request.
     ///
-    /// - Returns: nil when it has not the form of a secret of ours.
+    /// - Returns: nil for text that has not the form of our secrets.
     package init?(_ text: String) {
         guard text.hasPrefix(Self.prefix), text.utf8.count <= 128 else { return nil }
         self.text = text

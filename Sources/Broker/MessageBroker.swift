@@ -75,8 +75,10 @@ package protocol Subscription: Sendable {
     /// again.
     func isCurrent(_ delivery: Delivery) -> Bool
 
-    /// Takes no more messages: ``next()`` hands out what is already here and not yet handed out is given back to the queue,
-    /// then returns nil. Acknowledging goes on working.
+    /// Stops the subscription.
+    ///
+    /// ``next()`` still returns deliveries already received, then nil; undelivered ones return to the queue.
+    /// Acknowledgements still work.
     func stop() async
 }
 

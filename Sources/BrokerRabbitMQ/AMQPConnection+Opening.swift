@@ -66,7 +66,7 @@ extension AMQPConnection {
         // A fixed size, so that "writable" means a known room; the kernel lowers what it does not allow.
         set(SOL_SOCKET, SO_SNDBUF, configuration.sendBuffer)
         #if canImport(Glibc)
-        // A peer that is gone without a word also ends what waits in the send buffer.
+        // A vanished peer also ends data waiting in the send buffer.
         set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int(configuration.heartbeat.milliseconds) * 2)
         #endif
         var size: Int32 = 0
@@ -109,8 +109,8 @@ extension AMQPConnection {
         }
     }
 
-    /// Has the library take frames that are larger than those negotiated, which bind publishers alone: the broker does not cut a
-    /// message's headers, and adds to them when it comes again or was dead-lettered.
+    /// Makes the library accept frames larger than negotiated, a limit that binds only publishers: the broker does not
+    /// split a message's headers, and extends them at a redelivery or when it dead-letters.
     static func acceptLargerFrames(_ state: amqp_connection_state_t) throws(BrokerError) {
         let (channels, heartbeat) = unsafe (amqp_get_channel_max(state), amqp_get_heartbeat(state))
         let status = unsafe amqp_tune_connection(state, channels, Int32(FrameSize.accepted), heartbeat)

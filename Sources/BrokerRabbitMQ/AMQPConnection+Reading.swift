@@ -2,7 +2,7 @@ import Broker
 import CRabbitMQ
 
 extension AMQPConnection {
-    /// Copies what matters of a frame.
+    /// Copies the relevant parts of a frame.
     func read(_ frame: amqp_frame_t) -> IncomingFrame {
         let channel = unsafe frame.channel
         switch unsafe Int32(frame.frame_type) {

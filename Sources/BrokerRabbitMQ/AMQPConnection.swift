@@ -9,9 +9,9 @@ import Glibc
 
 /// One connection of librabbitmq.
 ///
-/// It lives and dies on one thread: the library shares nothing between threads, neither connection nor channel. What is
-/// sent goes frame by frame and only when the socket's buffer has room, because in 0.11 a send that does not fit waits
-/// without an end: for the socket, or (`amqp_try_recv`) for the broker to say anything at all.
+/// It belongs to one thread: the library's connections and channels are not shared between threads. Frames are sent one
+/// by one and only when the socket's buffer has room, because in 0.11 a blocked send waits without a limit: for the
+/// socket, or (`amqp_try_recv`) for any frame of the broker.
 @safe
 final class AMQPConnection {
     let state: amqp_connection_state_t

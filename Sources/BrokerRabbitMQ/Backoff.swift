@@ -11,8 +11,8 @@ struct Backoff {
         self.attempts = 0
     }
 
-    /// The next wait, somewhere in the upper half of what the doubling has come to, so that many processes do not return
-    /// at once.
+    /// The next wait, a random value in the upper half of the doubled interval, so that many processes do not return at
+    /// once.
     mutating func next(using generator: inout some RandomNumberGenerator) -> Duration {
         let full = min(self.bounds.upperBound, self.bounds.lowerBound * (1 << min(self.attempts, 16)))
         self.attempts += 1

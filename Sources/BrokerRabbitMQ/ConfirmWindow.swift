@@ -22,7 +22,7 @@ struct ConfirmWindow<Entry> {
         self.entries[index] = entry
     }
 
-    /// Removes what the broker has answered.
+    /// Removes the entries that the broker has answered.
     ///
     /// - Parameters:
     ///   - number: The number in the broker's frame.

@@ -11,7 +11,7 @@ protocol ConnectionWork {
     /// Prepares a new connection.
     mutating func begin(_ connection: AMQPConnection) throws(BrokerError)
 
-    /// Does what there is to do without waiting for anything.
+    /// Does all work that is possible without waiting.
     mutating func turn(_ connection: AMQPConnection) throws(BrokerError) -> TurnOutcome
 
     /// The connection is lost, or could not be had; an attempt follows soon only after a loss.
@@ -32,8 +32,8 @@ struct TurnOutcome {
     var waitsForSocket = false
 }
 
-/// Keeps one connection on a thread of its own, never on the pool that runs async code: the library's calls block, and it
-/// allows a connection to one thread alone.
+/// Runs a connection on its own thread, never on the pool of async code: the library's calls block, and only one thread
+/// may use a connection.
 struct ConnectionThread: Sendable {
     let role: String
     let configuration: RabbitMQConfiguration

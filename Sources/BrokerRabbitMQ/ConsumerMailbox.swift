@@ -2,7 +2,7 @@ import Broker
 import DequeModule
 import NIOConcurrencyHelpers
 
-/// Where callers leave what the consuming thread has to do.
+/// Commands from callers for the consuming thread.
 final class ConsumerMailbox: Sendable {
     enum Command {
         case declare(Topology, CheckedContinuation<Void, any Error>)

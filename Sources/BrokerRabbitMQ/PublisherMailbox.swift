@@ -3,7 +3,7 @@ import Metrics
 import NIOConcurrencyHelpers
 import PushlineMetrics
 
-/// Where callers leave what is to be published, and the publishing thread takes it.
+/// Messages from callers for the publishing thread.
 final class PublisherMailbox: Sendable {
     private struct Shared {
         var incoming: [PublishRequest] = []

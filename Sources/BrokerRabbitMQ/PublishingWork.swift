@@ -77,9 +77,9 @@ struct PublishingWork: ConnectionWork {
 
     // MARK: - Sending
 
-    /// Sends what the window and the socket allow.
+    /// Sends as many messages as the window and the socket allow.
     ///
-    /// - Returns: Whether the socket was what did not.
+    /// - Returns: Whether the socket was the limit.
     private mutating func sendMessages(_ connection: AMQPConnection) throws(BrokerError) -> Bool {
         guard self.outgoing != nil || !self.waiting.isEmpty else { return false }
         if case .blocked(let reason) = self.mailbox.link.state {
@@ -152,8 +152,9 @@ struct PublishingWork: ConnectionWork {
         }
     }
 
-    /// A confirm says that the broker took charge of a message, which it also does when no queue wanted it: then the return
-    /// has come before.
+    /// A confirm means that the broker took charge of a message.
+    ///
+    /// It confirms unroutable messages too, after it has returned them.
     private mutating func confirm(_ tag: UInt64, multiple: Bool, isPositive: Bool) {
         var answered: [PublishRequest] = []
         self.window.confirm(tag, multiple: multiple) { pending in

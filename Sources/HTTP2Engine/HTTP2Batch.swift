@@ -21,7 +21,7 @@ package struct HTTP2Batch: Sendable {
     package var sendBy: ContinuousClock.Instant
     /// How long an answer may take, from the moment its request is handed to the connection.
     package var requestTimeout: Duration
-    /// Asked often on the event loop: true withdraws what was not sent.
+    /// Called often on the event loop: true withdraws unsent requests.
     package var isStopped: @Sendable () -> Bool
 
     package init(
@@ -82,7 +82,7 @@ package enum HTTP2Outcome: Sendable, Equatable {
 /// An answer; of a 2xx, nothing but the status is kept.
 package struct HTTP2Response: Sendable, Equatable {
     package var status: Int
-    /// Those of ``HTTP2Batch/interestingHeaders`` that came.
+    /// The received headers among ``HTTP2Batch/interestingHeaders``.
     package var headers: [HTTP2Field] = []
     /// Cut off at the configured size.
     package var body: [UInt8] = []

@@ -58,7 +58,7 @@ package final class HTTP2Client: @unchecked Sendable {
 
     /// Sends the requests of a batch and waits until each has an outcome.
     ///
-    /// Cancelling the task withdraws what was not sent yet.
+    /// Cancelling the task withdraws unsent requests.
     ///
     /// - Parameter batch: The requests.
     /// - Returns: One outcome a request, in order; no later than `sendBy` and the request timeout together (and some 100 ms).
@@ -92,7 +92,7 @@ package final class HTTP2Client: @unchecked Sendable {
         }
     }
 
-    /// Has later requests take new connections; the present ones end when their streams have.
+    /// Makes later requests use new connections; the present ones close after their last stream.
     package func renewConnections() async {
         await withCheckedContinuation { continuation in
             self.eventLoop.execute {

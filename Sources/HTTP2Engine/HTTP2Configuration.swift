@@ -7,7 +7,7 @@ package struct HTTP2Configuration: Sendable {
     package enum Trust: Sendable, Equatable {
         /// The system's roots.
         case system
-        /// Those of a PEM file, instead.
+        /// The certificates of a PEM file, instead.
         case file(String)
     }
 

@@ -13,7 +13,7 @@ final class HTTP2Run {
     let requestTimeout: TimeAmount
     /// Whether the client has it among those with something to send.
     var isWaiting = false
-    /// Counts what was taken, so that runs take turns.
+    /// The number of requests taken in this turn.
     var taken = 0
 
     private var next = 0

@@ -37,7 +37,7 @@ struct HTTP2SessionFault: Error {
 
     private let raw: OpaquePointer
     private let box: DelegateBox
-    /// Where the headers of a request are laid out; nghttp2 copies what it needs.
+    /// The headers of a request; nghttp2 copies what it needs.
     private let entries = UnsafeMutablePointer<nghttp2_nv>.allocate(capacity: HTTP2HeaderBlock.maximumFields)
 
     /// The user data of the C callbacks; the connection owns its session, so it exists whenever one is called.

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// A stream's place, whose buffers are used again by later streams.
+/// The slot of a stream, whose buffers later streams reuse.
 struct StreamSlot {
     var stream: Int32 = 0
     /// nil once the request has its outcome.

@@ -95,7 +95,7 @@ package struct API: Sendable {
     /// - Throws: `BrokerError` when the queue could not be bound; the background service tries again.
     package func prepare() async throws { try await self.waiter.prepare() }
 
-    /// The apps whose demonstration scheme forbids to serve on another than a loopback address.
+    /// The apps with the demonstration scheme, which must not be served beyond a loopback address.
     package func appsInDemonstration() async throws -> [AppID] {
         try await self.store.apps().filter { $0.value.authentication == .demonstration }.keys.sorted()
     }

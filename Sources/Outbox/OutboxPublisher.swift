@@ -10,8 +10,8 @@ package import Store
 /// Marks are written a moment later: most messages are finished by then and need none, and a commit at once would delay
 /// the workers. After a crash unmarked messages are published once more, which does no harm (rule 1).
 package final class OutboxPublisher: Sendable {
-    /// How long published messages are gathered; well below ``OutboxMessage/grace`` and the second after which the sweeper takes what its
-    /// own process has not marked.
+    /// The time for gathering published messages; well below ``OutboxMessage/grace`` and the second after which the
+    /// sweeper takes messages not marked by their own process.
     private static let gathering = Duration.milliseconds(250)
     /// The most that are remembered while the store takes no marks.
     private static let capacity = 4096
@@ -89,7 +89,7 @@ package final class OutboxPublisher: Sendable {
         let (wake, wakeUp) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.state.withLockedValue { $0.wakeUp = wakeUp }
         for await _ in wake {
-            // Cut short when the process ends: then what there is is marked at once.
+            // Cut short when the process ends: the rest is then marked at once.
             try? await Task.sleep(for: Self.gathering)
             guard await !self.mark() else { continue }
             try? await Task.sleep(for: Self.rest)
@@ -101,7 +101,7 @@ package final class OutboxPublisher: Sendable {
     private func note(_ messages: [OutboxMessage]) {
         guard !messages.isEmpty else { return }
         let wakeUp = self.state.withLockedValue { state in
-            // Those that are left out are published once more.
+            // Messages beyond the capacity are published once more.
             if state.published.count < Self.capacity { state.published += messages }
             return state.wakeUp
         }
@@ -125,7 +125,7 @@ package final class OutboxPublisher: Sendable {
                 metadata: ["error": "\(error)"]
             )
             self.state.withLockedValue { state in
-                // Those that are left out are published once more.
+                // Messages beyond the capacity are published once more.
                 if state.published.count + messages.count <= Self.capacity { state.published += messages }
             }
             return false

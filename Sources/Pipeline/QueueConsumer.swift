@@ -10,7 +10,7 @@ extension Delivery {
 
 /// Reads one queue and works on its messages side by side, as many as a limiter admits.
 ///
-/// When the process is asked to stop it takes no more messages, gives back what is not begun, and finishes what is.
+/// When the process drains it takes no more messages, returns those not begun, and finishes the others.
 struct QueueConsumer: Sendable {
     let broker: any MessageBroker
     let queue: String
@@ -125,7 +125,7 @@ struct QueueConsumer: Sendable {
             // Not acknowledged: it comes again with the next connection.
             return self.logger.error("Work on a message failed; it stays in its queue", metadata: metadata)
         }
-        // The store sweeps up what its message did not finish (rule 1), so this one need not come again.
+        // The sweeper publishes unfinished work from its row (rule 1), so this message need not come again.
         self.logger.error(
             "Work on a message failed; it is acknowledged, and the sweeper publishes it again",
             metadata: metadata

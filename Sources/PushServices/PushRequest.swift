@@ -21,7 +21,7 @@ package struct PushRequest: Sendable {
     package var indexes: [Int]
     /// When ``PushSender/send(_:)`` has returned at the latest.
     package var deadline: ContinuousClock.Instant
-    /// Asked often while sending, from any thread, and must not block: true withdraws what was not sent yet.
+    /// Called often while sending, from any thread, and must not block: true withdraws unsent requests.
     package var isStopped: @Sendable () -> Bool
 
     package init(

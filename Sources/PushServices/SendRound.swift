@@ -28,7 +28,7 @@ struct SendRound {
     /// Whether some answers were of that class.
     func wants(_ answer: AnswerClass) -> Bool { self.hopes[answer]?.isEmpty == false }
 
-    /// Has the devices with such an answer tried once more; if that never leaves, they are for a later attempt.
+    /// Lets devices with such an answer be tried once more; if that is never sent, they are left for a later attempt.
     mutating func repeatWhere(_ answer: AnswerClass) {
         let positions = self.hopes.removeValue(forKey: answer) ?? []
         for position in positions {

@@ -10,7 +10,7 @@ package struct SenderError: Error, Sendable, Equatable, CustomStringConvertible 
         case retired
         /// A file that the app names cannot be read.
         case unreadableFile
-        /// A file or setting that the app names is not what it should be.
+        /// A file or setting of the app is invalid.
         case invalid
     }
 

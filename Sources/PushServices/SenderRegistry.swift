@@ -73,7 +73,7 @@ package final class SenderRegistry: Service {
         return try result.get()
     }
 
-    /// When what the app's sender was made with ends, as far as that is known.
+    /// The expiry dates of the app's credentials, as far as known.
     ///
     /// - Throws: As ``sender(app:pns:spec:)``.
     package func ends(app: AppID, pns: PushService, spec: AppSpec) throws(SenderError) -> [CredentialExpiry] {
@@ -148,7 +148,7 @@ package final class SenderRegistry: Service {
         return made.sender
     }
 
-    /// Closes what is due until graceful shutdown, then everything.
+    /// Closes unused senders until graceful shutdown, then all.
     package func run() async throws {
         try? await cancelWhenGracefulShutdown {
             while !Task.isCancelled {

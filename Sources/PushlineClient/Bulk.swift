@@ -37,7 +37,7 @@ public struct ImportSummary: Sendable, Equatable, Codable {
         self.errors = []
     }
 
-    /// Adds what came of the lines after these.
+    /// Adds the results of the following lines.
     mutating func add(_ next: ImportSummary) {
         let capacity = max(0, Self.maximumFaults - self.errors.count)
         self.errors += next.errors.prefix(capacity).map {

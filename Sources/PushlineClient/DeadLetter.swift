@@ -80,7 +80,7 @@ extension PushlineClient {
         try await self.value(Call(method: "GET", path: ["dead", id]))
     }
 
-    /// Has the work of a dead message be done again, once; for operators.
+    /// Replays a dead letter, once; for operators.
     ///
     /// - Throws: ``PushlineError``; ``PushlineError/Code/conflict`` when it cannot be, ``PushlineError/Code/notFound`` when it is gone.
     public func replay(deadLetter id: String) async throws -> DeadLetterReplay {

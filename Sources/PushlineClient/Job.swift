@@ -73,7 +73,7 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let counts: [String: Counts]?
     /// A send's counts over all services.
     public let totals: Counts?
-    /// A send's share of targets whose outcome is known, 0 to 1.
+    /// The share of a send's targets with an outcome, 0 to 1.
     public let progress: Double?
     /// Devices of a send that is running or was stopped that are in batches so far.
     public let fannedOut: Int?

@@ -17,7 +17,7 @@ public struct Platform: RawRepresentable, CaseIterable, Hashable, Sendable, Coda
     /// Microsoft's retired service: devices can be registered, but not sent to.
     public static let mpns = Platform(rawValue: "mpns")
 
-    /// Those that this version knows; the server may know others.
+    /// The services known to this version; the server may know others.
     public static let allCases: [Platform] = [.apns, .fcm, .wns, .mpns]
 
     /// The name.
@@ -36,7 +36,7 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         case tag(String)
         /// All devices that have one of these tags; 1 to 20.
         case tags([String])
-        /// All devices whose tags fulfil an expression of `!`, `&&`, `||` and parentheses, such as `beta && !muted`.
+        /// All devices whose tags satisfy an expression of `!`, `&&`, `||` and parentheses, such as `beta && !muted`.
         case matching(String)
 
         private enum CodingKeys: String, CodingKey { case user, users, tag, tags }

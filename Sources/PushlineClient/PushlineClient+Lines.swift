@@ -4,7 +4,7 @@ public import Foundation
 public struct SentLine: Sendable, Equatable, Codable {
     /// The number of the line, from 1.
     public let line: Int
-    /// 202 = accepted and durable; else what a send by itself would be answered with.
+    /// 202 = accepted and durable; otherwise the status of a refused send.
     public let status: Int
     /// The job of an accepted line.
     public let id: String?

@@ -61,16 +61,16 @@ extension PushlineClient {
         try await self.answer(Call(method: "DELETE", path: ["registrations", id]))
     }
 
-    /// Registrations: one's own, or for an operator the app's.
+    /// Lists registrations: the caller's own, or for an operator the app's.
     ///
     /// - Parameters:
-    ///   - user: Those of that user.
-    ///   - tag: Those with that tag.
-    ///   - platform: Those of that push service.
-    ///   - state: Those in that state; nil = all but the deleted.
+    ///   - user: Only those of that user.
+    ///   - tag: Only those with that tag.
+    ///   - platform: Only those of that push service.
+    ///   - state: Only those in that state; nil = all but the deleted.
     ///   - limit: The most to return, 1 to 1000.
-    ///   - cursor: From the piece before.
-    /// - Returns: A piece of the list.
+    ///   - cursor: The cursor of the page before.
+    /// - Returns: A page of the list.
     /// - Throws: ``PushlineError``.
     public func registrations(
         user: String? = nil,

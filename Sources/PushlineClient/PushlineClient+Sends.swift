@@ -44,17 +44,17 @@ extension PushlineClient {
         try await self.value(Call(method: "GET", path: ["jobs", id]))
     }
 
-    /// Jobs, newest first: one's own, or for an operator the app's.
+    /// Lists jobs, newest first: the caller's own, or for an operator the app's.
     ///
     /// - Parameters:
-    ///   - state: Those in that state.
+    ///   - state: Only those in that state.
     ///   - kind: `send` or `register`.
-    ///   - platform: Those that went through that push service.
+    ///   - platform: Only those sent through that push service.
     ///   - user: Only those by this user.
-    ///   - since: Those accepted since then.
+    ///   - since: Only those accepted since then.
     ///   - limit: The most to return, 1 to 1000.
-    ///   - cursor: From the piece before.
-    /// - Returns: A piece of the list.
+    ///   - cursor: The cursor of the page before.
+    /// - Returns: A page of the list.
     /// - Throws: ``PushlineError``.
     public func jobs(
         state: String? = nil,
@@ -73,15 +73,15 @@ extension PushlineClient {
         return try await self.value(Call(method: "GET", path: ["jobs"], query: query))
     }
 
-    /// The devices of a send whose outcome was recorded: those that failed, or all where the app records all.
+    /// Lists the recorded outcomes of a send's devices: the failures, or all if the app records all.
     ///
     /// - Parameters:
     ///   - job: The send's id.
     ///   - outcome: `accepted`, or a class of failure.
-    ///   - platform: Those of that push service.
+    ///   - platform: Only those of that push service.
     ///   - limit: The most to return, 1 to 1000.
-    ///   - cursor: From the piece before.
-    /// - Returns: A piece of the list.
+    ///   - cursor: The cursor of the page before.
+    /// - Returns: A page of the list.
     /// - Throws: ``PushlineError``.
     public func deliveries(
         of job: String,

@@ -53,7 +53,7 @@ public struct PushlineClient: Sendable {
         )
     }
 
-    /// A client whose requests are carried otherwise than through Foundation's URL loading.
+    /// A client with another transport than Foundation's URL loading.
     package init(url: URL, app: String?, credentials: Credentials, deadline: Duration, transport: any HTTPTransport) {
         self.url = url
         self.app = app

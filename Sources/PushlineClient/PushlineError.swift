@@ -1,6 +1,6 @@
 import Foundation
 
-/// Why a call did not do what was asked.
+/// The failure of a call.
 public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The kind of failure.
     ///

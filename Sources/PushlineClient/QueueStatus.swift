@@ -61,7 +61,7 @@ extension PushlineClient {
         try await self.value(Call(method: "POST", path: ["queues", name, "pause"]))
     }
 
-    /// Has the app's work in a queue go on; for operators.
+    /// Resumes a queue for the app; for operators.
     ///
     /// - Throws: ``PushlineError``; ``PushlineError/Code/conflict`` while it is paused for all apps.
     public func resume(queue name: String) async throws -> QueueStatus {

@@ -23,15 +23,16 @@ public struct RichNotification: Sendable, Equatable, Codable, Identifiable {
 }
 
 extension PushlineClient {
-    /// Rich notifications and whether they were read, newest first: those that one sent, or for an operator the app's.
+    /// Lists rich notifications and whether they were read, newest first: the caller's own, or for an operator the
+    /// app's.
     ///
     /// - Parameters:
-    ///   - user: Those for that user.
-    ///   - sender: Those of that sender.
-    ///   - since: Those sent since then.
+    ///   - user: Only those for that user.
+    ///   - sender: Only those of that sender.
+    ///   - since: Only those sent since then.
     ///   - limit: The most to return, 1 to 1000.
-    ///   - cursor: From the piece before.
-    /// - Returns: A piece of the list.
+    ///   - cursor: The cursor of the page before.
+    /// - Returns: A page of the list.
     /// - Throws: ``PushlineError``.
     public func richNotifications(
         user: String? = nil,

@@ -51,7 +51,7 @@ package struct PushlineCommand: AsyncParsableCommand {
     }
 }
 
-/// An error whose description is one line for the person at the terminal.
+/// An error with a one-line description for the user.
 protocol FailureInOneLine: Error, CustomStringConvertible {}
 
 extension AppsFileError: FailureInOneLine {}

@@ -73,7 +73,7 @@ struct AcceptedPushes {
         self.next += 1
     }
 
-    /// Those from an index on, oldest first.
+    /// The pushes from an index on, oldest first.
     func pushes(since: Int, limit: Int) -> [AcceptedPush] {
         var found: [AcceptedPush] = []
         for block in self.blocks where block.first + block.count > since {

@@ -1,6 +1,6 @@
 package import PushModel
 
-/// Where a simulator listens, whom it believes, and how strict its limits are.
+/// The addresses of a simulator, its accepted credentials, and the strictness of its limits.
 package struct SimulatorConfiguration: Sendable {
     /// Ports on 127.0.0.1; any free one for a service that has none here.
     package var ports: [PushService: Int]

@@ -12,9 +12,9 @@ struct InjectedFault {
 
 /// The received pushes and the injected faults; guarded by one lock, so each member is quick.
 struct SimulatorState {
-    /// Those that can still hit, oldest first.
+    /// Faults that can still hit, oldest first.
     private var live: [InjectedFault] = []
-    /// Those that cannot any more, the last of them.
+    /// The last faults that are used up.
     private var spent: Deque<InjectedFault> = []
     private var nextFault = 1
     var journal: Journal
@@ -42,7 +42,7 @@ struct SimulatorState {
         self.spent = []
     }
 
-    /// Ends one fault, whose hits stay known.
+    /// Ends one fault, and keeps its hits.
     ///
     /// - Returns: Whether there is one with this id.
     mutating func endFault(_ id: Int) -> Bool {

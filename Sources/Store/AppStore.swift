@@ -24,8 +24,8 @@ package protocol AccountStore: Sendable {
     ///
     /// - Parameter change: The change.
     /// - Returns: false if the account or key does not exist.
-    /// - Throws: ``StoreError``, with ``StoreError/Code/conflict`` for a key whose name is taken, and for an account where there is
-    ///   one whose name differs by letter case alone (where the app folds names).
+    /// - Throws: ``StoreError``, with ``StoreError/Code/conflict`` for a key whose name is taken, and for an account
+    ///   whose name differs from another's only by letter case, in an app that folds names.
     @discardableResult
     func change(_ change: AccountChange) async throws -> Bool
 

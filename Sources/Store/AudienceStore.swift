@@ -4,9 +4,9 @@ package import PushModel
 package protocol AudienceStore: Sendable {
     /// The registrations of the audience with rows in `(after, through]`, in row order, at most `limit`.
     ///
-    /// A page may end before its limit and before `through`, even without a row: an audience that is thin in a wide range is
-    /// read in pieces of bounded cost. The end is where ``AudiencePage/scannedThrough`` says, never where rows are fewer than
-    /// `limit`; each call with `after < through` and `limit > 0` comes at least one row further.
+    /// A page may end before its limit and before `through`, even without a row: a sparse audience in a wide range is
+    /// read in pages of bounded cost. ``AudiencePage/scannedThrough`` is the end of a page, even if it has fewer rows
+    /// than `limit`; each call with `after < through` and `limit > 0` advances at least one row.
     ///
     /// The memory's contents may be reused for a few seconds: it belongs to one fan-out of one job.
     func audience(

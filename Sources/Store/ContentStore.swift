@@ -85,8 +85,8 @@ package struct NewRichNotification: Sendable {
     /// The id of its content; nil = the app's default picture.
     package let content: String?
     package let isSecure: Bool
-    /// When so many are kept already, one of the sender's that was read makes place, the oldest; where there is none, nothing
-    /// is accepted (``StoreError/Code/quotaReached``).
+    /// In a full quota the sender's oldest read notification is removed; without one, the job is refused
+    /// (``StoreError/Code/quotaReached``).
     package let quota: Quota
 
     /// The most rich notifications that are kept.
@@ -163,9 +163,9 @@ package struct RichNotificationQuery: Sendable {
     package var id: Int32?
     package var sender: UserName?
     package var addressee: UserName?
-    /// Those that name this content.
+    /// Only those that reference this content.
     package var content: String?
-    /// Those made since then.
+    /// Only those created since then.
     package var since: Timestamp?
     package var cursor: String?
     /// 1 to 1000.

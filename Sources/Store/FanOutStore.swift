@@ -26,11 +26,13 @@ package protocol FanOutStore: AudienceStore {
     /// - Throws: ``StoreError``.
     func work(of claim: FanOutClaim) async throws -> FanOutWork?
 
-    /// Writes batches as rows with their delivery messages, moves the cursors and marks jobs, in one transaction, only where the claim
-    /// is the latest and only for jobs that are still its message's; a claim that only peeked is in the store from then on.
+    /// Commits a step in one transaction: writes batches with their delivery messages, moves the cursors and updates
+    /// jobs, if the claim is the latest, and only for jobs that are still members of its message.
     ///
-    /// The devices count for the rate limit with the commit. Sets the jobs' hub state: Enqueued with the first batch, NoTargetFound
-    /// where there is none; a job whose audience is all in batches is final when nothing of it is open.
+    /// For a peeked message this is the claim.
+    ///
+    /// The devices count towards the rate limit with the commit. Sets the jobs' hub state: Enqueued with the first
+    /// batch, NoTargetFound without any; a job whose audience is all in batches is final when none of them is open.
     ///
     /// - Returns: The result.
     /// - Throws: ``StoreError``.

@@ -1,11 +1,11 @@
-/// What one process does for all of the installation, in chunks: each is a short transaction, and what a crash leaves the next chunk
-/// finds.
+/// Chores that one process does for the whole installation, in chunks: each is a short transaction, and a crash leaves
+/// the rest to the next chunk.
 package protocol HousekeepingStore: Sendable {
     /// Takes a role that one process at a time should have: to save work, because two holders do no harm.
     ///
     /// - Parameter role: The role.
-    /// - Returns: What holds the role until it is let go of, or its process ends; nil while somebody else has the role, here or in
-    ///   another process.
+    /// - Returns: The leadership, held until it is released or its process ends; nil while another part or process has
+    ///   the role.
     /// - Throws: ``StoreError`` when the role cannot be determined.
     func lead(as role: LeaderRole) async throws -> (any Leadership)?
 
@@ -38,7 +38,7 @@ package protocol HousekeepingStore: Sendable {
 
 /// The roles that one process at a time has for all.
 package enum LeaderRole: String, Sendable, CaseIterable {
-    /// Publishes what is due, and keeps house.
+    /// Publishes due messages, and runs the chores.
     case sweeper
 }
 
@@ -47,16 +47,16 @@ package protocol Leadership: AnyObject, Sendable {}
 
 /// Chores that are due without a request.
 package enum Chore: Sendable, Equatable {
-    /// Queues scheduled jobs whose time has come by the wall clock, however that clock was set since (rule 13).
+    /// Queues scheduled jobs that are due by the wall clock, even after it was set (rule 13).
     case startScheduled
-    /// Ends jobs whose time is over, and counts the devices of their batches that are at no worker (rule 13).
+    /// Ends overdue jobs, and counts the devices of their batches that are at no worker (rule 13).
     ///
-    /// Closes what is still open two leases later; counts both.
+    /// Two leases later it closes the remaining batches; the result counts both.
     case expireJobs
     /// Takes dead handles from the list that outcomes leave, and prunes those registrations that still have the handle sent to
     /// and were last updated before the moment that counts (rule 9); counts the handles.
     case pruneRegistrations
-    /// Ends registrations whose time is over, and forgets what is remembered of those that have ended; counts the former.
+    /// Ends overdue registrations, and forgets traces of earlier ended ones; the result counts the former.
     case expireRegistrations
 }
 

@@ -1,11 +1,11 @@
 package import PushModel
 
-/// Accepting jobs, and telling what became of them.
+/// Accepted jobs and their outcomes.
 package protocol JobStore: Sendable {
     /// The job in its present state, or nil when the app has none of that id.
     func job(_ id: JobID, app: AppID) async throws -> Job?
 
-    /// Those of a few jobs that are there, in one read, whichever app they belong to: for a process that waits for them.
+    /// Reads a few jobs of any app together, for a process that waits for them; unknown ones are missing.
     func jobs(_ ids: [JobID]) async throws -> [Job]
 
     /// Jobs, newest first.

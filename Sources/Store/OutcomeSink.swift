@@ -1,16 +1,16 @@
 package import PushModel
 
-/// Where delivery workers leave what became of their batches (rules 3, 8 and 14).
+/// The outcomes that delivery workers record (rules 3, 8 and 14).
 package protocol OutcomeSink: Sendable {
     /// The status of batches, in order; one that is closed, of a final job, or unknown is ``BatchStatus/closed``.
     ///
-    /// Asked before sending, and every 500 ms while sending (rule 13). A batch whose job's time is over is ``BatchStatus/stopping(_:)``,
-    /// also where nobody has stopped the job yet.
+    /// Read before sending, and every 500 ms while sending (rule 13). A batch of an expired job is
+    /// ``BatchStatus/stopping(_:)``, even before the sweeper has stopped the job.
     ///
     /// - Parameters:
     ///   - batches: The batches.
-    ///   - message: The message that they came in: one that it does not stand for any more is closed for it, and goes its own way; nil
-    ///     = whatever message they are in.
+    ///   - message: The batches' message: a batch that is no longer its member counts as closed, because another
+    ///     message has it; nil = any message.
     /// - Returns: The status of each, and where it is stored.
     /// - Throws: ``StoreError``.
     func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedStatus]
@@ -31,7 +31,7 @@ package protocol OutcomeSink: Sendable {
 /// Whether a batch is still to be worked on.
 package enum BatchStatus: Sendable, Equatable {
     case open
-    /// Open, and its job is being stopped: count what is unsent as cancelled or expired.
+    /// Open, and its job is being stopped: unsent devices count as cancelled or expired.
     case stopping(StopCause)
     case closed
 }

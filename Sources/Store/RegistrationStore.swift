@@ -4,23 +4,23 @@ package import PushModel
 package protocol RegistrationStore: Sendable {
     /// Applies a change in one transaction.
     ///
-    /// A change applies only where the registration's version is below `sequence`; repeating the very same change gives the
-    /// same result (rule 11). `issue`: gives the id that has one of the handles, else the candidate, of which nothing is kept.
-    /// `upsert`: an id that nobody has becomes the user's, one deleted on purpose is ``RegisterResult/gone``; another user's
-    /// is taken over with the same handle, else ``RegisterResult/notFound``; its owner revives one that was pruned, replaced
-    /// or has expired. The handle leaves any other registration of the app (state ``Registration/State/replaced``). `delete`:
-    /// by its owner, or by anyone where `user` is nil (an operator); a deleted id stays so until it is forgotten. Deleting an
-    /// id that nobody has is ``RegisterResult/notFound``, and for two days no earlier change of the same user makes it.
+    /// A change applies only to a registration whose version is below `sequence`; a repeated change has the same result
+    /// (rule 11). `issue` returns the id of one of the handles, otherwise the candidate, which is not stored. `upsert`:
+    /// an unknown id becomes the user's, a deleted one is ``RegisterResult/gone``; another user's is taken over with
+    /// the same handle, otherwise ``RegisterResult/notFound``; its owner revives one that was pruned, replaced or has
+    /// expired. The handle leaves any other registration of the app (state ``Registration/State/replaced``). `delete`:
+    /// by its owner, or by an operator (`user` is nil); a deleted id stays deleted until it is forgotten. Deleting an
+    /// unknown id is ``RegisterResult/notFound``, and for two days no earlier change of the same user creates it.
     ///
     /// - Parameters:
     ///   - request: The change.
     ///   - app: The app.
-    ///   - user: Who asks; their own tag is added to what they register, another user's is left out. nil = an operator, for
-    ///     deleting.
+    ///   - user: The user; their own tag is added to the registration, and other users' own tags are removed. nil = an
+    ///     operator, for deleting.
     ///   - sequence: The register job's ``Job/sequence``.
-    ///   - expires: When the registration expires, reckoned from ``steadyTime``; nil = never.
-    ///   - most: How many live registrations the user may have: one more ends the one that was changed longest ago. As many that
-    ///     have ended are remembered beside those of the last day; nil = any number.
+    ///   - expires: The registration's expiry, relative to ``steadyTime``; nil = never.
+    ///   - most: The limit of the user's live registrations: a further one ends the one that was changed longest ago.
+    ///     The same number of ended ones is remembered, beside those of the last day; nil = no limit.
     /// - Returns: The result; a refusal is a result, not an error.
     /// - Throws: ``StoreError``.
     func change(
@@ -39,14 +39,14 @@ package protocol RegistrationStore: Sendable {
 
     /// Creates and updates registrations on behalf of an operator.
     ///
-    /// Each is found by its id, else by its handle among the live ones; an id that nobody has is taken as it is. Nobody's
-    /// ownership is asked for, a handle leaves any other registration, and a change applies only where the registration's version
-    /// is not above `sequence`. Of two rows with the same id or handle the later counts. Repeating an import changes nothing
-    /// but when the registrations were updated.
+    /// Each is found by its id, otherwise by its handle among the live ones; an unknown id is created. Ownership is not
+    /// checked, a handle leaves any other registration, and a change applies only to a registration whose version is
+    /// not above `sequence`. Of two rows with the same id or handle the later wins. A repeated import updates only
+    /// times.
     ///
     /// - Parameters:
-    ///   - rows: The registrations. They are written in an order that suits the store, in transactions that end when somebody else
-    ///     waits to write: many at once are cheaper than the same in several calls.
+    ///   - rows: The registrations. They are written in an order that suits the store, in transactions that end when
+    ///     another change waits: many at once are cheaper than several calls.
     ///   - app: The app.
     ///   - sequence: The result of ``beginImport()``.
     /// - Returns: The result for each, in the order of `rows`.

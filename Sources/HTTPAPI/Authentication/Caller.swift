@@ -22,7 +22,7 @@ struct Caller: Sendable, Hashable {
         if case .key(let name) = self.identity { name } else { nil }
     }
 
-    /// Account or key with its kind, so that two callers never share what is kept under it.
+    /// Account or key with its kind, so that two callers never share data stored under it.
     var description: String {
         switch self.identity {
         case .account(let name): "account:\(name.key)"

@@ -43,7 +43,7 @@ final class PasswordVerifier: Sendable {
     /// Whether the password is right.
     ///
     /// - Parameters:
-    ///   - password: What the caller sent.
+    ///   - password: The caller's password.
     ///   - name: The name given by the caller; it need not exist.
     ///   - app: The app.
     ///   - stored: The account's hash, or nil when there is no account that may sign in.
@@ -72,7 +72,7 @@ final class PasswordVerifier: Sendable {
         }
     }
 
-    /// Begins what waits, as far as threads are free.
+    /// Starts waiting checks on free threads.
     private func begin() {
         while true {
             let (next, count) = self.queues.withLockedValue { queues in (queues.next(now: .now), queues.count) }
@@ -85,7 +85,7 @@ final class PasswordVerifier: Sendable {
 
     private func check(_ work: SignInQueues.Work) {
         let result = Result { try self.compute(work) }
-        // A failed computation is nobody's wrong password.
+        // A failed computation is not a wrong password.
         let isRight = (try? result.get()) ?? true
         let answers = self.queues.withLockedValue { $0.end(work.key, isRight: isRight, now: .now) }
         for answer in answers { answer(result) }

@@ -185,7 +185,7 @@ struct SignInQueues: Sendable {
         return Rank(queue: queue, client: ofClient, number: self.entered)
     }
 
-    /// The queue whose turn it is, of those where something waits.
+    /// The next queue in turn with a waiting check.
     private mutating func takeTurn() -> Int? {
         let queues = Set(self.waiting.values.map(\.rank.queue))
         let ends = queues.map { (end: self.served[$0] + Self.costs[$0], queue: $0) }

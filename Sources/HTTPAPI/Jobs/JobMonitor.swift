@@ -14,7 +14,7 @@ final class JobMonitor: Sendable {
 
     private struct Sample {
         let at: ContinuousClock.Instant
-        /// Devices whose outcome was known.
+        /// Devices with an outcome.
         let counts: [PushService: Int]
     }
 

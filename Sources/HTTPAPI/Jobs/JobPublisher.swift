@@ -21,7 +21,7 @@ final class JobPublisher: Service {
     ///
     /// A larger message costs the broker and the workers about the same.
     static let linger = Duration.milliseconds(100)
-    /// How long what is left at the end of the process may take, a batch.
+    /// The longest time for publishing a batch of the rest at the end of the process.
     private static let flushTime = Duration.seconds(1)
 
     private let outbox: OutboxPublisher
@@ -72,7 +72,7 @@ final class JobPublisher: Service {
 
     private func waitForLingering() async {
         for await _ in self.lingers {
-            // Cut short when the process ends: then what there is is published at once.
+            // Cut short when the process ends: the rest is then published at once.
             try? await Task.sleep(for: Self.linger)
             self.publishLingering()
         }

@@ -20,7 +20,7 @@ final class OutcomeWaiter: Service {
     private struct State {
         var tickets: [JobID: [UInt64: AsyncStream<Job>.Continuation]] = [:]
         var lastTicket: UInt64 = 0
-        /// Those to be looked at next.
+        /// The jobs to read next.
         var wanted: Set<JobID> = []
     }
 

@@ -17,7 +17,7 @@ final class SendGroups: Sendable {
 
     /// The sends of an app.
     private struct Line {
-        /// Those of the next group.
+        /// The sends of the next group.
         var waiting: [Waiting] = []
         var isWriting = false
         /// The message of a burst that further sends may join.
@@ -86,7 +86,7 @@ final class SendGroups: Sendable {
         }
     }
 
-    /// Has the next group written, if somebody waits.
+    /// Starts writing the next group, if there is one.
     private func passOn(_ app: AppID) {
         let next = self.lines.withLockedValue { lines -> Waiting? in
             if lines[app]?.waiting.isEmpty == false { return lines[app]?.waiting.removeFirst() }

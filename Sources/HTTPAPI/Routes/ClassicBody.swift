@@ -2,7 +2,7 @@ import PushModel
 
 /// The body of a classic notification: a text, an object whose `message` is the text, or nothing.
 ///
-/// A body that stands between two quotes and is no JSON is taken literally: existing apps paste raw text there.
+/// A body between two quotes that is not JSON is taken literally: existing apps paste raw text there.
 struct ClassicBody {
     /// nil where no text is given, and so for all that follows.
     let message: String?

@@ -71,7 +71,7 @@ struct ClassicRegistrationRoutes: Sendable {
         let answer = try await self.take(.delete(id), user: user, request: request)
         return try self.response(to: answer, request: request) { result in
             switch result {
-            // An id that is gone already is what was asked for.
+            // The id is gone, as requested.
             case .done, .superseded, .gone, .issued: Response(status: .ok)
             default: nil
             }

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The picture of rich notifications whose app names none: a blue disc, 32 by 32.
+/// The default picture of rich notifications: a blue disc, 32 by 32.
 enum DefaultPicture {
     static let content = StoredContent(
         owner: nil,

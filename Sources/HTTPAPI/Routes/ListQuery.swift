@@ -10,7 +10,7 @@ struct ListQuery {
     ///   - request: The request.
     ///   - filters: The parameters besides `cursor` and `limit`.
     ///   - maximum: The greatest `limit`.
-    /// - Throws: ``Problem`` 400 that names what is not known or is there twice.
+    /// - Throws: ``Problem`` 400 that names an unknown or repeated parameter.
     init(_ request: APIRequest, filters: Set<String>, maximum: Int = 1000) throws {
         self.maximum = maximum
         self.users = request.spec.users

@@ -190,7 +190,7 @@ private final class SendUpload: Sendable {
         return true
     }
 
-    /// Has lines accepted while the next are read; one group at a time, so that jobs keep the order of their lines.
+    /// Accepts lines while the next are read; one group at a time, so that jobs keep the order of their lines.
     private func accept(_ group: inout Group, in tasks: inout TaskGroup<Void>) async {
         await tasks.next()
         let candidates = group.candidates
@@ -241,7 +241,7 @@ private final class SendUpload: Sendable {
         return nil
     }
 
-    /// Has the lines accepted that are right, together.
+    /// Accepts the valid lines of a group together.
     private func accept(_ candidates: [Candidate]) async {
         do {
             let answers = try await self.context.intake.accept(candidates.map(\.job))

@@ -128,7 +128,7 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
             // A chunked answer has no length, and NIO would write its end after headers that stand alone.
             let isHead = self.heads.remove(self.answers + 1) != nil
             self.hasNoEnd = isHead && !self.isStream && head.headerFields[.contentLength] == nil
-            // HTTP/2, whose streams are the channels of a connection, knows no such header.
+            // HTTP/2 has no such header: its streams are channels of a connection.
             if self.isEnding, !self.isStream { head.headerFields[.connection] = "close" }
             context.write(self.wrapOutboundOut(.head(head)), promise: promise)
         case .end:
@@ -159,7 +159,7 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
 
     private func writeEnd(_ context: ChannelHandlerContext, _ data: NIOAny, _ promise: EventLoopPromise<Void>?) {
         guard self.hasNoEnd else { return context.write(data, promise: promise) }
-        // Nothing of it is on the wire; it is done when what stands before it is.
+        // Nothing of it is written; it completes with the writes before it.
         context.write(self.wrapOutboundOut(.body(ByteBuffer())), promise: promise)
     }
 
@@ -184,7 +184,7 @@ package final class EarlyResponseHandler: ChannelDuplexHandler, RemovableChannel
 }
 
 extension HTTPRequest {
-    /// Whether the parser takes what follows for another protocol, or might.
+    /// Whether the parser takes the following bytes for another protocol, or might.
     fileprivate var changesProtocol: Bool { self.method == .connect || self.headerFields[.upgrade] != nil }
 
     /// Whether the client wants no other answer on the connection.

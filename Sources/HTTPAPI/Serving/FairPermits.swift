@@ -73,7 +73,7 @@ final class FairPermits: Sendable {
         }
     }
 
-    /// Releases what ``take(_:for:)`` took.
+    /// Releases permits taken with ``take(_:for:)``.
     func release(_ count: Int = 1, of caller: Caller) {
         let isIdle = self.state.withLockedValue { state in
             state.free += count

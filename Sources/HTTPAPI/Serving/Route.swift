@@ -83,8 +83,8 @@ struct RouteTable: Sendable {
 
         /// - Parameters:
         ///   - path: The path's segments.
-        ///   - ignoringCase: Whether what is no parameter may be in any letter case.
-        /// - Returns: The parameters; nil where it is another path.
+        ///   - ignoringCase: Whether literal segments match in any letter case.
+        /// - Returns: The parameters; nil for another path.
         func parameters(_ path: [Substring], ignoringCase: Bool = false) -> [String: String]? {
             guard path.count == self.segments.count else { return nil }
             var parameters: [String: String] = [:]

@@ -3,8 +3,8 @@ import NIOConcurrencyHelpers
 import PushModel
 import Store
 
-/// The messages and batches that this process is at: a redelivery joins the work on its message, and a message whose batch is in work
-/// under another one waits for that batch's end (rule 3).
+/// The messages and batches in work in this process: a redelivery joins the work on its message, and a message whose
+/// batch is in work under another one waits for that batch's end (rule 3).
 final class BatchesInWork: Sendable {
     /// A message whose work here has ended.
     struct Ended: Sendable {

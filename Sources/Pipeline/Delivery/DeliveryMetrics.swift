@@ -37,10 +37,10 @@ struct DeliveryMetrics: Sendable {
     private let counters = NIOLockedValueBox<[Key: Counters]>([:])
     private let delays = NIOLockedValueBox<[DelayKey: Timer]>([:])
 
-    /// Counts outcomes that are recorded.
+    /// Counts recorded outcomes.
     ///
     /// - Parameters:
-    ///   - outcomes: Those of a message: of one app, service and priority.
+    ///   - outcomes: The outcomes of a message: of one app, service and priority.
     ///   - app: The app.
     ///   - priority: The priority.
     func record(_ outcomes: [BatchOutcome], of app: AppID, _ priority: Priority) {

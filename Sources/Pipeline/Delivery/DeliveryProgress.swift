@@ -47,7 +47,7 @@ struct DeliveryProgress {
         group.flatMap { portion in portion.devices.map { self.batches[portion.batch].devices.rows[$0] } }
     }
 
-    /// Adds what is not to be tried now to the outcomes; the rest is tried.
+    /// Adds devices that are not to be tried now to the outcomes; the others are tried.
     mutating func begin(stop: (BatchKey) -> StopCause?) {
         for (index, batch) in self.batches.enumerated() {
             let devices = self.builders[index].addUntried(stop: stop(batch.key))

@@ -6,7 +6,7 @@ package import PushServices
 import ServiceLifecycle
 package import Store
 
-/// Takes delivery messages, sends their batches through the push services, and records what became of each device.
+/// Takes delivery messages, sends their batches through the push services, and records the outcome of each device.
 package struct DeliveryWorker: Service {
     /// The limits and waits of deliveries.
     package struct Configuration: Sendable {

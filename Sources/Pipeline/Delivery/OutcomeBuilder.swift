@@ -13,9 +13,9 @@ struct OutcomeBuilder {
     private let received = ContinuousClock.now
     private var result: BatchOutcome
 
-    /// A device whose turn is this near is tried now: it saves a round through the broker.
+    /// A device due this soon is tried now, which saves a round through the broker.
     private static let tolerance = Duration.seconds(1)
-    /// How often a device is tried whose token is called bad among nearly all others.
+    /// The tries of a device whose token is called bad in a flood.
     private static let doubtfulTries = 5
     /// The same for one that a breaker's probe falls to: an operator has some twenty minutes to put things right.
     private static let doubtfulProbes = 20
@@ -136,13 +136,14 @@ struct OutcomeBuilder {
         self.addRetry(index, tries: tries, wait: self.retry.wait(tries: steps, asked: after, jitter: self.jitter))
     }
 
-    /// A device whose token is called bad as nearly all are.
+    /// A device whose token is called bad in a flood.
     private mutating func doubted(_ index: Int, tries: Int, of most: Int, status: Int?, reason: String) {
         guard tries < most, !self.isOneTry else {
             return self.failed(index, .unregistered, status: status, reason: reason)
         }
         self.result.retryReason = "\(reason), like nearly all tokens: no registration is removed"
-        // Longer with each try: few devices, whose answers decide nothing, are probed again as soon as they are due.
+        // Longer with each try: the answers for few devices prove nothing, so they are probed again as soon as they are
+        // due.
         self.addRetry(
             index,
             tries: tries,

@@ -25,7 +25,8 @@ package struct SendWorker: Service {
     private let largeClaims = LargeClaims()
     private let logger: Logger
 
-    /// A send whose fan-out was begun more often than any run of restarts explains, and came nowhere, kills its send workers.
+    /// The claims without progress after which a message is taken to crash its send workers: no series of restarts
+    /// explains more.
     private static let claimLimit = 50
 
     /// - Parameters:

@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import PushModel
 
-/// The fan-outs of this process that cannot go on and wait in memory: a few of each app and priority, each for a moment.
+/// The fan-outs of this process that are blocked and wait in memory: a few of each app and priority, each briefly.
 ///
 /// Where no more may wait the message is deferred, so that an app whose windows stay full keeps no other from being fanned out
 /// (rule 12).

@@ -109,7 +109,7 @@ package struct RegisterWorker: Service {
         }
     }
 
-    /// Defers what is not finished of a message: the sweeper publishes it again.
+    /// Defers the unfinished part of a message: the sweeper publishes it again.
     private func deferMessage(_ id: MessageID, _ deferral: Deferral, _ retry: StoreRetry) async throws {
         _ = try await retry.run { try await self.store.defer(id, epoch: nil, deferral) }
         CrashPoint.outboxDeferred.reach()

@@ -14,8 +14,8 @@ package import Store
 /// That is: retries, lapsed leases, and messages whose process died before it could publish them. It also ends jobs whose
 /// time is over, prunes dead handles (rules 9 and 13), and removes what is kept no longer.
 ///
-/// One process at a time leads: an economy, for nothing breaks when two do the same. Where it leaves undone what is due, for it is
-/// stopped or hangs, the others do that.
+/// Only one process leads, to save work: two leaders do no harm. If it leaves due work undone, because it is stopped or
+/// hangs, the others take over.
 package struct Sweeper: Service {
     /// The store's part that sweeping needs.
     package typealias SweptStore = HousekeepingStore & OutboxStore
@@ -151,7 +151,7 @@ package struct Sweeper: Service {
         }
     }
 
-    /// Publishes what is due.
+    /// Publishes due messages.
     ///
     /// - Returns: Whether there may be more.
     package func sweep() async throws -> Bool {
@@ -165,7 +165,7 @@ package struct Sweeper: Service {
         // Each may wait long for a broker without confirms: a cancelled sweep begins no other.
         try Task.checkCancellation()
         let isMoreOfDeliveries = try await self.sweep(
-            // Of retired services too: the hub closes what is left of them.
+            // Retired services too: the hub closes their batches.
             Set(PushService.allCases.map(WorkQueue.deliver)),
             overdue: .zero,
             limit: configuration.deliveryLimit,
@@ -189,7 +189,7 @@ package struct Sweeper: Service {
         return true
     }
 
-    /// Takes what is due of some queues, and publishes it.
+    /// Takes due messages of some queues, and publishes them.
     ///
     /// - Returns: Whether there may be more.
     private func sweep(

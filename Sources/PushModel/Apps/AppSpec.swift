@@ -27,7 +27,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
 
     /// Which devices a job lists one by one.
     package enum Recording: String, Codable, Sendable, CaseIterable {
-        /// Those that failed or were pruned.
+        /// Devices that failed or were pruned.
         case failures
         /// All.
         case all

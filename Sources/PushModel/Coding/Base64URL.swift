@@ -15,7 +15,7 @@ package enum Base64URL {
         return text
     }
 
-    /// Reads what ``encode(_:)`` gave; nil where the text has another form.
+    /// Decodes the output of ``encode(_:)``; nil for other text.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         guard !text.utf8.contains(where: { "+/=".utf8.contains($0) }) else { return nil }
         var standard = String(text).replacing("-", with: "+").replacing("_", with: "/")

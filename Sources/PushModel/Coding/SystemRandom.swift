@@ -15,7 +15,7 @@ package struct SystemRandom: RandomNumberGenerator {
             let bytes = MemoryLayout<UInt64>.stride * Self.count
             if let start = buffer.baseAddress, unsafe getentropy(start, bytes) == 0 { count = Self.count }
         }
-        // Where the system gives none, Swift's own generator knows what to do.
+        // If the system gives no numbers, Swift's own generator handles it.
         if let number = self.numbers.popLast() { return number }
         var generator = SystemRandomNumberGenerator()
         return generator.next()

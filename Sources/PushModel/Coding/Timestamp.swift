@@ -61,7 +61,7 @@ package struct Timestamp: Codable, Hashable, Sendable, Comparable {
         append(rest % 1000, 3, "Z")
     }
 
-    /// Reads what RFC 3339 calls a date-time, such as `2026-11-21T09:30:00.25+01:00`; digits below milliseconds are dropped.
+    /// Reads a date-time of RFC 3339, such as `2026-11-21T09:30:00.25+01:00`; digits below milliseconds are dropped.
     ///
     /// nil for anything else. `T` and `Z` may be small; a leap second counts as the first moment of the day after it.
     package init?(rfc3339 text: String) {

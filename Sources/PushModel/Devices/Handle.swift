@@ -141,7 +141,7 @@ package struct HandleList: Sendable, Equatable {
             }
             count = self.bytes.count * 2
         }
-        // Twice what ascended before ascends again.
+        // Doubling keeps the order.
         return HandleList(bytes: digits, ends: self.ends.map { $0 * 2 }) ?? HandleList()
     }
 

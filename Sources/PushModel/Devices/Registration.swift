@@ -1,4 +1,4 @@
-/// A device's registration: where it is reached, whose it is, and its tags.
+/// A device's registration: its address, its user and its tags.
 package struct Registration: Sendable, Equatable {
     /// The store's number for it: ascends, is never reused, survives re-registration (rule 2).
     package let row: Int64

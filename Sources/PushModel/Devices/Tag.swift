@@ -24,7 +24,7 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
         /// How long a user's name may be, so that each of these is a legal tag.
         static let longestName = Tag.maximumLength - (Owned.allCases.map(\.rawValue.utf8.count).max() ?? 0)
 
-        /// The meaning of a tag whose beginning has no capitals.
+        /// The meaning of a tag with a lower-case prefix.
         fileprivate init?(of key: String) {
             guard let found = Owned.allCases.first(where: { key.utf8.starts(with: $0.rawValue.utf8) }) else {
                 return nil

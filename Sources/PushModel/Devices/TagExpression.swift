@@ -3,7 +3,7 @@
 /// `!` binds tighter than `&&`, which binds tighter than `||`. An expression is stored as steps in postfix order, so
 /// that neither its depth nor its size can overflow a stack. The store keeps the canonical text, ``description``.
 package struct TagExpression: Hashable, Sendable {
-    /// A step of the expression: takes what the steps before it left, and leaves one operand.
+    /// A step of the expression: combines the operands of earlier steps into one.
     package enum Step: Hashable, Sendable {
         /// The registration has the tag of that index in ``TagExpression/tags``.
         case tag(Int)

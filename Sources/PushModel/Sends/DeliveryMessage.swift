@@ -4,12 +4,12 @@
 package struct DeliveryMessage: Sendable, Equatable {
     /// The most batches in one.
     package static let maximumBatches = OutboxMessage.maximumMembers
-    /// The size that a message of several batches is kept under, in bytes; a batch that is larger goes alone.
+    /// The greatest size of a message of several batches, in bytes; a larger batch has its own message.
     package static let maximumBytes = 192 * 1024
-    /// How many devices a message of several batches is kept under, as a batch is: so much of a connection is taken at a time.
+    /// The most devices of a message of several batches, as of a batch: the most that use a connection at a time.
     package static let maximumDevices = DeliverBatch.maximumDevices
 
-    /// What a message may hold beside what it holds already.
+    /// The remaining capacity of a message.
     package struct Capacity {
         private var batches = DeliveryMessage.maximumBatches
         private var bytes = DeliveryMessage.maximumBytes

@@ -203,7 +203,7 @@ package struct DeliveryCounts: Codable, Sendable, Equatable {
 
     package init() {}
 
-    /// Devices whose outcome is known.
+    /// Devices with an outcome.
     package var accounted: Int { self.reached + self.expired + self.cancelled }
 
     /// Devices for which a push service was asked, or would have been if it could.

@@ -44,7 +44,7 @@ package enum PushService: String, CaseIterable, Codable, Hashable, Sendable, Com
 
 // Values derived from descriptors.
 extension PushService {
-    /// Those that take notifications.
+    /// The services that accept notifications.
     package static let inService = PushService.allCases.filter(\.isInService)
 
     /// Whether the service still takes notifications.

@@ -62,7 +62,7 @@ extension PushService {
             self.prefixes = prefixes
         }
 
-        /// Refuses what no token or address has, a space or a letter beyond ASCII.
+        /// Refuses characters that no token or address contains: spaces and non-ASCII letters.
         static func visible(_ text: String, _ name: String) throws(InvalidValue) -> String {
             guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
                 throw InvalidValue("\(name) holds visible ASCII characters only")

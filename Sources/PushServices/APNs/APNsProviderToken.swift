@@ -65,7 +65,7 @@ final class APNsProviderToken: Sendable {
     /// The token to use now.
     ///
     /// - Parameters:
-    ///   - now: The present.
+    ///   - now: The present time.
     ///   - wall: The present by the wall clock. Where it was set since the token was minted, the token's time is wrong, or was: it
     ///     is replaced, whatever its age.
     /// - Returns: The cached token, or a new one.

@@ -53,7 +53,7 @@ final class APNsSender: PushSender {
 
     func close() async { await self.client.close() }
 
-    /// Tries what the round has to try.
+    /// Sends the devices of the round.
     private func send(_ batch: PushRequest, _ token: APNsProviderToken.Token, _ round: inout SendRound) async {
         guard !round.open.isEmpty,
             let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout)
@@ -103,7 +103,7 @@ final class APNsSender: PushSender {
 }
 
 extension HTTP2RequestHead {
-    /// Writes what differs between the devices of a batch at APNs: the path, and the notification's id.
+    /// Writes the headers of a single device at APNs: the path, and the notification's id.
     package mutating func describe(_ index: Int, of devices: DeliverBatch.Devices, job: JobID) {
         self.appendPath("/3/device/")
         self.appendPath(devices.handles[index])

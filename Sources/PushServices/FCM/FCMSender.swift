@@ -75,7 +75,7 @@ final class FCMSender: PushSender {
         try? await self.tokenClient.shutdown()
     }
 
-    /// Tries what the round has to try.
+    /// Sends the devices of the round.
     private func send(_ batch: PushRequest, _ bodies: [FCMBody?], _ token: String, _ round: inout SendRound) async {
         guard !round.open.isEmpty,
             let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout)

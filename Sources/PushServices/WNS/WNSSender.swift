@@ -65,7 +65,7 @@ final class WNSSender: PushSender {
         try? await self.client.shutdown()
     }
 
-    /// Tries what the round has to try, some at a time.
+    /// Sends the devices of the round, a limited number at a time.
     private func send(_ batch: PushRequest, _ token: String, _ round: inout SendRound) async {
         guard let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout) else { return }
         let positions = round.open

@@ -1,4 +1,4 @@
-/// Guesses what somebody meant to write.
+/// Guesses the intended spelling of a word.
 enum NearestWord {
     /// The word that is nearest to a misspelt one, or nil when none is near.
     static func to(_ word: String, among words: [String]) -> String? {

@@ -1,7 +1,7 @@
 import PushModel
 import Yams
 
-/// A mapping of a YAML file whose keys are read one by one; each is known by name, and each has its kind.
+/// A mapping of a YAML file whose keys are read one by one, by name and kind.
 struct YAMLSection {
     /// The file's name, for messages.
     let file: String

@@ -30,7 +30,7 @@ enum Console {
     /// Whether a person sees the output.
     static var isTerminal: Bool { Self.capture == nil && isatty(STDOUT_FILENO) == 1 }
 
-    /// Text of others, made safe for a terminal: control characters could move the cursor or hide what follows.
+    /// Foreign text, made safe for a terminal: control characters could move the cursor or hide the following text.
     static func safe(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.map { Self.isControl($0) ? "\u{FFFD}" : $0 }))
     }

@@ -1,6 +1,6 @@
 import PushlineClient
 
-/// A server's refusal in words: the message, what to do, and the members that are wrong where there are several.
+/// A server's refusal as text: the message, the remedy, and the wrong members if there are several.
 struct Rejection {
     /// The most members to show.
     static let mostFaults = 10

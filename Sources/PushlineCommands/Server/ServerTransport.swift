@@ -25,7 +25,7 @@ struct ServerTransport: HTTPTransport {
         return HTTPClient(configuration: configuration)
     }()
 
-    /// The authorities whose certificates are accepted; nil = those that this machine trusts.
+    /// The trusted authorities; nil = those of this machine.
     var authorities: [NIOSSLCertificate]?
 
     func answer(to request: HTTPRequest) async throws -> HTTPAnswer {

@@ -114,7 +114,7 @@ final class ConnectionMemory {
     var lastGoodBody: ByteBuffer?
 }
 
-/// Decides what becomes of requests; one for each listener.
+/// Answers requests; one for each listener.
 protocol Responder: Sendable {
     func respond(to request: InboundRequest, on connection: ConnectionMemory) -> Reaction
 }

@@ -76,7 +76,7 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
                 let value = channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(deadlines, position: .first)
                 }.flatMap { child.setup(channel: channel, logger: logger) }
-                // The listener only forgets what could not be set up.
+                // The listener drops a channel whose set-up failed without closing it.
                 value.whenFailure { _ in channel.close(promise: nil) }
                 return value
             }
@@ -98,7 +98,8 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
         }
     }
 
-    /// Waits for the shutdown; then takes what is queued, closes the port, and asks connections to end until all have.
+    /// Waits for the shutdown; then accepts queued connections, closes the port, and asks connections to end until all
+    /// have.
     private func drain(_ channel: any Channel, _ connections: OpenConnections) async {
         // Cancelled = something else has ended the server.
         do { try await gracefulShutdown() } catch { return }
@@ -135,8 +136,8 @@ extension HTTPListener {
 }
 
 extension ServerBootstrap {
-    /// Has the system take little more of an answer than the client reads, so that it is seen when it reads nothing; and has it give
-    /// up clients that are gone.
+    /// Limits the system's send buffer, so that a client that reads nothing is noticed, and lets the system drop
+    /// vanished clients.
     fileprivate func seeingProgress(silence: TimeAmount) -> ServerBootstrap {
         #if os(Linux)
         let unsent = ChannelOptions.tcpOption(NIOBSDSocket.Option(rawValue: TCP_NOTSENT_LOWAT))

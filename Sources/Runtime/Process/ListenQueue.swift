@@ -26,7 +26,7 @@ struct ListenQueue {
         #if os(Linux)
         guard let socket = self.socket else { return }
         do {
-            // Where the system gives what is queued to the others on the port, there is nothing to wait for.
+            // If the system hands queued connections to other listeners of the port, there is no need to wait.
             let handshakes = Self.systemMovesQueues ? Duration.zero : Self.handshakes
             if handshakes > .zero { try await Self.refuseNew(socket) }
             let start = ContinuousClock.now
@@ -53,7 +53,7 @@ struct ListenQueue {
         try await socket.getTCPInfo().get().tcpi_unacked
     }
 
-    /// Has the system drop the packets that begin a connection, and no others.
+    /// Installs a filter that drops the packets that begin a connection, and no others.
     private static func refuseNew(_ socket: any SocketOptionProvider) async throws {
         let code: [FilterInstruction] = [
             // The flags of the TCP header: SYN without ACK?

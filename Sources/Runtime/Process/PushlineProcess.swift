@@ -47,7 +47,7 @@ struct PushlineProcess {
             metricsText: { [role] in ProcessMetrics.exposition(role: role) + registry.exposition() },
             logger: logger
         )
-        // Ended in the opposite order: first what takes work, last what it needs to finish.
+        // Ended in the opposite order: first the consumers of work, last the services they need to finish.
         let services = [store, broker, TopologyKeeper(broker: broker, logger: logger)] + (try await self.work(parts))
         var group = ServiceGroupConfiguration(
             services: services.map {

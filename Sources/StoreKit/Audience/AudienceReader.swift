@@ -58,7 +58,7 @@ package struct AudienceReader<Source: RowSource> {
         return count
     }
 
-    /// Those of some rows that are in the audience, with their handles.
+    /// The rows in the audience among some, with their handles.
     package mutating func handles(of rows: [Int64]) throws -> AudiencePage {
         var page = AudiencePage(scannedThrough: 0)
         var rest = rows.sorted()[...]

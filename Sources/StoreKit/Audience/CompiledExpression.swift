@@ -38,7 +38,7 @@ struct CompiledExpression {
         self.nodes.reserveCapacity(expression.steps.count)
         // Operands not yet joined: the node, and whether its opposite is meant.
         var open: [(node: Int, isNegated: Bool)] = []
-        // For each node, whether it is negated within what it belongs to.
+        // For each node, whether its parent negates it.
         var negated: [Bool] = []
         for step in expression.steps {
             switch step {

@@ -27,7 +27,7 @@ package enum RetryList {
         return Data(bytes)
     }
 
-    /// Reads what ``encode(_:)`` wrote.
+    /// Decodes the output of ``encode(_:)``.
     package static func decode(_ data: Data) throws(StoreError) -> [RetryDevice] {
         let bytes = [UInt8](data)
         guard bytes.count.isMultiple(of: self.width) else { throw StoreError(.corrupt, "a list of devices is cut off") }

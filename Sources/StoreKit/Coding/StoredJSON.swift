@@ -15,13 +15,13 @@ package enum StoredJSON {
     /// A job's work, by the short way where there is one.
     package static func text(work: Job.Work) throws -> String { try StoredSend.text(work) ?? self.text(work.preview) }
 
-    /// Reads what ``text(work:)`` wrote.
+    /// Decodes the output of ``text(work:)``.
     package static func work(from text: [UInt8]) throws -> Job.Work {
         if let send = StoredSend.read(text) { return .send(send) }
         return try self.value(Job.Work.self, from: String(decoding: text, as: UTF8.self))
     }
 
-    /// Reads what ``text(_:)`` wrote.
+    /// Decodes the output of ``text(_:)``.
     package static func value<Value: Decodable>(_ type: Value.Type, from text: String) throws -> Value {
         do {
             return try JSONDecoder().decode(type, from: Data(text.utf8))

@@ -6,7 +6,7 @@ extension JobID {
     /// As the tables hold it.
     package var blob: Data { Data(self.bytes) }
 
-    /// Reads what a row holds.
+    /// Reads the column's value.
     package init(blob: Data) throws(StoreError) {
         guard let id = JobID(bytes: blob) else { throw StoreError(.corrupt, "a row's job id is not 16 bytes") }
         self = id
@@ -28,14 +28,14 @@ extension UserName {
 }
 
 extension AppID {
-    /// Reads what a row holds.
+    /// Reads the column's value.
     package init(stored name: String) throws(StoreError) {
         do { try self.init(name) } catch { throw StoreError(.corrupt, "a row's app has no legal name") }
     }
 }
 
 extension RegistrationID {
-    /// Reads what a row holds.
+    /// Reads the column's value.
     package init(stored text: String) throws(StoreError) {
         guard let id = RegistrationID(text) else { throw StoreError(.corrupt, "a row has no legal registration id") }
         self = id
@@ -43,7 +43,7 @@ extension RegistrationID {
 }
 
 extension Tag {
-    /// Reads what a row holds.
+    /// Reads the column's value.
     package init(stored name: String) throws(StoreError) {
         do { try self.init(name, .exact) } catch { throw StoreError(.corrupt, "a row has no legal tag") }
     }

@@ -4,7 +4,7 @@ package import Store
 // The numbers that the tables hold. They never change; names in Swift may.
 
 extension PushService {
-    /// Reads what a row holds.
+    /// Reads the column's value.
     package init(stored number: Int) throws(StoreError) {
         guard let found = PushService(number: number) else {
             throw StoreError(.corrupt, "a row names an unknown push service")
@@ -25,7 +25,7 @@ extension JobKind {
         }
     }
 
-    /// Reads what a row holds.
+    /// Reads the column's value.
     package init(number: Int) throws(StoreError) {
         guard let found = JobKind.allCases.first(where: { $0.number == number }) else {
             throw StoreError(.corrupt, "a row names an unknown kind of job")
@@ -37,7 +37,7 @@ extension JobKind {
 extension Job.State {
     /// Final states are 10 and above: the schema's indexes rely on it.
     ///
-    /// `retrying` is never stored, it is what a running job is seen as while all of it waits.
+    /// `retrying` is never stored: a running job is shown so while all of its open work waits.
     package var number: Int {
         switch self {
         case .scheduled: 0
@@ -52,7 +52,7 @@ extension Job.State {
         }
     }
 
-    /// Reads what a row holds.
+    /// Reads the column's value.
     package init(number: Int) throws(StoreError) {
         guard let found = Job.State.allCases.first(where: { $0.number == number }) else {
             throw StoreError(.corrupt, "a row names an unknown state of a job")
@@ -62,7 +62,7 @@ extension Job.State {
 }
 
 extension Priority {
-    /// Reads what a row holds.
+    /// Reads the column's value.
     package init(number: Int) throws(StoreError) {
         guard let found = Priority(rank: number) else { throw StoreError(.corrupt, "a row names an unknown priority") }
         self = found
@@ -83,7 +83,7 @@ extension Registration.State {
         }
     }
 
-    /// Reads what a row holds.
+    /// Reads the column's value.
     package init(number: Int) throws(StoreError) {
         guard let found = Registration.State.allCases.first(where: { $0.number == number }) else {
             throw StoreError(.corrupt, "a row names an unknown state of a registration")
@@ -117,7 +117,7 @@ package enum DeliveryCountClass: Hashable, Sendable {
         }
     }
 
-    /// Reads what a row holds.
+    /// Reads the column's value.
     package init(number: Int) throws(StoreError) {
         let all: [DeliveryCountClass] =
             [.targets, .accepted, .expired, .cancelled] + FailureClass.allCases.map { .failed($0) }

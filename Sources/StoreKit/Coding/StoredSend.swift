@@ -50,7 +50,7 @@ package enum StoredSend {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Reads what ``text(_:)`` writes; nil for any other text, which may be as good in its own way.
+    /// Decodes the output of ``text(_:)``; nil for any other text, which may be valid too.
     package static func read(_ text: [UInt8]) -> SendRequest? {
         var reader = Reader(text)
         guard reader.take(Part.audience), let name = reader.string(), let tag = try? Tag(name, .exact) else {

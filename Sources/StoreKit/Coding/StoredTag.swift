@@ -19,7 +19,7 @@ package enum StoredTag: Hashable, Sendable {
 }
 
 extension Tag {
-    /// The key of the user whose own tag it is; nil for any other tag.
+    /// The user's key in a user's own tag; nil for any other tag.
     package var owner: String? {
         let beginning = Tag.Owned.user.rawValue.utf8
         guard self.key.utf8.starts(with: beginning) else { return nil }

@@ -30,7 +30,7 @@ package struct GCRA: Equatable {
         self.tat = min(tat, now + max(debt, Self.burst))
     }
 
-    /// The time in which what may be sent at once comes together: at least one device.
+    /// The time in which a burst accumulates: at least one device.
     private var burst: Int64 { max(Self.burst, self.time(of: 1)) }
 
     /// The least devices worth a step: half a burst, at most a batch.
@@ -38,7 +38,7 @@ package struct GCRA: Equatable {
         min(max(1, self.rate * self.burst / 2 / Self.second), Int64(DeliverBatch.maximumDevices))
     }
 
-    /// The time whose devices are not used yet; negative = a debt.
+    /// The time not used up yet; negative = a debt.
     private func unused(at now: Int64) -> Int64 {
         let gap = now - self.tat
         return gap > self.time(of: self.step) + Self.tolerance ? self.burst : gap

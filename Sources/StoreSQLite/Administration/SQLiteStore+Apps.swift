@@ -158,12 +158,13 @@ extension SQLiteStore: AccountStore {
 }
 
 extension WriteContext {
-    /// Has an app compare its users' names so from now on.
+    /// Sets the comparison of an app's user names.
     ///
     /// - Parameters:
     ///   - app: The app, declared or not.
-    ///   - users: How names are compared.
-    /// - Throws: ``StoreError`` where something is kept under keys that were made the other way, or two accounts would become one.
+    ///   - users: The comparison.
+    /// - Throws: ``StoreError`` if rows are stored under keys of the other comparison, or two accounts would become
+    ///   one.
     fileprivate func compareUsers(of app: AppID, as users: AppSpec.Users) throws {
         let known = try self.database.first(
             "SELECT number, spec FROM app WHERE name = ? AND spec IS NOT NULL",

@@ -139,7 +139,7 @@ struct ManyTags {
         return Stretch(after: after, through: search.end, rows: search.rows)
     }
 
-    /// Those of some rows that are live and have one of the tags, with their handles.
+    /// The live rows with one of the tags among some, with their handles.
     private func live(_ rows: [Int64], pns: PushService, tags: Set<StoredTag>) async throws -> AudiencePage {
         var page = AudiencePage(scannedThrough: 0)
         page.rows.reserveCapacity(rows.count)

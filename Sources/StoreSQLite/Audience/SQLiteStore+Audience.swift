@@ -119,7 +119,7 @@ struct AudienceTerms {
     /// The tags of the expression; nil = no registration ever had it.
     let tags: [StoredTag?]
 
-    /// The tag whose registrations are the audience, where it comes down to that.
+    /// The only tag of the audience, if it has just one.
     var onlyTag: StoredTag? {
         guard self.expression.alternatives != nil else { return nil }
         let known = self.tags.compactMap { $0 }

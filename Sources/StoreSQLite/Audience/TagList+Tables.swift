@@ -33,7 +33,7 @@ extension TagList {
         return try faults.filter { $0.count != 0 }.map { "\($0.count) \($0.text)" } + self.unreadable(in: database)
     }
 
-    /// Registrations whose tags are no list: nothing can be done with those.
+    /// Registrations with malformed tag lists, which are not checked further.
     private static func unreadable(in database: Database) throws -> [String] {
         let rows = try RawStatement(
             "SELECT id, tags, json_valid(tags) FROM registration WHERE tags IS NOT NULL",

@@ -8,7 +8,7 @@ import Store
 
 /// Checkpoints the log, on its own connection and queue, while no other process does (rule 8).
 final class Checkpointer: Sendable {
-    /// A log whose file has grown by this since the last pass has another at once, in bytes.
+    /// The growth of the log file since the last pass that triggers another at once, in bytes.
     private static let growingLog = 16 << 20
     /// The log length in pages that triggers a restart of the log: 64 MB.
     private static let longLog = 16 * 1024

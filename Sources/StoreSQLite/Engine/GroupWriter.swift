@@ -107,7 +107,7 @@ final class GroupWriter: Sendable {
     /// A group's first change failed, and the group ends with it.
     private struct FailedAlone: Error { let fault: any Error }
 
-    /// Holds what a change gave until it is durable.
+    /// Holds a change's result until it is durable.
     private final class Slot<Value: Sendable>: Sendable {
         let value = NIOLockedValueBox<Value?>(nil)
     }
@@ -186,9 +186,10 @@ final class GroupWriter: Sendable {
         }
     }
 
-    /// Commits what waits on this thread, where nothing was committed a moment ago, and no other process writes or wants to.
+    /// Commits waiting changes on this thread, unless a commit was made a moment ago or another process writes or waits
+    /// to write.
     ///
-    /// - Returns: false when it could not be done at once, and nothing is done.
+    /// - Returns: false if it was not possible at once; nothing is written then.
     private func commitAtOnce() -> Bool {
         // Right behind another commit more is to be expected, and is committed together.
         if let last = self.state.withLockedValue({ $0.lastCommit }), .now - last < InlineExecution.longest {

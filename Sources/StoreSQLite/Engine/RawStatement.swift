@@ -110,7 +110,7 @@ import Store
     /// The result code repeats the error of the step before.
     func reset() { _ = unsafe sqlite3_reset(self.handle) }
 
-    /// Gives back what was bound, which is kept otherwise for as long as the statement is prepared.
+    /// Releases the bound values, which otherwise stay as long as the statement is prepared.
     func clear() { _ = unsafe sqlite3_clear_bindings(self.handle) }
 
     /// A column of the present row; columns count from 0.

@@ -3,7 +3,7 @@ import PushModel
 import Store
 import StoreKit
 
-/// Finds the wanted ones among the rows of an index range, and remembers what it saw behind them.
+/// Finds wanted rows in an index range, and remembers the gaps behind them.
 struct RowWalker: RowSource {
     /// Rows of which a range is known to have none; empty where nothing is known.
     private struct Gap {

@@ -38,7 +38,7 @@ extension WriteContext {
         if row.kind == .register { try self.forgetHandles(ofFinal: job) }
     }
 
-    /// Counts what a stopped job's workers never answered for.
+    /// Counts devices of a stopped job whose workers never recorded an outcome.
     func closeOverdue(_ job: Int64) throws {
         let state = try self.database.first("SELECT state FROM job WHERE sequence = ?", [job]) {
             try Job.State(number: $0[0])

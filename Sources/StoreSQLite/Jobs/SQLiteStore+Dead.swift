@@ -69,7 +69,7 @@ extension Database {
 }
 
 extension WriteContext {
-    /// Closes what a dead message stands for; one of several members is split, so that the others go on.
+    /// Closes the work of a dead letter; a message of several members is split, so that the others continue.
     fileprivate func close(
         _ message: IncomingDeadLetter,
         letter: Int64,

@@ -153,7 +153,7 @@ private struct DeadLetterRow {
     let size: Int
     let at: Timestamp
     let closed: DeadLetterEffect
-    /// Of a register job: whether it is still known what it was.
+    /// For a register job: whether its work is still stored.
     let hasWork: Bool
     /// The job that it closed, or a batch of it.
     let job: JobID?

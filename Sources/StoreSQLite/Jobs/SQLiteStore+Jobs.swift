@@ -132,7 +132,7 @@ extension WriteContext {
     }
 }
 
-/// A scheduled job whose moment has come.
+/// A scheduled job that is due.
 private struct ScheduledJob {
     let sequence: Int64
     let app: Int64
@@ -141,7 +141,7 @@ private struct ScheduledJob {
 }
 
 extension Database {
-    /// The apps with scheduled jobs whose moment has come, found one behind the other in the index.
+    /// The apps with due scheduled jobs, found one after the other in the index.
     fileprivate func appsWithScheduledJobs(until wall: Int64, limit: Int) throws -> [Int64] {
         var apps: [Int64] = []
         var last: Int64 = -1

@@ -89,7 +89,7 @@ private struct JobGroup {
         if self.next.count == JobInserter.most { try self.insert() }
     }
 
-    /// Writes what is left of a priority, and ends its shared message.
+    /// Writes the remaining jobs of a priority, and ends its shared message.
     mutating func end(_ priority: Priority) throws {
         try self.insert()
         guard let shared = self.shared, let jobs = shared.jobs else { return }
@@ -206,7 +206,7 @@ private struct JobInserter {
     ///
     /// - Parameter rows: At most ``most``, and at least one.
     /// - Returns: The sequence of the first; the others follow it.
-    /// - Throws: What SQLite says.
+    /// - Throws: SQLite's error.
     func insert(_ rows: [NewRow]) throws -> Int64 {
         var rest = rows[...]
         for step in Self.statements {

@@ -14,9 +14,10 @@ struct ImportProgress: Sendable {
     /// New rows among them may be written in any order. Known ones may take each other's handles, so they are written
     /// after the new ones, and in order.
     struct Stretch: Sendable {
-        /// Those that are still to be looked at, in the order of the index of handles; the same handle's in their own.
+        /// Rows still to be looked up, in the order of the index of handles; those of the same handle in their own
+        /// order.
         var unseen: ArraySlice<Numbered>
-        /// Those that are not new; in the rows' order once all were looked at.
+        /// Rows that are not new; in their own order once all were looked up.
         var known: ArraySlice<Numbered> = []
 
         var isDone: Bool { self.unseen.isEmpty && self.known.isEmpty }
@@ -82,9 +83,9 @@ struct ImportTurn {
         self.isAwaited = isAwaited
     }
 
-    /// Counts what was done.
+    /// Counts work done.
     ///
-    /// - Returns: Whether to go on.
+    /// - Returns: Whether the turn goes on.
     mutating func goesOn(after work: Int) -> Bool {
         self.done += work
         guard !self.isOver, self.done - self.asked >= Self.step else { return !self.isOver }

@@ -106,7 +106,7 @@ struct ImportStatements {
         self.findTag = try RawStatement(TagFinder.sql, in: database)
     }
 
-    /// Binds what is the same for all rows.
+    /// Binds the values common to all rows.
     func bind(app: Int64, sequence: Int64, wall: Int64) throws {
         for statement in [
             self.byID, self.insert, self.insertMany, self.makeTag, self.makeTags, self.findTag,
@@ -127,7 +127,7 @@ struct ImportStatements {
         return try self.first(self.byID)
     }
 
-    /// The live registration that has the row's handle, whose number is given.
+    /// The live registration with the row's handle, whose digest is given.
     func current(for row: ImportedRegistration, _ digest: Int64) throws -> Known? {
         try self.byHandle.bind(digest, at: 1)
         try self.byHandle.bind(row.handle.text, at: 2)

@@ -64,9 +64,9 @@ struct RegistrationRanges {
         }
     }
 
-    /// Those that are not live; the deleted only where they are asked for.
+    /// Registrations that are not live; deleted ones only on request.
     private mutating func addEnded() {
-        // The indexes are partial: `state <> 1` is what leads to them.
+        // The indexes are partial: `state <> 1` selects them.
         let service = self.query.pns.map { " AND pns = \($0.number)" } ?? ""
         let source = "registration WHERE app = ? AND state <> 1\(service)"
         if let user = self.query.user?.key {

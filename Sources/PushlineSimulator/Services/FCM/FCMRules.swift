@@ -150,7 +150,7 @@ struct FCMRules: Sendable {
         }
     }
 
-    /// The bytes of names and values in `data` and `notification`, which is what is limited.
+    /// The limited size: the bytes of names and values in `data` and `notification`.
     private static func size(of message: [String: Any]) -> Int {
         var size = 0
         for member in ["data", "notification"] {
