@@ -85,7 +85,7 @@ package struct HubError: Error, Sendable, CustomStringConvertible {
 
     package let code: Code
     package let message: String
-    /// The wait that the hub asked for.
+    /// What the hub asked to wait, if it did.
     package let retryAfter: Duration?
 
     package init(_ code: Code, _ message: String, retryAfter: Duration? = nil) {

@@ -10,7 +10,7 @@ enum PoisonLimit {
     static let redeliveries = 5
 }
 
-/// Sends messages that no worker can process to the dead queue.
+/// Sends messages that nobody can work on to the dead queue.
 struct DeadLetterPublisher: Sendable {
     let broker: any MessageBroker
 

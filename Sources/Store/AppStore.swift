@@ -5,7 +5,7 @@ package protocol AppStore: Sendable {
     /// Declares an app, or replaces its declaration.
     ///
     /// - Parameters:
-    ///   - spec: The declaration.
+    ///   - spec: What it is to be.
     ///   - app: The app.
     /// - Returns: Whether anything changed.
     /// - Throws: ``StoreError``, with ``StoreError/Code/conflict`` and a sentence for the operator where ``AppSpec/users`` would change
@@ -22,10 +22,10 @@ package protocol AppStore: Sendable {
 package protocol AccountStore: Sendable {
     /// Changes an account or a key.
     ///
-    /// - Parameter change: The change.
-    /// - Returns: false if the account or key does not exist.
-    /// - Throws: ``StoreError``, with ``StoreError/Code/conflict`` for a key whose name is taken, and for an account
-    ///   whose name differs from another's only by letter case, in an app that folds names.
+    /// - Parameter change: What is to be changed.
+    /// - Returns: false when there is nothing that it could change.
+    /// - Throws: ``StoreError``, with ``StoreError/Code/conflict`` for a key whose name is taken, and for an account where there is
+    ///   one whose name differs by letter case alone (where the app folds names).
     @discardableResult
     func change(_ change: AccountChange) async throws -> Bool
 

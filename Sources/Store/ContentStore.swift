@@ -2,14 +2,14 @@ package import PushModel
 
 /// Uploaded content and the rich notifications that point to it.
 package protocol ContentStore: Sendable {
-    /// Stores content within the quotas of its owner and the app and the free space.
+    /// Keeps content, where its owner, the app and the disk have room for it.
     ///
     /// - Parameters:
-    ///   - content: The content.
+    ///   - content: What is to be kept.
     ///   - app: The app.
-    ///   - key: The name of the uploading key; nil = its owner uploads it.
-    ///   - quota: The limits of the uploader and of the whole app.
-    /// - Returns: Its id, or the reason of a refusal.
+    ///   - key: The name of the backend's key that uploads it; nil = its owner does.
+    ///   - quota: How much the uploader, and all of the app together, may have.
+    /// - Returns: Its id, or why it is not kept.
     /// - Throws: ``StoreError``.
     func put(
         _ content: StoredContent,
@@ -42,13 +42,13 @@ extension ContentStore {
     }
 }
 
-/// The result of storing content.
+/// What came of content that was to be kept.
 package enum ContentAcceptance: Sendable, Equatable {
     /// Under this id, which is hard to guess.
     case kept(String)
-    /// The uploader's quota is reached; it uses this many bytes.
+    /// It is beyond what its uploader may have, who has so many bytes.
     case accountIsFull(used: Int)
-    /// The app's quota is reached; it uses this many bytes.
+    /// It is beyond what the app may have, which has so many bytes.
     case appIsFull(used: Int)
     /// The disk has little room left, which is kept for other things.
     case diskIsNearlyFull
@@ -56,7 +56,7 @@ package enum ContentAcceptance: Sendable, Equatable {
     /// The bytes that content counts as beyond its own: its row and the indexes have some hundred.
     package static let overhead = 1024
 
-    /// The bytes that content counts as.
+    /// What content counts as.
     package static func cost(of content: StoredContent) -> Int { content.bytes.count + self.overhead }
 }
 
@@ -73,7 +73,7 @@ package struct StoredContent: Sendable, Equatable {
     }
 }
 
-/// A rich notification to store together with its job: neither exists without the other.
+/// A rich notification that is to be kept, together with the job that tells of it: neither is there without the other.
 package struct NewRichNotification: Sendable {
     /// A positive number that is hard to guess; where the app has one of that id, nothing is accepted
     /// (``StoreError/Code/conflict``).
@@ -85,8 +85,8 @@ package struct NewRichNotification: Sendable {
     /// The id of its content; nil = the app's default picture.
     package let content: String?
     package let isSecure: Bool
-    /// In a full quota the sender's oldest read notification is removed; without one, the job is refused
-    /// (``StoreError/Code/quotaReached``).
+    /// When so many are kept already, one of the sender's that was read makes place, the oldest; where there is none, nothing
+    /// is accepted (``StoreError/Code/quotaReached``).
     package let quota: Quota
 
     /// The most rich notifications that are kept.
@@ -163,9 +163,9 @@ package struct RichNotificationQuery: Sendable {
     package var id: Int32?
     package var sender: UserName?
     package var addressee: UserName?
-    /// Only those that reference this content.
+    /// Those that name this content.
     package var content: String?
-    /// Only those created since then.
+    /// Those made since then.
     package var since: Timestamp?
     package var cursor: String?
     /// 1 to 1000.

@@ -1,6 +1,6 @@
 package import PushModel
 
-/// Messages that no worker could process, and their replay (rule 6).
+/// Messages that nobody could work on, and what is done about them (rule 6).
 ///
 /// A message that names no declared app is the default app's.
 package protocol DeadLetterStore: Sendable {
@@ -21,7 +21,7 @@ package protocol DeadLetterStore: Sendable {
     /// A dead message with its body, or nil when the app has none of that number.
     func deadLetter(_ id: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])?
 
-    /// Replays a dead letter, once: the replay removes it.
+    /// Has the work of a dead message be done again, once: the message is gone with that.
     ///
     /// The devices of a batch that count as dead are retried in its next attempt, which is due at once; those of a first attempt are
     /// the audience's within the page's range, and of devices that are no longer in it as many count as deregistered. A register
@@ -30,13 +30,13 @@ package protocol DeadLetterStore: Sendable {
     /// - Parameters:
     ///   - id: The dead letter's number.
     ///   - app: The app.
-    /// - Returns: The result; nil if the app has no dead letter of that number (any more).
+    /// - Returns: What came of it; nil when the app has none of that number (any more).
     /// - Throws: ``StoreError``; then nothing was changed.
     func replay(deadLetter id: Int64, app: AppID) async throws -> Replay?
 
-    /// Removes a dead letter; its devices stay counted.
+    /// Removes a dead message; what its end in the dead queue counted stays.
     ///
-    /// - Returns: The removed dead letter, or nil if the app has none of that number.
+    /// - Returns: The message that was removed, or nil when the app has none of that number.
     func discard(deadLetter id: Int64, app: AppID) async throws -> DeadLetter?
 }
 
@@ -62,7 +62,7 @@ package struct IncomingDeadLetter: Sendable {
     }
 }
 
-/// A stored message that no worker could process.
+/// A kept message that nobody could work on.
 package struct DeadLetter: Sendable, Equatable {
     package let id: Int64
     /// The app that it belongs to; nil = it names none that is declared.
@@ -71,7 +71,7 @@ package struct DeadLetter: Sendable, Equatable {
     package let queue: String
     package let type: String
     package let messageID: String
-    /// The job that it closed, or whose batch it closed; nil if its work continues or is unknown.
+    /// The job that it closed, or a batch of it; nil where what it held goes on, or nobody knows what it was for.
     package let job: JobID?
     package let reason: String
     /// The bytes of its body.
@@ -106,9 +106,9 @@ package struct DeadLetter: Sendable, Equatable {
 
 }
 
-/// The result of a replay.
+/// What came of replaying a dead message.
 package enum Replay: Sendable, Equatable {
-    /// The job continues; for a batch's message, with the number of devices to retry.
+    /// The job goes on; how many devices are retried, where it was a batch's message.
     case begun(job: JobID, devices: Int?)
     /// Nothing was changed, for that reason.
     case refused(String)

@@ -2,12 +2,11 @@ package import PushModel
 
 /// Fan-out: from the sends of a message to batches (rules 2, 4 and 12).
 package protocol FanOutStore: AudienceStore {
-    /// Reads a send message with its first work without claiming it: the first ``commit(_:of:)`` claims it, unless
-    /// another has since.
+    /// Reads a send message with its first work, without claiming it: the first ``commit(_:of:)`` claims it, if nobody has since.
     ///
-    /// So a message fanned out in one step costs one commit. Until then the store does not show that it is in work.
+    /// So a message that is fanned out in one step costs one commit. Until then nothing in the store says that someone is at it.
     ///
-    /// - Returns: nil without work for a fan-out.
+    /// - Returns: nil when nothing of it is to be fanned out.
     func peek(_ message: MessageID) async throws -> FanOutClaim?
 
     /// Takes a send message over: raises its epoch, so that earlier claims are void, and starts its lease.
@@ -26,15 +25,13 @@ package protocol FanOutStore: AudienceStore {
     /// - Throws: ``StoreError``.
     func work(of claim: FanOutClaim) async throws -> FanOutWork?
 
-    /// Commits a step in one transaction: writes batches with their delivery messages, moves the cursors and updates
-    /// jobs, if the claim is the latest, and only for jobs that are still members of its message.
+    /// Writes batches as rows with their delivery messages, moves the cursors and marks jobs, in one transaction, only where the claim
+    /// is the latest and only for jobs that are still its message's; a claim that only peeked is in the store from then on.
     ///
-    /// For a peeked message this is the claim.
+    /// The devices count for the rate limit with the commit. Sets the jobs' hub state: Enqueued with the first batch, NoTargetFound
+    /// where there is none; a job whose audience is all in batches is final when nothing of it is open.
     ///
-    /// The devices count towards the rate limit with the commit. Sets the jobs' hub state: Enqueued with the first
-    /// batch, NoTargetFound without any; a job whose audience is all in batches is final when none of them is open.
-    ///
-    /// - Returns: The result.
+    /// - Returns: What came of it.
     /// - Throws: ``StoreError``.
     func commit(_ step: FanOutStep, of claim: FanOutClaim) async throws -> FanOutResult
 
@@ -43,10 +40,10 @@ package protocol FanOutStore: AudienceStore {
     /// - Returns: The routing key of the process that waits, if one does and this call ended the job.
     func abandon(_ claim: FanOutClaim, reason: String) async throws -> String?
 
-    /// The credit for publishing to a service, for an app and priority (rule 12).
+    /// What may be published now to a service, for an app and priority (rule 12).
     func credit(for kind: CreditKind, app: AppID, pns: PushService, priority: Priority) async throws -> Credit
 
-    /// The open batches of a delivery message, for publishing it again.
+    /// The open batches of a delivery message, for who publishes it again.
     func batches(of message: MessageID) async throws -> [DueBatch]
 }
 
@@ -58,7 +55,7 @@ package struct FanOutClaim: Sendable {
     package let claims: Int
     /// Whether the store knows of the claim; one that only peeked becomes known with its first commit.
     package let isClaimed: Bool
-    /// The next work, as far as it is read; a campaign stays here with its cursors as they move.
+    /// What is to be done next, as far as it is read; a campaign stays here with its cursors as they move.
     package var work: FanOutWork?
     /// The last of its sends that was looked at in this pass, by its number.
     package var position: Int64 = 0
@@ -86,9 +83,9 @@ package struct FanOutClaim: Sendable {
     }
 }
 
-/// The work of a fan-out.
+/// What is to be fanned out.
 package enum FanOutWork: Sendable {
-    /// Small sends, and the present credit of each of their services.
+    /// Small sends, and what each of their services may take now.
     case group([SmallSend], credit: [PushService: Credit])
     /// The only send of its message, of any size.
     case campaign(Campaign)
@@ -149,7 +146,7 @@ package struct SmallSend: Sendable, Equatable {
         package init(pns: PushService) { self.pns = pns }
     }
 
-    /// The registrations it reaches.
+    /// Whom it reaches.
     package enum Audience: Sendable, Equatable {
         /// All its devices, each service once.
         case all([Reach])
@@ -242,12 +239,12 @@ package struct GroupStep: Sendable {
     }
 }
 
-/// The result for a send of a group.
+/// What becomes of a send of a group.
 package struct FanOutSend: Sendable {
     package enum Fate: Sendable {
         /// These are all its batches, at most one a service; none = it has no target.
         case batches([SinglePage])
-        /// It gets its own message.
+        /// It goes on in a message of its own.
         case alone
     }
 
@@ -275,7 +272,7 @@ package struct SinglePage: Sendable, Equatable {
     }
 }
 
-/// The next pages of a campaign, each with its own delivery message.
+/// The next pages of a campaign, each a delivery message of its own.
 package struct PageStep: Sendable {
     /// Names the job within the store.
     package let sequence: Int64
@@ -309,7 +306,7 @@ package struct FanOutPage: Sendable, Equatable {
     }
 }
 
-/// The result of a step.
+/// What came of a step.
 package enum FanOutResult: Sendable, Equatable {
     /// Written.
     case written(FanOutWritten)
@@ -321,13 +318,13 @@ package enum FanOutResult: Sendable, Equatable {
     case lost
 }
 
-/// The rows written by a step.
+/// What a step wrote.
 package struct FanOutWritten: Sendable, Equatable {
     /// The step's delivery messages in their order; nil where nothing is in one.
     package var deliveries: [OutboxMessage?]
-    /// Messages of sends that left the group, to be published.
+    /// Messages of sends that go on alone: to be published.
     package var alone: [OutboxMessage]
-    /// Sends of a group, by number, that were skipped because they were stopped.
+    /// Sends of a group, by number, that were left out: they were stopped meanwhile.
     package var lost: Set<Int64>
     /// Whether the message is done with.
     package var isDone: Bool

@@ -15,13 +15,13 @@ package struct InFlightWindow: Sendable, Equatable {
     }
 }
 
-/// The purpose of credit: some may fill a window further than others, so that they never wait behind them.
+/// What asks for credit: some may fill a window further than others, so that they never wait behind them.
 package enum CreditKind: Sendable, CaseIterable {
     /// Further pages of a send: a campaign fills the window itself.
     case page
     /// The first pages of a send have a quarter more, and may exceed a rate limit for a moment, so that small sends pass a campaign.
     case first
-    /// Retries have the whole window once more: begun work precedes new work.
+    /// Retries have the whole window once more: what was begun comes before what is new.
     case retry
 }
 
@@ -29,9 +29,9 @@ package enum CreditKind: Sendable, CaseIterable {
 package struct Credit: Sendable, Equatable {
     /// The most devices; 0 = none now.
     package let devices: Int
-    /// The time until there is credit again, if only a rate limit blocks.
+    /// When there is credit again, where a rate limit alone is in the way.
     package let wait: Duration?
-    /// Whether an operator has paused the queue: the time until there is credit is unknown.
+    /// Whether an operator has paused the queue: nobody knows when there is credit again.
     package let isPaused: Bool
 
     package init(devices: Int, wait: Duration? = nil, isPaused: Bool = false) {

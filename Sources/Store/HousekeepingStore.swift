@@ -1,66 +1,66 @@
-/// Chores that one process does for the whole installation, in chunks: each is a short transaction, and a crash leaves
-/// the rest to the next chunk.
+/// What one process does for all of the installation, in chunks: each is a short transaction, and what a crash leaves the next chunk
+/// finds.
 package protocol HousekeepingStore: Sendable {
-    /// Takes a role that one process at a time should have: to save work, because two holders do no harm.
+    /// Takes on a role that one process at a time has: an economy, for nothing breaks when two have it.
     ///
     /// - Parameter role: The role.
-    /// - Returns: The leadership, held until it is released or its process ends; nil while another part or process has
-    ///   the role.
-    /// - Throws: ``StoreError`` when the role cannot be determined.
+    /// - Returns: What holds the role until it is let go of, or its process ends; nil while somebody else has the role, here or in
+    ///   another process.
+    /// - Throws: ``StoreError`` when nobody can tell.
     func lead(as role: LeaderRole) async throws -> (any Leadership)?
 
-    /// Whether a message that could be taken has been due that long, because the sweep's leader takes none or too few.
+    /// Whether a message that could have been taken has been due that long: whoever leads the sweep takes none, or too few.
     ///
-    /// Only reads.
+    /// Reads alone.
     func isSweepLate(by lateness: Duration) async throws -> Bool
 
-    /// Runs a chunk of a chore.
+    /// Does a chunk of a chore whose time has come.
     ///
     /// - Parameters:
-    ///   - chore: The chore.
-    ///   - limit: The most rows.
-    /// - Returns: The number of rows.
+    ///   - chore: What is done.
+    ///   - limit: The most that is done of it.
+    /// - Returns: How much was done.
     /// - Throws: ``StoreError``.
     func perform(_ chore: Chore, limit: Int) async throws -> Int
 
-    /// Removes rows older than `age` by the wall clock.
+    /// Removes some of what is older than `age` by the wall clock.
     ///
     /// - Parameters:
-    ///   - kind: The kind of rows.
-    ///   - age: The least age; ``Retained`` defines its beginning.
-    ///   - cursor: The first row; 0 for the first chunk.
+    ///   - kind: What is removed.
+    ///   - age: How old it must be; ``Retained`` says from when on.
+    ///   - cursor: Where to begin; 0 for the first chunk.
     ///   - limit: The most rows.
-    /// - Returns: The number of rows removed, and the next cursor.
+    /// - Returns: How much it was, and where to go on.
     /// - Throws: ``StoreError``.
     func remove(_ kind: Retained, olderThan age: Duration, after cursor: Int64, limit: Int) async throws
         -> RetentionChunk
 }
 
-/// The roles that one process at a time has for all.
+/// What one process at a time does for all.
 package enum LeaderRole: String, Sendable, CaseIterable {
-    /// Publishes due messages, and runs the chores.
+    /// Publishes what is due, and keeps house.
     case sweeper
 }
 
 /// A role that is held as long as this is there.
 package protocol Leadership: AnyObject, Sendable {}
 
-/// Chores that are due without a request.
+/// What falls due without anybody asking for it.
 package enum Chore: Sendable, Equatable {
-    /// Queues scheduled jobs that are due by the wall clock, even after it was set (rule 13).
+    /// Queues scheduled jobs whose time has come by the wall clock, however that clock was set since (rule 13).
     case startScheduled
-    /// Ends overdue jobs, and counts the devices of their batches that are at no worker (rule 13).
+    /// Ends jobs whose time is over, and counts the devices of their batches that are at no worker (rule 13).
     ///
-    /// Two leases later it closes the remaining batches; the result counts both.
+    /// Closes what is still open two leases later; counts both.
     case expireJobs
     /// Takes dead handles from the list that outcomes leave, and prunes those registrations that still have the handle sent to
     /// and were last updated before the moment that counts (rule 9); counts the handles.
     case pruneRegistrations
-    /// Ends overdue registrations, and forgets traces of earlier ended ones; the result counts the former.
+    /// Ends registrations whose time is over, and forgets what is remembered of those that have ended; counts the former.
     case expireRegistrations
 }
 
-/// Data with a retention time.
+/// What is kept for a while.
 package enum Retained: Sendable, CaseIterable {
     /// Single devices in the lists of final jobs, from when they were recorded; the job's counts stay.
     case devices
@@ -74,13 +74,13 @@ package enum Retained: Sendable, CaseIterable {
     case contents
     /// Registrations that are not live, from their end: that they were there is forgotten.
     case registrations
-    /// Dead letters, from when they were stored.
+    /// Messages that nobody could work on, from when they were kept.
     case deadLetters
 }
 
-/// The result of a chunk.
+/// What a chunk removed.
 package struct RetentionChunk: Sendable, Equatable {
-    /// Removed rows, of all tables.
+    /// Rows that are gone, of whichever table.
     package var removed: Int
     /// Where the next chunk begins; nil = nothing is left that is old enough.
     package var next: Int64?

@@ -1,11 +1,11 @@
 package import PushModel
 
-/// Accepted jobs and their outcomes.
+/// Accepting jobs, and telling what became of them.
 package protocol JobStore: Sendable {
     /// The job in its present state, or nil when the app has none of that id.
     func job(_ id: JobID, app: AppID) async throws -> Job?
 
-    /// Reads a few jobs of any app together, for a process that waits for them; unknown ones are missing.
+    /// Those of a few jobs that are there, in one read, whichever app they belong to: for a process that waits for them.
     func jobs(_ ids: [JobID]) async throws -> [Job]
 
     /// Jobs, newest first.
@@ -41,12 +41,12 @@ package final class NewJob: Sendable {
     package let work: Job.Work
     /// How long it lives, from its acceptance or its start on: a length, for the wall clock may jump before it is accepted.
     package let lifetime: Duration
-    /// The routing key of the process that waits for the hub's answer; nil = none (rule 16).
+    /// The routing key of the process that waits for the hub's answer; nil = nobody does (rule 16).
     package let waiter: String?
     package let idempotency: Idempotency?
     /// When it is to start, by the wall clock; nil or past = at once.
     package let startsAt: Timestamp?
-    /// The rich notification to store with it.
+    /// What it tells of, where that is to be kept with it.
     package let notification: NewRichNotification?
 
     package init(
@@ -75,7 +75,7 @@ package final class NewJob: Sendable {
         self.notification = notification
     }
 
-    /// The same job, with the routing key of the process that waits for its answer.
+    /// The same job, for whose answer the process waits that has this routing key.
     package func waited(by waiter: String) -> NewJob {
         NewJob(
             id: self.id,
@@ -92,7 +92,7 @@ package final class NewJob: Sendable {
         )
     }
 
-    /// The end of its lifetime, by the wall clock at its acceptance.
+    /// When its time is over, by the wall clock as it is at its acceptance.
     package func expires(accepted: Timestamp) -> Timestamp {
         max(accepted, self.startsAt ?? accepted).advanced(by: self.lifetime)
     }
@@ -127,7 +127,7 @@ package final class NewJob: Sendable {
         )
     }
 
-    /// The identity of a request and its repeats (rule 17).
+    /// What makes a request and its repeat the same (rule 17).
     package struct Idempotency: Sendable, Equatable {
         /// Account or key, with its kind: two callers never share keys.
         package var caller: String
@@ -208,7 +208,7 @@ package struct DeliveryQuery: Sendable {
     }
 }
 
-/// The outcome for one device.
+/// What became of one device.
 package struct DeliveryRecord: Sendable, Equatable {
     /// The end of a device's way.
     package enum Outcome: Sendable, Equatable, Hashable {

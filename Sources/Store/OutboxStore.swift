@@ -1,9 +1,8 @@
 package import PushModel
 
-/// The outbox: every published message is one row of it, for 1 to 500 jobs or batches (rules 1, 2 and 15).
+/// The outbox: every message that is published stands in it as one row, for 1 to 500 jobs or batches (rules 1, 2 and 15).
 ///
-/// Membership is stored in the member's row, not in the message's: a message is deleted when none of its members is
-/// open.
+/// Who is a member says the member's own row, not the message's: a message is gone when none of its members is open. Its life:
 ///
 ///     ready ──published──▶ published ──deferred──▶ deferred ──taken──▶ published …
 ///       └──────taken by the sweeper──────▲            ▲ a lapsed lease is taken again
@@ -13,33 +12,32 @@ package protocol OutboxStore: Sendable {
     /// Accepts jobs of one app, each on its own, in one transaction: when this returns, those that are
     /// ``JobAcceptance/accepted(_:)`` are durable and will be worked on (rule 15).
     ///
-    /// Sends to one tag share a message for each priority, every other job has its own; a scheduled job has none until
-    /// it starts. The caller publishes the messages and marks them with ``markPublished(_:)``; the sweeper takes the
-    /// others a second later.
+    /// Sends to one tag share a message for each priority, every other job has one of its own; who starts later has none. The caller
+    /// publishes the messages, and says so with ``markPublished(_:)``; what it does not publish the sweeper takes a second later.
     ///
     /// - Parameters:
     ///   - jobs: At most ``OutboxMessage/maximumMembers``.
-    ///   - message: A message opened by this process and not published yet: sends to one tag become its members, if its
-    ///     app and priority are theirs, it has capacity for all of them, and it is not taken.
-    /// - Returns: The result for each, and the new messages.
+    ///   - message: One that this process has opened and not published yet: sends to one tag become its members, where its app and
+    ///     priority are theirs, it has capacity for all of them, and nobody has taken it.
+    /// - Returns: What came of each, and the new messages.
     /// - Throws: ``StoreError`` when nothing was accepted.
     func accept(_ jobs: [NewJob], joining message: MessageID?) async throws -> AcceptedJobs
 
-    /// Marks messages as published: each is due again when its queue's lease lapses (rule 1).
+    /// Says that these messages are at the broker: each is due again when its queue's lease lapses (rule 1).
     ///
-    /// A message whose epoch was raised since is unchanged: it was claimed, deferred or published again.
+    /// One whose epoch was raised since is left as it is: it was claimed, deferred or published anew.
     func markPublished(_ messages: [OutboxMessage]) async throws
 
-    /// Takes messages that should be at the broker and are probably not: most urgent first, a share for each app, the
-    /// longest due first (rule 12).
+    /// Takes messages that should be at the broker and seem not to be: most urgent first, of each app its share, the longest due first
+    /// (rule 12).
     ///
-    /// The caller publishes them; until they are marked they are due again after ``OutboxMessage/grace``. Messages that
-    /// wait for credit are taken as far as there is some; devices that are retried count towards the rate limit.
-    /// Without due messages nothing is written.
+    /// Who takes them publishes them; until they are marked they are due again after ``OutboxMessage/grace``. Those that wait for credit
+    /// are taken as far as there is some; devices that are sent to once more count for the rate limit. Nothing is written while
+    /// nothing is due.
     ///
     /// - Parameters:
-    ///   - queues: The kinds of work.
-    ///   - overdue: The time past its due time at which a message is taken although its own process publishes it.
+    ///   - queues: Which kinds of work.
+    ///   - overdue: How long past its due time a message must be whose own process publishes it.
     ///   - limit: The most messages.
     /// - Returns: The messages, under their new epochs.
     /// - Throws: ``StoreError``.
@@ -47,12 +45,12 @@ package protocol OutboxStore: Sendable {
 
     /// Defers a message: it is not at the broker any more, and due again after a pause.
     ///
-    /// Batches of stopping jobs are closed. While its queue is paused no message is taken, despite its due time.
+    /// Batches of jobs that are being stopped are closed. While its queue is paused no message is taken, whatever its due time.
     ///
     /// - Parameters:
     ///   - message: The message.
-    ///   - epoch: The fencing token; nil = any, unless the message is deferred already and not due yet.
-    ///   - deferral: The pause and its reason.
+    ///   - epoch: Only under this fencing token; nil = whoever has it, unless it is deferred already and not due yet.
+    ///   - deferral: How long, and what for.
     /// - Returns: Whether it was deferred.
     /// - Throws: ``StoreError``.
     func `defer`(_ message: MessageID, epoch: Int?, _ deferral: Deferral) async throws -> Bool
@@ -91,11 +89,11 @@ extension OutboxMessage {
 package struct Deferral: Sendable, Equatable {
     /// How long it is not due.
     package var pause: Duration
-    /// The services whose credit it waits for: from its due time on it is taken when one of them has credit.
+    /// The services whose credit it waits for: from its due time on it is taken when one of them has some.
     package var blockedOn: Set<PushService>
     /// Whether it waits as a campaign that has begun there, behind first pages.
     package var isContinued: Bool
-    /// The reason of the wait, for display; at most 200 characters are kept.
+    /// What it waits for, for whoever asks; at most 200 characters are kept.
     package var reason: String?
 
     package init(
@@ -111,9 +109,9 @@ package struct Deferral: Sendable, Equatable {
     }
 }
 
-/// The result of accepting several jobs.
+/// What came of accepting several jobs.
 package struct AcceptedJobs: Sendable {
-    /// The result for each job, in order.
+    /// What came of each, in their order.
     package var answers: [JobAcceptance]
     /// New ones, to be published.
     package var messages: [OutboxMessage]
@@ -124,7 +122,7 @@ package struct AcceptedJobs: Sendable {
     }
 }
 
-/// The result of accepting a job.
+/// What came of asking the store to accept a job.
 package enum JobAcceptance: Sendable, Equatable {
     /// It is new and durable.
     indirect case accepted(Job)

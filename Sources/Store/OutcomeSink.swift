@@ -1,17 +1,17 @@
 package import PushModel
 
-/// The outcomes that delivery workers record (rules 3, 8 and 14).
+/// Where delivery workers leave what became of their batches (rules 3, 8 and 14).
 package protocol OutcomeSink: Sendable {
-    /// The status of batches, in order; one that is closed, of a final job, or unknown is ``BatchStatus/closed``.
+    /// How these batches stand, in their order; one that is closed, of a final job, or unknown is ``BatchStatus/closed``.
     ///
-    /// Read before sending, and every 500 ms while sending (rule 13). A batch of an expired job is
-    /// ``BatchStatus/stopping(_:)``, even before the sweeper has stopped the job.
+    /// Asked before sending, and every 500 ms while sending (rule 13). A batch whose job's time is over is ``BatchStatus/stopping(_:)``,
+    /// also where nobody has stopped the job yet.
     ///
     /// - Parameters:
     ///   - batches: The batches.
-    ///   - message: The batches' message: a batch that is no longer its member counts as closed, because another
-    ///     message has it; nil = any message.
-    /// - Returns: The status of each, and where it is stored.
+    ///   - message: The message that they came in: one that it does not stand for any more is closed for it, and goes its own way; nil
+    ///     = whatever message they are in.
+    /// - Returns: How each stands, and where.
     /// - Throws: ``StoreError``.
     func status(of batches: [BatchKey], in message: MessageID?) async throws -> [LocatedStatus]
 
@@ -22,16 +22,16 @@ package protocol OutcomeSink: Sendable {
     /// - Throws: ``StoreError``; then none is.
     func record(_ outcomes: [BatchOutcome]) async throws -> [Bool]
 
-    /// The users of these registrations, an element for each live one; nil = no user.
+    /// Whose these registrations are, an element for each that is live; nil = nobody's.
     ///
-    /// Read when a push service calls their tokens dead: it shows how much that proves about others.
+    /// Asked when a push service calls their tokens dead: it says how much that tells of others.
     func users(ofLive rows: [Int64]) async throws -> [UserName?]
 }
 
 /// Whether a batch is still to be worked on.
 package enum BatchStatus: Sendable, Equatable {
     case open
-    /// Open, and its job is being stopped: unsent devices count as cancelled or expired.
+    /// Open, and its job is being stopped: count what is unsent as cancelled or expired.
     case stopping(StopCause)
     case closed
 }
@@ -69,7 +69,7 @@ package enum StopCause: Sendable, Equatable {
     case expired
 }
 
-/// The outcome of a batch.
+/// What became of the devices of a batch.
 ///
 /// Each device is in exactly one place (rule 3).
 package struct BatchOutcome: Sendable {
@@ -87,9 +87,9 @@ package struct BatchOutcome: Sendable {
     package var cancelled: Int
     /// Devices to try again, in the next attempt.
     package var retries: [RetryDevice]
-    /// The reason of the retry, for display.
+    /// Why they are tried again, for whoever asks what the job waits for.
     package var retryReason: String?
-    /// Handles that the push service reported as dead.
+    /// Handles that the push service says are dead.
     package var deadHandles: [DeadHandle]
     /// When it was sent.
     package var at: Timestamp

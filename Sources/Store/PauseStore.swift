@@ -1,6 +1,6 @@
 package import PushModel
 
-/// The queues paused by operators, in all processes and over restarts, until they are resumed.
+/// What an operator has paused, in all processes and over their restarts, until it is resumed.
 ///
 /// Nothing is taken from the outbox for a queue that is paused, send workers have no credit for it, and workers defer the messages that they
 /// are handed.
@@ -11,13 +11,13 @@ package protocol PauseStore: Sendable {
     /// Pauses a queue; one that is paused stays as it is.
     ///
     /// - Parameters:
-    ///   - queue: The queue.
-    ///   - app: The app; nil = all apps.
-    ///   - caller: The author of the pause, for display.
+    ///   - queue: What is paused.
+    ///   - app: Of this app; nil = of all apps.
+    ///   - caller: Who asks, for whoever wonders.
     /// - Throws: ``StoreError``.
     func pause(_ queue: WorkQueue, app: AppID?, by caller: String) async throws
 
-    /// Ends a pause: waiting messages are due.
+    /// Ends a pause: what waited is due.
     ///
     /// - Returns: Whether there was one.
     func resume(_ queue: WorkQueue, app: AppID?) async throws -> Bool
@@ -29,9 +29,9 @@ package protocol PauseStore: Sendable {
 /// A queue that is not worked on until it is resumed.
 package struct Pause: Sendable, Equatable {
     package let queue: WorkQueue
-    /// The app; nil = all apps.
+    /// Whose work; nil = that of all apps.
     package let app: AppID?
-    /// The author of the pause.
+    /// Who asked for it.
     package let by: String
     package let since: Timestamp
 
@@ -47,7 +47,7 @@ package struct Pause: Sendable, Equatable {
         self.queue == queue && (self.app == nil || self.app == app)
     }
 
-    /// The reason shown in waiting jobs.
+    /// What jobs say that wait for its end.
     package static func reason(_ queue: WorkQueue) -> String { "paused: \(queue)" }
 }
 

@@ -18,7 +18,7 @@ package struct Page<Element: Sendable>: Sendable {
     }
 }
 
-/// A failure of the store.
+/// What went wrong in the store.
 package struct StoreError: Error, Sendable, CustomStringConvertible {
     /// The kind of fault.
     package struct Code: Hashable, Sendable, CustomStringConvertible {
@@ -29,13 +29,13 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         ///
         /// Trying later may help.
         package static let unavailable = Code(base: .unavailable)
-        /// The backlog of unfinished jobs is full.
+        /// So much is accepted and unfinished that no more is taken.
         package static let backlogFull = Code(base: .backlogFull)
-        /// A quota of an account or app is reached; the message names it.
+        /// So much of a kind is kept for an account or an app that no more is taken; the message says of what.
         package static let quotaReached = Code(base: .quotaReached)
         /// Something of that name exists.
         package static let conflict = Code(base: .conflict)
-        /// A row is malformed.
+        /// What was read makes no sense.
         package static let corrupt = Code(base: .corrupt)
         /// The cursor is not one of ours.
         package static let invalidCursor = Code(base: .invalidCursor)

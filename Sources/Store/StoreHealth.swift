@@ -2,10 +2,10 @@ package import PushModel
 
 /// How the store is.
 package protocol StoreHealth: Sendable {
-    /// The size of the backlog; nearly free at any size, and shows that the store answers.
+    /// How much waits; costs next to nothing, however much there is, and shows that the store answers.
     func backlog() async throws -> Backlog
 
-    /// The state of each queue, at a bounded cost.
+    /// How the work in each queue stands; what it costs is bounded, however much there is.
     func queues() async throws -> [QueueStanding]
 
     /// How much room the store takes, and how much is left.
@@ -14,21 +14,21 @@ package protocol StoreHealth: Sendable {
     /// Checks that the counts of some jobs add up (rules 3 and 14).
     ///
     /// - Parameters:
-    ///   - cursor: The first job; 0 for the beginning.
-    ///   - limit: The most jobs.
-    /// - Returns: The result, and the next cursor.
+    ///   - cursor: Where to begin; 0 for the first.
+    ///   - limit: How many jobs are looked at.
+    /// - Returns: What was seen, and where to go on.
     /// - Throws: ``StoreError``.
     func audit(after cursor: Int64, limit: Int) async throws -> Audit
 }
 
-/// The waiting work of all apps.
+/// What waits, of all apps.
 package struct Backlog: Sendable, Equatable {
     /// Jobs that are accepted and not final.
     package let jobs: Int
     /// Dead messages that wait for somebody, counted up to ``mostDead``.
     package let dead: Int
 
-    /// The limit of the count: larger numbers need not be exact.
+    /// Whoever has so many need not know how many more.
     package static let mostDead = 10_000
 
     package init(jobs: Int, dead: Int) {
@@ -46,7 +46,7 @@ package struct QueueStanding: Sendable, Equatable {
     /// The age of the job whose message is at the queue's head: since it was accepted, or was to start.
     package var oldest = Duration.zero
 
-    /// The limit of the count: larger numbers need not be exact.
+    /// Whoever has so many need not know how many more.
     package static let mostMessages = 10_000
 
     package init(queue: WorkQueue) { self.queue = queue }
@@ -55,9 +55,9 @@ package struct QueueStanding: Sendable, Equatable {
 /// The files of the store, in bytes.
 package struct StoreSpace: Sendable, Equatable {
     package let store: Int64
-    /// The bytes written and not yet moved into the store's file.
+    /// What is written, and not yet moved into the store's file.
     package let log: Int64
-    /// The bytes free on the file system for the process's user.
+    /// What the file system has left for the process's user.
     package let free: Int64
 
     package init(store: Int64, log: Int64, free: Int64) {
@@ -67,7 +67,7 @@ package struct StoreSpace: Sendable, Equatable {
     }
 }
 
-/// The result of checking some jobs.
+/// What came of checking some jobs.
 package struct Audit: Sendable {
     /// How many were looked at.
     package var jobs: Int

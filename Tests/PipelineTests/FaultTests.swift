@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func aRegisterJobWaitsForTheHubsRetryAfter() async throws {
+    @Test func aRegisterJobWaitsAsLongAsTheHubAsksAndNoLonger() async throws {
         try await PipelineHarness.with([.sweeper]) { harness in
             let worker = RegisterWorker(
                 hub: FaultyHub(hub: harness.hub),

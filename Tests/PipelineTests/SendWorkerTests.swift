@@ -80,7 +80,7 @@ import Testing
         )
     }
 
-    @Test func anUnavailableHubDefersForFiveSecondsAtMost() async throws {
+    @Test func anotherPauseOfTheHubIsShort() async throws {
         let bench = try await SendBench(.unavailable(.seconds(60)))
         try await bench.deliver(7)
         try await bench.expect(["peek 7", "advance 7@0", "claim 7", "advance 7@1", "defer 7@1 5.0 seconds"])

@@ -19,10 +19,10 @@ package struct ConfigurationKey: Sendable, Equatable {
     /// Its sections and its name, separated by dots, such as `api.port`.
     package let name: String
     package let kind: Kind
-    /// The unit of the number; nil without one.
+    /// What the number counts; nil where there is nothing to count.
     package let unit: String?
     package let defaultValue: Default
-    /// One line of help for the operator.
+    /// One line for whoever sets it.
     package let meaning: String
     /// Whether the value may hold a password, and so is never shown.
     package let isSecret: Bool

@@ -5,7 +5,7 @@ package import Store
 
 /// The configuration of a process: ports, broker, store and limits, without apps.
 ///
-/// ``ConfigurationKey/all`` explains each key.
+/// ``ConfigurationKey/all`` says what each means.
 package struct PushlineConfiguration: Sendable, Equatable {
     /// Where the store is.
     package struct Store: Sendable, Equatable {

@@ -254,7 +254,7 @@ extension DeliveryWorker {
     ///
     /// - Returns: nil when the message is to be worked on.
     private func verdict(onRedelivered id: MessageID, _ retry: StoreRetry) async throws -> Verdict? {
-        // Closed in the meantime: no device may get it twice.
+        // Closed meanwhile: nobody is to get it twice.
         guard let (count, members) = try await retry.run({ try await self.store.redelivered(id) }) else {
             return .done
         }

@@ -122,8 +122,8 @@ package struct JobID: Hashable, Sendable, Codable, CustomStringConvertible {
 
     private static func digit(_ value: UInt8) -> UInt8 { value + (value < 10 ? 0x30 : 0x57) }
 
-    /// The id of a device's notification (`apns-id`): equal for all repeats of this job to that row, and distinct from
-    /// those of other rows and jobs (rule 10).
+    /// The id that a device's notification carries (`apns-id`): the same for every repeat of this job to that row, another
+    /// for every other row or job (rule 10).
     ///
     /// The row's number is mixed into the job's id, and the version becomes 8 (RFC 9562, section 5.8: custom).
     package func notificationID(row: Int64) -> JobID {

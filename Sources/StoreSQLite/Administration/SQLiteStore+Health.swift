@@ -44,7 +44,7 @@ extension SQLiteStore: StoreHealth {
     }
 }
 
-/// Reads the state of each queue, group by group of the index of due rows.
+/// Looks how the work in each queue stands, group by group of the index of what is due.
 struct QueueStandings {
     let database: Database
     let now: Int64
