@@ -51,9 +51,9 @@ struct OpenPage {
 }
 
 extension Database {
-    /// The open batches of a job.
+    /// The open batch rows of a job.
     ///
-    /// An inline batch is materialized first.
+    /// The caller materializes an inline batch before.
     ///
     /// - Parameters:
     ///   - job: The job's number.
