@@ -51,7 +51,7 @@ extension EndToEndTests {
         let campaign = try await self.send(#"{"to": {"tag": "down"}, "body": "to all phones"}"#)
         try await self.waitForBreaker("fcm", isOpen: true, since: log)
         try await eventually("the job says what it waits for") {
-            try await installation.job(campaign).reason?.contains("the push service fails: 503") == true
+            try await installation.job(campaign).reason?.contains("FCM fails: 503") == true
         }
         for number in 0..<5 {
             let other = try await self.send(#"{"to": {"tag": "up"}, "body": "tablets \#(number)"}"#)

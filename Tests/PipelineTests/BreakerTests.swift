@@ -55,7 +55,7 @@ struct BreakerTests {
         #expect(breaker.record(self.failed(40), as: .free, now: self.start) == nil)
         #expect(breaker.enter(now: self.start) == .free)
         let transition = breaker.record(self.failed(1), as: .free, now: self.start)
-        #expect(transition == .opened(.service, WaitReason("503 ServiceUnavailable", cause: .service)))
+        #expect(transition == .opened(.service, WaitReason(.service, at: .apns, "503 ServiceUnavailable")))
         guard case .rejected(let pause, _) = breaker.enter(now: self.start) else { return #expect(Bool(false)) }
         #expect(pause == .seconds(5))
         var healthy = self.breaker()
@@ -335,7 +335,7 @@ extension PipelineLoadTests {
                 let campaign = try await harness.accept(try self.send(to: "news", .apns))
                 try await harness.publish(campaign)
                 let seen = try await harness.wait(for: campaign.id, within: .seconds(120)) {
-                    $0.reason?.contains("the push service fails") == true
+                    $0.reason?.contains("APNs fails") == true
                 }
                 #expect(!seen.state.isFinal)
                 try await self.expectOthersGoOn(harness, other)
@@ -358,7 +358,7 @@ extension PipelineLoadTests {
                 let campaign = try await harness.accept(try self.send(to: "news", .apns))
                 try await harness.publish(campaign)
                 try await harness.wait(for: campaign.id, within: .seconds(120)) {
-                    $0.reason?.contains("the push service fails: no connection") == true
+                    $0.reason?.contains("APNs fails: no connection") == true
                 }
                 let other = try await harness.accept(try self.send(to: "username:ann", .fcm))
                 try await harness.publish(other)

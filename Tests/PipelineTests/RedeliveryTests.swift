@@ -92,7 +92,7 @@ extension PipelineLoadTests {
                     }
                     let accepted = try await harness.accept(jobs)
                     try await harness.publish(accepted.messages)
-                    try await harness.wait(for: jobs[399].id) { $0.reason?.contains("the push service fails") == true }
+                    try await harness.wait(for: jobs[399].id) { $0.reason?.contains("APNs fails") == true }
                     // What went out before it opened is answered or given up.
                     try await Task.sleep(for: timeout + .seconds(1))
                     let start = Date.now

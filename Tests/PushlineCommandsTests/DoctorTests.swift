@@ -109,7 +109,7 @@ import Testing
         let store = try await self.store(host)
         for cause in [BreakerCause.credentials, .service] {
             for _ in 1...2 {
-                try await self.deferDelivery(in: store, reason: WaitReason("403 Forbidden", cause: cause))
+                try await self.deferDelivery(in: store, reason: WaitReason(cause, at: .apns, "403 Forbidden"))
             }
         }
         // It is tried again, and nobody need do anything.
@@ -117,8 +117,8 @@ import Testing
         let found = try await BlockedWork(store: store, apps: [.default]).findings()
         #expect(found.map(\.subject) == ["default sends", "default sends"])
         #expect(found.allSatisfy { $0.words.hasPrefix("2 sends wait, such as ") })
-        #expect(found[0].words.contains("the app's credentials do not work there: 403 Forbidden; put the right file"))
-        #expect(found[1].words.contains("the push service fails: 403 Forbidden; "))
+        #expect(found[0].words.contains("APNs fails: 403 Forbidden; "))
+        #expect(found[1].words.contains("the app's credentials do not work at APNs: 403 Forbidden; check that service's"))
     }
 
     /// A send whose only delivery message a worker has deferred.

@@ -104,13 +104,13 @@ struct OutcomeContract {
             key: key,
             accepted: 1,
             retries: retries,
-            retryReason: WaitReason("503 ServiceUnavailable", cause: .service),
+            retryReason: WaitReason(.service, at: .apns, "503 ServiceUnavailable"),
             at: self.time.wall
         )
         #expect(try await self.scenario.record(outcome))
         let waiting = try await self.scenario.job(job.id)
         #expect(waiting.state == .retrying)
-        #expect(waiting.reason == "the push service fails: 503 ServiceUnavailable")
+        #expect(waiting.reason == "APNs fails: 503 ServiceUnavailable")
         #expect(waiting.cause == .service)
         #expect(waiting.due == self.time.wall.advanced(by: .seconds(3)))
         #expect(try await self.scenario.takeDueBatches().isEmpty)

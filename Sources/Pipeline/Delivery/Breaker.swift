@@ -175,7 +175,7 @@ package struct Breaker {
             case .credentials: statistics.rejection ?? ""
             case .tokens: statistics.deadReason
             }
-        self.reason = WaitReason(said, cause: cause)
+        self.reason = WaitReason(cause, at: statistics.pns, said)
         self.state = .open(until: now.advanced(by: max(self.pause, statistics.asked ?? .zero)))
         return .opened(cause, self.reason)
     }
@@ -183,6 +183,8 @@ package struct Breaker {
 
 /// The evidence of a send's results about the push service.
 struct SendStatistics {
+    /// The push service.
+    let pns: PushService
     /// Devices with any answer of the service.
     var answered = 0
     /// Devices that it, or the way to it, failed.
@@ -207,6 +209,7 @@ struct SendStatistics {
     ///   - results: The results of a send.
     ///   - pns: The service. If devices choose the host, a missing answer is no evidence about the service.
     init(_ results: some Sequence<DeviceResult>, of pns: PushService = .apns) {
+        self.pns = pns
         let deviceChoosesHost = pns.descriptor.deviceChoosesHost
         for (place, result) in results.enumerated() {
             switch result {

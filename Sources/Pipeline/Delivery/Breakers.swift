@@ -60,7 +60,7 @@ final class Breakers: Sendable {
             open.increment(by: 1)
             MetricDescription.breakersOpened
                 .counter([.service: pns.rawValue, .app: app.name, .cause: cause.rawValue]).increment()
-            metadata["reason"] = "\(reason.sentence)"
+            metadata["reason"] = "\(reason.text)"
             self.logger.warning("The circuit breaker opened: the app's messages wait", metadata: metadata)
         case .closed:
             open.decrement(by: 1)

@@ -98,7 +98,7 @@ struct OutcomeBuilder {
             case .rejected(let reason, let status):
                 self.failed(index, .rejected, status: status, reason: reason)
             case .misconfigured(let reason, _):
-                self.retryStopped(index, reason: WaitReason(reason, cause: .credentials))
+                self.retryStopped(index, reason: WaitReason(.credentials, at: self.batch.key.pns, reason))
             case .unsent:
                 if let stop { self.stopped(stop) } else { self.addRetry(index, tries: tries, wait: .zero) }
             case .retry(let after, _, let counts, let reason, let status):
@@ -124,13 +124,16 @@ struct OutcomeBuilder {
         for index in indexes { self.retryStopped(index, reason: reason, wait: wait) }
     }
 
+    /// The push service's name, because a send may go to several.
+    private var title: String { self.batch.key.pns.descriptor.title }
+
     private mutating func again(_ index: Int, tries: Int, after: Duration?, reason: String, counts: Bool) {
         if self.isOneTry, counts {
             // A time to live of 0 means one try, and this was it.
             self.result.expired += 1
             return
         }
-        self.result.retryReason = WaitReason(reason)
+        self.result.retryReason = WaitReason("\(self.title): \(reason)")
         // The attempt stands in for the tries of a device that was never let through.
         let steps = counts ? tries : max(tries, self.batch.key.attempt) + 1
         self.addRetry(index, tries: tries, wait: self.retry.wait(tries: steps, asked: after, jitter: self.jitter))
@@ -141,7 +144,7 @@ struct OutcomeBuilder {
         guard tries < most, !self.isOneTry else {
             return self.failed(index, .unregistered, status: status, reason: reason)
         }
-        self.result.retryReason = WaitReason("\(reason), like nearly all tokens: no registration is removed")
+        self.result.retryReason = WaitReason("\(self.title): \(reason), like nearly all tokens: no registration is removed")
         // Longer with each try: the answers for few devices prove nothing, so they are probed again as soon as they are
         // due.
         self.addRetry(

@@ -13,7 +13,7 @@ package enum BreakerCause: String, Sendable, CaseIterable {
 package struct WaitReason: Sendable, Equatable {
     /// nil = it waits for something else than a breaker.
     package let cause: BreakerCause?
-    /// What the push service said, where there is a cause; else all that is to be said.
+    /// What people are shown.
     package let text: String
 
     package init(_ text: String, cause: BreakerCause? = nil) {
@@ -21,13 +21,20 @@ package struct WaitReason: Sendable, Equatable {
         self.text = text
     }
 
-    /// What people are shown.
-    package var sentence: String {
-        switch self.cause {
-        case .service: "the push service fails: \(self.text)"
-        case .credentials: "the app's credentials do not work there: \(self.text)"
-        case .tokens: "the push service rejects nearly all tokens; no registration is removed: \(self.text)"
-        case nil: self.text
-        }
+    /// What a breaker waits for.
+    ///
+    /// - Parameters:
+    ///   - cause: Why it is open.
+    ///   - pns: The push service.
+    ///   - answer: What that said.
+    package init(_ cause: BreakerCause, at pns: PushService, _ answer: String) {
+        self.cause = cause
+        let title = pns.descriptor.title
+        self.text =
+            switch cause {
+            case .service: "\(title) fails: \(answer)"
+            case .credentials: "the app's credentials do not work at \(title): \(answer)"
+            case .tokens: "\(title) rejects nearly all tokens; no registration is removed: \(answer)"
+            }
     }
 }

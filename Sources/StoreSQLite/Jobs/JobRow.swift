@@ -84,7 +84,7 @@ struct JobRow {
             state: waiting == nil ? self.state : .retrying,
             hubState: self.hubState,
             result: self.result,
-            reason: self.reason ?? reason?.sentence,
+            reason: self.reason ?? reason?.text,
             accepted: self.accepted,
             started: self.started,
             finished: self.finished,
