@@ -39,9 +39,12 @@ import Testing
     @Test func listsOfServicesReadWell() {
         #expect(PushService.list([.apns]) == "apns")
         #expect(PushService.list([.apns, .fcm, .wns]) == "apns, fcm, gcm or wns")
-        #expect(PushService.list([.fcm, .wns], otherNames: false, "and") == "fcm and wns")
-        #expect(PushService.unknown("adm", among: [.fcm, .wns]).reason == "\"adm\" is none of fcm, gcm and wns")
-        #expect(PushService.unknown(among: [.wns]).reason == "is none of wns")
+        #expect(PushService.list([.fcm, .wns], otherNames: false) == "fcm or wns")
+        #expect(
+            PushService.unknown("adm", among: [.fcm, .wns]).reason == "\"adm\" is not a platform; use fcm, gcm or wns"
+        )
+        #expect(PushService.unknown("MPNS", among: [.wns]).reason == "\"MPNS\" takes no notifications; use wns")
+        #expect(PushService.unknown(among: [.wns]).reason == "is not a platform; use wns")
     }
 
     @Test func anAppDeclaresItsServices() throws {

@@ -106,11 +106,11 @@ import Testing
             of: self.answer(
                 "401 Unauthorized",
                 "WWW-Authenticate: Basic realm=\"pushline\", Bearer realm=\"pushline\"\r\n",
-                body: #"{"title":"Unauthorized","detail":"the key is not known"}"#
+                body: #"{"title":"Unauthorized","detail":"unknown key; keys begin with plk_"}"#
             )
         )
         #expect(error?.code == .unauthorized)
-        #expect(error?.message == "the key is not known (status 401)")
+        #expect(error?.message == "unknown key; keys begin with plk_ (status 401)")
     }
 
     @Test func redirectsAreNotFollowed() async throws {

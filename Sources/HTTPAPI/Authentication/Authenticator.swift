@@ -54,7 +54,7 @@ struct Authenticator: Sendable {
             }
         case .bearer(let token):
             guard let caller = try await self.key(token, app: app) else {
-                throw Self.unauthorized("the key is not known")
+                throw Self.unauthorized(Self.unknownKey)
             }
             return caller
         }
@@ -93,6 +93,9 @@ struct Authenticator: Sendable {
         return Caller(app: app, identity: .account(account.name), role: account.role)
     }
 
+    /// The same for anything that is no key of the app.
+    private static let unknownKey = "unknown key; keys begin with plk_"
+
     private func key(_ token: String, app: AppID) async throws -> Caller? {
         guard let secret = APIKeySecret(token), let key = try await self.directory.key(hash: secret.hash),
             key.app == app, key.revoked == nil
@@ -115,7 +118,7 @@ struct Authenticator: Sendable {
             throw Problem.forbidden("the header Authorization with the scheme Basic is needed")
         case .bearer(let token):
             guard let caller = try await self.key(token, app: app) else {
-                throw Problem.forbidden("the key is not known")
+                throw Problem.forbidden(Self.unknownKey)
             }
             return caller
         case .basic(let name, let password):

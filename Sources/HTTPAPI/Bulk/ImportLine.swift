@@ -86,7 +86,10 @@ struct ImportLine {
             return self.spec.registrationLifetimeDays.map { self.now.advanced(by: .seconds($0 * 86_400)) }
         }
         guard let time = Timestamp(rfc3339: text) else {
-            throw InvalidValue(member: "expires", "must be a time as in 2026-11-21T08:30:00Z")
+            throw InvalidValue(
+                member: "expires",
+                "must be a time with a time zone (Z or +01:00), as in 2026-11-21T08:30:00Z"
+            )
         }
         guard time > self.now else { throw InvalidValue(member: "expires", "is over already") }
         return time

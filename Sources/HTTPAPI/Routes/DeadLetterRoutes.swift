@@ -34,7 +34,9 @@ struct DeadLetterRoutes: Sendable {
 
     private func show(_ request: APIRequest) async throws -> Response {
         let id = try Self.id(request)
-        guard let found = try await self.context.store.deadLetter(id, app: request.app) else { throw Self.missing }
+        guard let found = try await self.context.store.deadLetter(id, app: request.app) else {
+            throw Self.missing("\(id)")
+        }
         let text = DeadLetterText(letter: found.letter, prefix: request.prefix)
         return .json(text.value(DeadLetterText.contents(of: found.letter, body: found.body)))
     }
@@ -42,7 +44,7 @@ struct DeadLetterRoutes: Sendable {
     private func discard(_ request: APIRequest) async throws -> Response {
         let id = try Self.id(request)
         guard let letter = try await self.context.store.discard(deadLetter: id, app: request.app) else {
-            throw Self.missing
+            throw Self.missing("\(id)")
         }
         self.log("An operator discarded a dead letter", id: id, job: letter.job, request: request)
         return Response(status: .noContent)
@@ -51,7 +53,7 @@ struct DeadLetterRoutes: Sendable {
     private func replay(_ request: APIRequest) async throws -> Response {
         let id = try Self.id(request)
         switch try await self.context.store.replay(deadLetter: id, app: request.app) {
-        case nil: throw Self.missing
+        case nil: throw Self.missing("\(id)")
         case .refused(let reason): throw Problem(.conflict, "this dead letter cannot be replayed: \(reason)")
         case .begun(let job, let devices):
             self.context.monitor.forget(job)
@@ -72,15 +74,14 @@ struct DeadLetterRoutes: Sendable {
         self.context.logger.info(message, metadata: metadata)
     }
 
-    private static let missing = Problem.notFound("there is no dead letter of that number")
+    private static func missing(_ id: String) -> Problem { .notFound("there is no dead letter \(id.prefix(40))") }
 
     /// The message that an operator asks about, without a query.
     private static func id(_ request: APIRequest) throws -> Int64 {
         try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
-        guard let text = request.parameters["id"], let id = Int64(text), id > 0, String(id) == text else {
-            throw Self.missing
-        }
+        let text = request.parameters["id"] ?? ""
+        guard let id = Int64(text), id > 0, String(id) == text else { throw Self.missing(text) }
         return id
     }
 }

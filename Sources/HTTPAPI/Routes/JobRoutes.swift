@@ -55,12 +55,11 @@ struct JobRoutes: Sendable {
         _ = try request.query.strict(known: [])
         let job = try await self.visible(request)
         guard job.work.kind == .send else { throw Problem(.conflict, "a change of a registration cannot be stopped") }
-        let final = Problem(.conflict, "the job has already ended")
-        guard !job.state.isFinal else { throw final }
+        guard !job.state.isFinal else { throw Self.ended(job.state) }
         guard let stopped = try await self.context.store.cancel(job.id, app: request.app) else { throw Self.missing }
         self.context.monitor.forget(job.id)
         // It may have ended between the two looks.
-        guard !stopped.state.isFinal || stopped.state == .cancelled else { throw final }
+        guard !stopped.state.isFinal || stopped.state == .cancelled else { throw Self.ended(stopped.state) }
         return JobText(job: stopped, prefix: request.prefix).response(status: stopped.state.isFinal ? .ok : .accepted)
     }
 
@@ -81,6 +80,10 @@ struct JobRoutes: Sendable {
         found.job = try await self.visible(request).id
         let page = try await self.context.store.deliveries(found)
         return .page(page.items.map(Self.text), cursor: page.cursor)
+    }
+
+    private static func ended(_ state: Job.State) -> Problem {
+        Problem(.conflict, "the job has already ended: it is \(state.rawValue)")
     }
 
     private static let missing = Problem.notFound("no such job")

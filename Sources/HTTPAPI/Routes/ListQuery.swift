@@ -79,7 +79,7 @@ struct ListQuery {
         guard let text = self.values[name] else { return nil }
         // A form's plus is a space: put it back where an offset has it.
         guard let moment = Timestamp(rfc3339: text.replacing(" ", with: "+")) else {
-            throw Problem.invalid(name, "must be a time as in 2026-11-21T08:30:00Z")
+            throw Problem.invalid(name, "must be a time with a time zone (Z or +01:00), as in 2026-11-21T08:30:00Z")
         }
         return moment
     }

@@ -225,7 +225,7 @@ struct SendBody {
             data: try body.texts("data")
         )
         if self.message.isSilent, self.message.data.isEmpty {
-            throw Problem.invalid("body", "one of title, body and data is required")
+            throw Problem.invalid("body", "at least one of title, body and data is required")
         }
         self.priority = try Self.priority(body)
         self.timeToLive = try body.integer("ttl", in: 0...SendRoutes.maximumTimeToLive).map { .seconds($0) }
@@ -249,7 +249,7 @@ struct SendBody {
     private static func start(_ body: StrictMembers) throws -> Timestamp? {
         guard let text = try body.string("at") else { return nil }
         guard let moment = Timestamp(rfc3339: text) else {
-            throw body.fault("at", "must be a time as in 2026-11-21T08:30:00Z")
+            throw body.fault("at", "must be a time with a time zone (Z or +01:00), as in 2026-11-21T08:30:00Z")
         }
         let day = Duration.seconds(86_400)
         let now = Timestamp.now

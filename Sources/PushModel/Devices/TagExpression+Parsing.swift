@@ -105,11 +105,11 @@ struct TagExpressionParser {
         self.skipSpace()
         switch self.current {
         case UInt8(ascii: "&"):
-            try self.expectTwice("write && for and")
+            try self.expectTwice("write && instead of &")
             self.joinByAll(operand)
             return true
         case UInt8(ascii: "|"):
-            try self.expectTwice("write || for or")
+            try self.expectTwice("write || instead of |")
             self.joinByAny(self.endOfAll(operand))
             return true
         case nil, UInt8(ascii: ")"):
@@ -118,7 +118,9 @@ struct TagExpressionParser {
             return false
         case let byte? where Tag.allows(byte) || byte == UInt8(ascii: "!") || byte == UInt8(ascii: "("):
             if let hint = self.writtenOperator { throw self.fault(hint) }
-            guard let start = self.startOfNot else { throw self.fault("&& or || is missing before this") }
+            guard let start = self.startOfNot else {
+                throw self.fault("&& or || is missing before \"\(self.nextWord)\"")
+            }
             self.position = start
             throw self.fault("write ! for not")
         default:
@@ -185,6 +187,13 @@ struct TagExpressionParser {
 
     private static func isSpace(_ byte: UInt8) -> Bool {
         byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
+    }
+
+    /// The tag here, shortened, or the character.
+    private var nextWord: String {
+        let word = self.bytes[self.position...].prefix(while: Tag.allows)
+        let shown = word.isEmpty ? self.bytes[self.position...].prefix(1) : word.prefix(40)
+        return String(decoding: shown, as: UTF8.self)
     }
 
     /// The hint for an operator spelled as a word, as in other languages.

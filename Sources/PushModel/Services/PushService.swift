@@ -69,26 +69,23 @@ extension PushService {
     /// - Parameters:
     ///   - services: The services.
     ///   - otherNames: Whether to include alternative names.
-    ///   - conjunction: The word before the last name.
     /// - Returns: The list.
-    package static func list(
-        _ services: [PushService] = allCases,
-        otherNames: Bool = true,
-        _ conjunction: String = "or"
-    ) -> String {
+    package static func list(_ services: [PushService] = allCases, otherNames: Bool = true) -> String {
         let names = otherNames ? services.flatMap(\.names) : services.map(\.rawValue)
         guard let last = names.last, names.count > 1 else { return names.first ?? "" }
-        return "\(names.dropLast().joined(separator: ", ")) \(conjunction) \(last)"
+        return "\(names.dropLast().joined(separator: ", ")) or \(last)"
     }
 
-    /// The error for a name that is none of these services'.
+    /// The error for a name that is none of these services', or that of one out of service.
     ///
     /// - Parameters:
     ///   - name: The name; nil = it is not to be shown, or was no text.
     ///   - services: The accepted services.
     /// - Returns: The error, which lists their names.
     package static func unknown(_ name: String? = nil, among services: [PushService] = allCases) -> InvalidValue {
-        let words = "is none of \(PushService.list(services, "and"))"
+        let isKnown = name.flatMap(PushService.init(platformName:)) != nil
+        let fault = isKnown ? "takes no notifications" : "is not a platform"
+        let words = "\(fault); use \(PushService.list(services))"
         return InvalidValue(name.map { "\"\($0.prefix(40))\" \(words)" } ?? words)
     }
 }
