@@ -14,6 +14,9 @@ package struct PushlineCommand: AsyncParsableCommand {
 
             Exit codes: 0 done; 1 it did not work, or something is wrong; 64 the command line is not right, and nothing was done. \
             --watch ends with 0 when the job is completed, whatever became of its devices, else with 1.
+
+            --generate-completion-script bash (or zsh, fish) prints completions for that shell; deploy/manual DIR installs them \
+            and man pages.
             """,
         version: pushlineVersion,
         subcommands: [

@@ -189,7 +189,14 @@ import Testing
         let again = await #expect(throws: CommandFailure.self) {
             try await host.run("keys", "create", "backend", "--role", "sender", "--app", "shop")
         }
-        #expect(again?.message.contains("backend") == true)
+        #expect(again?.message == "shop has a key named \"backend\"; choose another name")
+        let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
+        let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
+        _ = try await store.change(.revokeKey(named: "backend", app: try AppID("shop")))
+        let revoked = await #expect(throws: CommandFailure.self) {
+            try await host.run("keys", "create", "backend", "--role", "sender", "--app", "shop")
+        }
+        #expect(revoked?.message.hasPrefix("the name \"backend\" belongs to a revoked key of shop") == true)
         await #expect(throws: CommandFailure.self) {
             try await host.run("keys", "create", "k", "--role", "sender", "--app", "nowhere")
         }

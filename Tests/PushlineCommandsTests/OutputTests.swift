@@ -182,15 +182,15 @@ import Testing
 
     @Test func aSendWithoutTargetsSaysWhy() throws {
         let job = try self.job(#""state":"completed","isFinal":true,"hubState":"NoTargetFound""#)
-        #expect(JobText(job: job).progress == "completed, no device has such a tag")
+        #expect(JobText(job: job).progress == "completed, no device has such a tag; nothing was sent")
         for (members, words) in [
-            (#""to":["username:ann"]"#, "user ann has no device for it"),
-            (#""to":["username:ann","username:bob"]"#, "none of the users has a device for it"),
+            (#""to":["username:ann"]"#, "user \"ann\" has no matching device"),
+            (#""to":["username:ann","username:bob"]"#, "none of the users has a matching device"),
             (#""to":["news"]"#, "no device has such a tag"),
             (#""expression":"a && b""#, "no device fits the expression"),
         ] {
             let job = try self.job(#""state":"completed","isFinal":true,"hubState":"NoTargetFound",\#(members)"#)
-            #expect(JobText(job: job).progress == "completed, \(words)")
+            #expect(JobText(job: job).progress == "completed, \(words); nothing was sent")
         }
     }
 

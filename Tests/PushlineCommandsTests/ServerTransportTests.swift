@@ -60,8 +60,11 @@ import Testing
             let error = try #require(
                 try await Self.failure(control.replacingOccurrences(of: "http://", with: "https://"))
             )
-            #expect(error.code == .unreachable)
-            #expect(error.message.contains("it does not speak TLS (is its address http://127.0.0.1?)"), "\(error)")
+            #expect(error.code == .unexpectedAnswer)
+            #expect(
+                Rejection(error: error).text.hasSuffix("does not speak TLS (is its address \(control)?)"),
+                "\(error)"
+            )
         }
     }
 

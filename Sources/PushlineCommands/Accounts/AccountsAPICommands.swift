@@ -32,13 +32,28 @@ struct AccountsDisableCommand: AsyncParsableCommand {
     @Argument(help: "The account's name.")
     var name: String
 
-    @Flag(help: "Enable the account again instead.")
-    var undo = false
+    func run() async throws { try await self.server.setDisabled(true, account: self.name) }
+}
 
-    func run() async throws {
-        let account = try await self.server.client().setDisabled(!self.undo, account: self.name)
-        try self.server.show(account) {
-            ["\(Console.safe(account.name)): \(account.disabled ? "disabled" : "enabled")"]
-        }
+/// `pushline accounts enable`.
+struct AccountsEnableCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "enable",
+        abstract: "Enable an account that was disabled."
+    )
+
+    @OptionGroup var server: ServerOptions
+
+    @Argument(help: "The account's name.")
+    var name: String
+
+    func run() async throws { try await self.server.setDisabled(false, account: self.name) }
+}
+
+extension ServerOptions {
+    /// Disables an account or enables it, and shows it.
+    fileprivate func setDisabled(_ isDisabled: Bool, account name: String) async throws {
+        let account = try await self.client().setDisabled(isDisabled, account: name)
+        try self.show(account) { ["\(Console.safe(account.name)): \(account.disabled ? "disabled" : "enabled")"] }
     }
 }

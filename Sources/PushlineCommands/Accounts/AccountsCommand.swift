@@ -7,8 +7,8 @@ import Store
 struct AccountsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "accounts",
-        abstract: "Add, list or disable accounts that sign in with name and password.",
-        subcommands: [Add.self, AccountsListCommand.self, AccountsDisableCommand.self]
+        abstract: "Add, list, disable or enable accounts that sign in with name and password.",
+        subcommands: [Add.self, AccountsListCommand.self, AccountsDisableCommand.self, AccountsEnableCommand.self]
     )
 
     struct Add: AsyncParsableCommand {

@@ -25,9 +25,7 @@ enum PasswordInput {
     }
 
     private static func readFile(_ path: String) throws -> String {
-        guard let handle = FileHandle(forReadingAtPath: path) else {
-            throw CommandFailure.failed("--password-file: \(path) cannot be read")
-        }
+        let handle = try InputFile.open(path, option: "--password-file")
         defer { try? handle.close() }
         return try Self.password(Self.readAll(handle), from: path)
     }

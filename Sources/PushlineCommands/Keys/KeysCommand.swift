@@ -48,8 +48,11 @@ struct KeysCommand: AsyncParsableCommand {
                 do {
                     try await store.change(.addKey(key, hash: secret.hash))
                 } catch let error as StoreError where error.code == .conflict {
+                    let known = try await store.keys(app: app).first { $0.name == self.name }
                     throw CommandFailure.failed(
-                        "\(app) has a key named \"\(self.name)\"; choose another name"
+                        known?.revoked == nil
+                            ? "\(app) has a key named \"\(self.name)\"; choose another name"
+                            : "the name \"\(self.name)\" belongs to a revoked key of \(app), and names are not used again; choose another"
                     )
                 }
                 return app

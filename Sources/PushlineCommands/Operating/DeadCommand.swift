@@ -28,7 +28,7 @@ struct DeadCommand: AsyncParsableCommand {
                 try await client.deadLetters(limit: limit, cursor: cursor)
             }
             try self.server.show(letters) {
-                guard !letters.isEmpty else { return ["No dead messages."] }
+                guard !letters.isEmpty else { return ["No dead letters."] }
                 var table = Table(["id", "when", "queue", "message", "bytes", "replay", "reason"], numeric: [4])
                 for letter in letters {
                     table.add([
@@ -100,7 +100,7 @@ struct DeadCommand: AsyncParsableCommand {
     }
 }
 
-/// A dead message as lines.
+/// A dead letter as lines.
 struct DeadLetterText {
     let letter: DeadLetter
 
@@ -110,7 +110,7 @@ struct DeadLetterText {
     var lines: [String] {
         let (letter, contents) = (self.letter, self.letter.contents)
         let rows: [(String, String?)] = [
-            ("dead message", letter.id), ("app", letter.app), ("when", JobText.moment(letter.at)),
+            ("dead letter", letter.id), ("app", letter.app), ("when", JobText.moment(letter.at)),
             ("queue", letter.queue), ("type", letter.type), ("message", letter.message), ("job", letter.job),
             ("reason", letter.reason), ("size", "\(letter.bytes) bytes"),
             (

@@ -25,7 +25,7 @@ struct JobText {
         if let missed = self.missedStart { words.append("was to start \(missed)") }
         if !self.job.isFinal { words += self.rateWords }
         if let reason = self.job.reason { words.append(reason) }
-        if self.job.hubState == "NoTargetFound" { words.append(self.nobody) }
+        if self.job.hubState == "NoTargetFound" { words.append("\(self.nobody); nothing was sent") }
         return Console.safe(words.joined(separator: ", "))
     }
 
@@ -47,7 +47,8 @@ struct JobText {
             return tag.hasPrefix(own) ? String(tag.dropFirst(own.count)) : nil
         }
         guard users.isEmpty || users.count < self.job.to?.count ?? 0 else {
-            return users.count == 1 ? "user \(users[0]) has no device for it" : "none of the users has a device for it"
+            return users.count == 1
+                ? "user \"\(users[0])\" has no matching device" : "none of the users has a matching device"
         }
         return self.job.expression == nil ? "no device has such a tag" : "no device fits the expression"
     }

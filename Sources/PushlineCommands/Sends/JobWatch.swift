@@ -31,7 +31,8 @@ struct JobWatch {
         if isSilent { Console.print(try JSONOutput.encoded(last)) } else if isLive { Console.print("") }
         guard last.isFinal else {
             throw CommandFailure.failed(
-                "the job is not final after \(self.time); pushline job \(id) tells how it goes on"
+                "the job is \(Console.safe(last.state)) after \(self.time.components.seconds) s; "
+                    + "follow it with pushline job \(id) --watch"
             )
         }
         guard last.state == "completed" else { throw ExitCode.failure }

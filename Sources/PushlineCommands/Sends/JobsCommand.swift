@@ -7,7 +7,7 @@ import PushlineClient
 struct JobsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "jobs",
-        abstract: "List, show or cancel jobs.",
+        abstract: "List or cancel jobs; pushline job ID shows one.",
         subcommands: [ListJobsCommand.self, CancelJobCommand.self],
         defaultSubcommand: ListJobsCommand.self
     )
@@ -137,7 +137,9 @@ struct JobCommand: AsyncParsableCommand {
             try await client.deliveries(of: self.id, limit: limit, cursor: cursor)
         }
         try self.server.show(found) {
-            guard !found.isEmpty else { return ["No failures are recorded."] }
+            guard !found.isEmpty else {
+                return ["No failed devices are recorded (cancelled and expired ones are not listed)."]
+            }
             var table = Table(["at", "service", "registration", "user", "outcome", "status", "reason"], numeric: [5])
             for delivery in found {
                 table.add([

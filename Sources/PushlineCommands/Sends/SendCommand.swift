@@ -101,7 +101,10 @@ struct SendCommand: AsyncParsableCommand {
             return
         }
         let targets = [!self.user.isEmpty, self.users != nil, !self.tag.isEmpty, self.tags != nil].count { $0 }
-        guard targets == 1 else { throw ValidationError("Give one of --user, --users, --tag and --tags.") }
+        guard targets > 0 else {
+            throw ValidationError("There is no recipient: give one of --user, --users, --tag and --tags.")
+        }
+        guard targets == 1 else { throw ValidationError("Give only one of --user, --users, --tag and --tags.") }
         guard self.within > 0 else { throw ValidationError("--within must be at least 1.") }
         guard !(self.count && self.watch) else { throw ValidationError("Give --count or --watch, not both.") }
         // The file is read once, when all else is right.
@@ -162,7 +165,7 @@ struct SendCommand: AsyncParsableCommand {
             }
         }
         guard self.title != nil || self.body != nil || !pairs.isEmpty else {
-            throw ValidationError("Say something: a text, --title or --data.")
+            throw ValidationError("There is nothing to send: give a text, --title or --data.")
         }
         var priority: PushNotification.Priority?
         if let word = self.priority {

@@ -19,7 +19,7 @@ enum ConnectionFailure {
         case is NIOTooManyBytesError: return PushlineError(.unexpectedAnswer, "the answer of \(place) is too large")
         case let error as NIOConnectionError: return Self.unreachable(Self.reason(error), place)
         case let error as IOError: return Self.unreachable(Self.words(error.errnoCode), place)
-        case NIOSSLError.handshakeFailed(let cause): return Self.refusedTLS("\(cause)", place, host: url.host ?? "")
+        case NIOSSLError.handshakeFailed(let cause): return Self.refusedTLS("\(cause)", place)
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
             return PushlineError(.untrusted, "the certificate of \(place) is not for \(url.host ?? "that name")")
         default: return Self.unreachable("\(error)", place)
@@ -43,7 +43,7 @@ enum ConnectionFailure {
     }
 
     /// The errors of BoringSSL can be distinguished only by their texts.
-    private static func refusedTLS(_ cause: String, _ place: String, host: String) -> PushlineError {
+    private static func refusedTLS(_ cause: String, _ place: String) -> PushlineError {
         if cause.contains("CERTIFICATE_VERIFY_FAILED") {
             return PushlineError(
                 .untrusted,
@@ -52,7 +52,8 @@ enum ConnectionFailure {
         }
         // A server without TLS answers a handshake in plain text, or hangs up.
         if ["WRONG_VERSION_NUMBER", "HTTP_REQUEST", "EOF during handshake"].contains(where: cause.contains) {
-            return Self.unreachable("it does not speak TLS (is its address http://\(host)?)", place)
+            let plain = place.replacing("https://", with: "http://")
+            return PushlineError(.unexpectedAnswer, "\(place) does not speak TLS (is its address \(plain)?)")
         }
         return Self.unreachable("TLS: \(cause)", place)
     }

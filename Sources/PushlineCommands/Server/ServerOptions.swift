@@ -10,7 +10,7 @@ struct ServerOptions: ParsableArguments {
     @Option(help: "URL of the server. Default: PUSHLINE_URL, else \(Self.defaultURL).")
     var url: String?
 
-    @Option(help: "The API key. Default: PUSHLINE_KEY, which other users of this host cannot see.")
+    @Option(help: "The API key. Better set PUSHLINE_KEY: other users of this host can see --key.")
     var key: String?
 
     @Option(help: "The app. Default: PUSHLINE_APP, else the server's default app.")
