@@ -39,7 +39,8 @@ demo_register() {
     demo_as "$1" -X PUT -H 'Content-Type: application/json' \
         -d "$(jq -cn --arg p "$2" --arg h "$3" --arg t "${4-}" '{Platform: $p, Handle: $h, Tags: ($t | if . == "" then [] else [.] end)}')" \
         "$URL/api/register/$id"
-    printf '  %-6s %-5s %.44s\n' "$1" "$2" "$3"
+    # Apps may say gcm for fcm; everywhere else it is fcm.
+    printf '  %-6s %-5s %.44s\n' "$1" "${2/gcm/fcm}" "$3"
 }
 
 demo_hex() { od -An -N32 -tx1 /dev/urandom | tr -d ' \n'; }
@@ -86,7 +87,7 @@ demo_devices() {
     demo_register carol apns "$DEMO_DEAD" news
     demo_fault "$(jq -cn --arg t "$DEMO_BUSY" '{pns: "apns", token: $t, count: 2, status: 503, retryAfter: 2}')"
     demo_fault "$(jq -cn --arg t "$DEMO_DEAD" '{pns: "apns", token: $t, reason: "Unregistered"}')"
-    say "One of carol's will be told twice to come again in 2 s, her other one is gone for good."
+    say "The simulator answers 'try again in 2 s' twice for one of carol's devices, and 'unregistered' for the other."
     say
 }
 
@@ -125,7 +126,7 @@ demo_table() {
     local job title kind rows row
     local line='%-22s %-8s %-5s %7s %8s  %-15s %s\n'
     # shellcheck disable=SC2059  # the format is ours
-    printf "$line" SEND AS PNS TARGETS ACCEPTED FAILED WAY
+    printf "$line" SEND "SENT BY" PNS TARGETS ACCEPTED FAILED STATES
     for job in "${DEMO_JOBS[@]}"; do
         title=${DEMO_TITLES[$job]}
         kind=${DEMO_KINDS[$job]}
