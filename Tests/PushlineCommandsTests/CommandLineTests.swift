@@ -8,8 +8,11 @@ import Testing
 @Suite struct CommandLineTests {
     private func exitCode(_ arguments: [String]) -> Int32? {
         do {
-            _ = try PushlineCommand.parseAsRoot(arguments)
+            let command = try PushlineCommand.parseAsRoot(arguments)
+            if let send = command as? SendCommand { try send.requireParts() }
             return nil
+        } catch let error as CommandFailure {
+            return error.exitCode.rawValue
         } catch {
             return PushlineCommand.exitCode(for: error).rawValue
         }
@@ -71,6 +74,13 @@ import Testing
     ])
     func wrongUsageIs64(arguments: [String]) {
         #expect(self.exitCode(arguments) == 64)
+    }
+
+    @Test func aMisspeltOptionIsNamed() {
+        let error = #expect(throws: (any Error).self) {
+            try PushlineCommand.parseAsRoot(["send", "--usr", "ann", "hello"])
+        }
+        #expect(error.map { PushlineCommand.message(for: $0).contains("--usr") } == true)
     }
 
     @Test(arguments: [["--help"], ["--version"], ["send", "--help"], ["accounts", "add", "--help"]])

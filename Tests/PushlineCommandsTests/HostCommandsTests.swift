@@ -106,6 +106,10 @@ import Testing
             try await host.run("queues", "resume", "deliver.apns", "--all-apps")
                 == ["deliver.apns: resumed for all apps"]
         )
+        #expect(
+            try await host.run("queues", "resume", "deliver.apns", "--all-apps")
+                == ["deliver.apns: was not paused for all apps"]
+        )
     }
 
     /// What an app's operators have paused stays so, and nothing says otherwise.

@@ -113,13 +113,14 @@ struct QueueTarget: ParsableArguments {
         let host = try HostOptions.parse(
             (self.config.map { ["--config", $0] } ?? []) + (self.server.json ? ["--json"] : [])
         )
-        let pauses = try await host.withStore(isChanging: true) { store in
+        let (wasPaused, pauses) = try await host.withStore(isChanging: true) { store in
+            var wasPaused = true
             if pausing {
                 try await store.pause(queue, app: nil, by: "host:\(NSUserName())")
             } else {
-                _ = try await store.resume(queue, app: nil)
+                wasPaused = try await store.resume(queue, app: nil)
             }
-            return try await store.pauses().filter { $0.queue == queue }
+            return (wasPaused, try await store.pauses().filter { $0.queue == queue })
         }
         let own = pauses.compactMap(\.app).sorted().map(\.name)
         host.show(
@@ -130,7 +131,8 @@ struct QueueTarget: ParsableArguments {
         ) {
             let whose = own.joined(separator: ", ")
             let rest = own.isEmpty ? "" : "; \(whose): paused on its own \(pausing ? "too" : "still")"
-            return ["\(queue): \(pausing ? "paused" : "resumed") for all apps\(rest)"]
+            let change = pausing ? "paused" : wasPaused ? "resumed" : "was not paused"
+            return ["\(queue): \(change) for all apps\(rest)"]
         }
     }
 }

@@ -101,17 +101,28 @@ struct SendCommand: AsyncParsableCommand {
             return
         }
         let targets = [!self.user.isEmpty, self.users != nil, !self.tag.isEmpty, self.tags != nil].count { $0 }
-        guard targets > 0 else {
-            throw ValidationError("There is no recipient: give one of --user, --users, --tag and --tags.")
-        }
-        guard targets == 1 else { throw ValidationError("Give only one of --user, --users, --tag and --tags.") }
+        guard targets <= 1 else { throw ValidationError("Give only one of --user, --users, --tag and --tags.") }
         guard self.within > 0 else { throw ValidationError("--within must be at least 1.") }
         guard !(self.count && self.watch) else { throw ValidationError("Give --count or --watch, not both.") }
         // The file is read once, when all else is right.
         if !self.count { _ = try self.notification(to: .user("")) }
     }
 
+    /// Refuses a send without a recipient or without contents.
+    ///
+    /// Parsing calls ``validate()`` before it reports unknown options: checked there, a misspelt option would look like a missing one.
+    func requireParts() throws {
+        guard self.batch == nil else { return }
+        guard !self.user.isEmpty || self.users != nil || !self.tag.isEmpty || self.tags != nil else {
+            throw CommandFailure.usage("there is no recipient: give one of --user, --users, --tag and --tags")
+        }
+        guard self.count || self.title != nil || self.body != nil || !self.data.isEmpty else {
+            throw CommandFailure.usage("there is nothing to send: give a text, --title or --data")
+        }
+    }
+
     func run() async throws {
+        try self.requireParts()
         let client = try self.server.client()
         if let batch = self.batch {
             let key = self.idempotencyKey ?? UUID().uuidString
@@ -163,9 +174,6 @@ struct SendCommand: AsyncParsableCommand {
             guard pairs.updateValue(String(text[text.index(after: sign)...]), forKey: name) == nil else {
                 throw ValidationError("--data has \"\(name)\" twice.")
             }
-        }
-        guard self.title != nil || self.body != nil || !pairs.isEmpty else {
-            throw ValidationError("There is nothing to send: give a text, --title or --data.")
         }
         var priority: PushNotification.Priority?
         if let word = self.priority {
