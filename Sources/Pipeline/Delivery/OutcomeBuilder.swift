@@ -144,7 +144,9 @@ struct OutcomeBuilder {
         guard tries < most, !self.isOneTry else {
             return self.failed(index, .unregistered, status: status, reason: reason)
         }
-        self.result.retryReason = WaitReason("\(self.title): \(reason), like nearly all tokens: no registration is removed")
+        self.result.retryReason = WaitReason(
+            "\(self.title): \(reason), like nearly all tokens: no registration is removed"
+        )
         // Longer with each try: the answers for few devices prove nothing, so they are probed again as soon as they are
         // due.
         self.addRetry(

@@ -63,7 +63,8 @@ struct BlockedWork {
     private static func advice(_ cause: BreakerCause) -> String {
         switch cause {
         case .service: "it is probed, and goes on by itself: look at the service's status page"
-        case .credentials: "check that service's key, ids and files in the app's declaration: what is corrected is used from the next try on"
+        case .credentials:
+            "check that service's key, ids and files in the app's declaration: what is corrected is used from the next try on"
         case .tokens: "check the app's endpoint and topic: the tokens are another environment's, most likely"
         }
     }
