@@ -101,7 +101,8 @@ class Verdict:
                 continue
             sequence, state = by_id[send["id"]]
             targets = counts[sequence][TARGETS]
-            if state == 11 and self.reasons.get(sequence) == CONDEMNED:
+            # One that was fanned out in part keeps its outcomes, and a replay goes on where it was left.
+            if state in (10, 11) and self.reasons.get(sequence) == CONDEMNED and targets <= send["expected"]:
                 self.condemned += 1
                 continue
             if send.get("must_arrive") and counts[sequence][ACCEPTED] < send["expected"]:
