@@ -79,7 +79,22 @@ struct OnBehalfContract {
         #expect(try await self.change(.delete(id), by: "bob") == .notFound)
         #expect(try await self.registration(id).handle?.text == "aa")
         #expect(try await self.change(.delete(id)) == .done)
-        #expect(try await self.change(.upsert(id, self.upsert("aa", for: "ann"))) == .gone)
+        let own = RegisterRequest.Upsert(pns: .apns, handle: Handle(stored: "aa"), tags: [])
+        #expect(try await self.change(.upsert(id, own), by: "ann") == .gone)
+    }
+
+    /// Whoever knows the backend's names for devices could else delete each before the backend registers it.
+    @Test func aBackendRevivesAnIDThatWasDeleted() async throws {
+        let id = try self.id("phone-18")
+        let sequence = try await self.sequence()
+        let own = RegisterRequest.Upsert(pns: .apns, handle: Handle(stored: "bb"), tags: [])
+        #expect(try await self.change(.upsert(id, own), by: "mallory") == .done)
+        #expect(try await self.change(.delete(id), by: "mallory") == .done)
+        #expect(try await self.change(.upsert(id, self.upsert("aa", for: "ann")), sequence: sequence) == .gone)
+        #expect(try await self.registration(id).state == .deleted)
+        #expect(try await self.change(.upsert(id, self.upsert("aa", for: "ann"))) == .done)
+        let now = try await self.registration(id)
+        #expect(now.state == .live && now.user?.name == "ann" && now.ended == nil)
     }
 
     @Test func aCreatedRegistrationIsFoundByItsHandle() async throws {
@@ -157,6 +172,15 @@ struct OnBehalfContract {
         #expect(try await self.registration(id).handle?.text == "bb")
         #expect(try await self.change(.upsert(id, self.upsert("cc", for: "ann", tags: ["l"])), sequence: late) == .done)
         #expect(try await self.tags(id) == ["l", "username:ann"])
+    }
+
+    /// A tag that a later change took away does not come back.
+    @Test func aPatchThatComesLateIsSuperseded() async throws {
+        let id = try await self.scenario.register(user: "ann", handle: "aa")
+        let late = try await self.sequence()
+        #expect(try await self.change(.upsert(id, self.upsert("aa", for: "bob", tags: ["t"]))) == .done)
+        #expect(try await self.change(.patch(id, self.patch(add: ["staff"])), sequence: late) == .superseded)
+        #expect(try await self.tags(id) == ["t", "username:bob"])
     }
 
     /// Its worker died before the job was finished, and a later patch was done meanwhile.

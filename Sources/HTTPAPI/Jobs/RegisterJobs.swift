@@ -19,7 +19,8 @@ struct RegisterJobs: Sendable {
             app: request.app,
             user: user,
             key: try request.caller.key,
-            priority: .high,
+            // A device that registers does not wait for the thousands that a backend brings.
+            priority: try request.caller.actsForApp ? .normal : .high,
             work: .register(work),
             lifetime: configuration.jobLifetime
         )

@@ -58,7 +58,8 @@ struct JobText {
         members.add("expires", job.expires)
         members.add("due", job.due)
         switch job.work {
-        case .register: members.add("result", job.result.map(Self.result))
+        case .register(let request):
+            members.add("result", job.result.map { Self.result($0, of: request.registration) })
         case .send(let send):
             if let tags = send.audience.alternatives {
                 let preview = tags.prefix(SendRequest.previewTags)
@@ -146,15 +147,21 @@ struct JobText {
         members.add("open", max(0, devices.targets - devices.accounted))
     }
 
-    private static func result(_ result: RegisterResult) -> JSONValue {
+    private static func result(_ result: RegisterResult, of id: RegistrationID?) -> JSONValue {
+        var (status, registration, words) = ("done", id, String?.none)
         switch result {
-        case .issued(let id): .members(["status": .string("issued"), "registration": .string(id.text)])
-        case .done: .members(["status": .string("done")])
-        case .superseded: .members(["status": .string("superseded")])
-        case .gone: .members(["status": .string("gone")])
-        case .notFound: .members(["status": .string("not-found")])
-        case .refused(let reason): .members(["status": .string("refused"), "reason": .string(reason)])
+        case .issued(let id): (status, registration) = ("issued", id)
+        case .done: break
+        case .superseded: status = "superseded"
+        case .gone: status = "gone"
+        case .notFound: status = "not-found"
+        case .refused(let reason): (status, words) = ("refused", reason)
         }
+        return .members([
+            "status": .string(status),
+            "registration": registration.map { .string($0.text) },
+            "reason": words.map { .string($0) },
+        ])
     }
 }
 

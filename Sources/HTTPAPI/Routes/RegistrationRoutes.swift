@@ -88,8 +88,10 @@ struct RegistrationRoutes: Sendable {
         let id = try Self.id(of: request)
         let user = caller.actsForApp ? nil : try caller.requireUser()
         return try await self.take(.patch(id, patch), request, user: user) { result in
-            guard case .done = result else { return nil }
-            return .json(Self.text(try await self.registration(id, request)))
+            switch result {
+            case .done, .superseded: .json(Self.text(try await self.registration(id, request)))
+            default: nil
+            }
         }
     }
 

@@ -129,6 +129,14 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
 }
 
 extension RegisterRequest {
+    /// The registration that the change names; nil where it is found by its handle.
+    package var registration: RegistrationID? {
+        switch self {
+        case .upsert(let id, _), .patch(let id, _), .delete(let id): id
+        case .issue, .create: nil
+        }
+    }
+
     /// For whom a backend registers the device; nil = it does not, or the change is another.
     package var onBehalf: OnBehalf? {
         switch self {

@@ -73,7 +73,8 @@ package struct RegistrationDecision {
             let takesHandle = row.user == nil || row.user == self.user || self.authority != .owner
             return takesHandle ? .passOver(result) : .end(result)
         }
-        if row.state == .deleted { return .end(.gone) }
+        // The app's backend decides about its ids: nobody who registers and deletes one takes it from the backend.
+        if row.state == .deleted { return self.authority == .app ? .apply : .end(.gone) }
         if row.version == self.sequence {
             // Done before, and ended since: a message that comes again revives nothing. An import may name one twice.
             if row.state == .pruned || row.state == .expired { return .end(.done) }

@@ -138,21 +138,26 @@ struct RegistrationChange {
 
     /// Changes the tags of a live registration, and nothing else: neither its version nor when it was updated.
     ///
-    /// So a patch and another change that overlap both take effect, whichever order they come in. A patch is done once
-    /// (``WriteContext/result(ofRegister:)``): repeated after a later one it would undo that.
+    /// So an earlier change that is done after a patch loses nothing by it, and a later one that is done before it supersedes it. A
+    /// patch is done once (``WriteContext/result(ofRegister:)``): repeated after a later one it would undo that.
     func patch(_ id: RegistrationID, _ patch: RegisterRequest.TagPatch) throws -> RegisterResult {
         guard let row = try self.row(id), self.user == nil || row.user == self.user else { return .notFound }
         guard row.state != .deleted else { return .gone }
+        // What came later replaced all tags.
+        guard row.version < self.sequence else { return .superseded }
         guard row.state == .live, let pns = row.pns else {
             return .refused("it is \(row.state.rawValue), not live: register the device again")
         }
         let tagFinder = try TagFinder(self.database, app: self.app)
         let removed = try patch.remove.compactMap { try tagFinder.find($0) }
         let kept = row.tags.numbers.filter { !removed.contains(.number($0)) }
-        let tags = TagList(Set(kept).union(try self.numbers(of: patch.add)).sorted())
-        guard tags.numbers.count <= Registration.maximumTags else {
+        // Before a tag that is new to the app has a number: numbers stay.
+        let isKept: (StoredTag?) -> Bool = { tag in kept.contains { tag == .number($0) } }
+        let added = try Set(patch.add).filter { try !isKept(tagFinder.find($0)) }
+        guard kept.count + added.count <= Registration.maximumTags else {
             return .refused("a registration has at most \(Registration.maximumTags) tags")
         }
+        let tags = TagList(Set(kept).union(try self.numbers(of: patch.add)).sorted())
         try self.database.removeFromAudiences(row.row, pns, row.tags)
         try self.database.run("UPDATE registration SET tags = ? WHERE row = ?", [tags.text, row.row])
         try self.database.addToAudiences(row.row, pns, tags)
