@@ -174,6 +174,39 @@ struct OnBehalfContract {
         #expect(try await self.tags(id) == ["l", "username:ann"])
     }
 
+    /// Its worker died before the job was finished.
+    @Test func anUpsertThatComesAgainUndoesNoPatch() async throws {
+        let (id, sequence) = (try self.id("r1"), try await self.sequence())
+        let put = RegisterRequest.upsert(id, try self.upsert("aa", for: "ann", tags: ["t"]))
+        #expect(try await self.change(put, sequence: sequence) == .done)
+        #expect(try await self.change(.patch(id, self.patch(add: ["p"]))) == .done)
+        #expect(try await self.change(put, sequence: sequence) == .done)
+        #expect(try await self.tags(id) == ["p", "t", "username:ann"])
+    }
+
+    /// The registration that a POST has found is gone when its message comes again.
+    @Test func aCreateThatComesAgainMakesNothing() async throws {
+        let id = try await self.scenario.register(user: "ann", handle: "aa")
+        let (candidate, sequence) = (RegistrationID.random(), try await self.sequence())
+        let create = RegisterRequest.create(candidate: candidate, try self.upsert("aa", for: "ann"))
+        #expect(try await self.change(create, sequence: sequence) == .issued(id))
+        #expect(try await self.change(.delete(id)) == .done)
+        #expect(try await self.change(create, sequence: sequence) == .issued(id))
+        #expect(try await self.store.registration(candidate, app: .default) == nil)
+        #expect(try await self.registration(id).state == .deleted)
+    }
+
+    @Test func aPatchOfACancelledJobChangesNothing() async throws {
+        let id = try await self.scenario.register(user: "ann", handle: "aa")
+        let add = RegisterRequest.patch(id, try self.patch(add: ["t"]))
+        let job = try await self.scenario.accept(
+            NewJob(app: .default, priority: .high, work: .register(add), lifetime: .seconds(3600))
+        )
+        _ = try await self.store.finishRegister(job.id, result: .refused("cancelled"))
+        #expect(try await self.change(add, sequence: job.sequence) != .done)
+        #expect(try await self.tags(id) == ["username:ann"])
+    }
+
     /// A tag that a later change took away does not come back.
     @Test func aPatchThatComesLateIsSuperseded() async throws {
         let id = try await self.scenario.register(user: "ann", handle: "aa")

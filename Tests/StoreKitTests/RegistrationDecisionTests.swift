@@ -24,7 +24,7 @@ import Testing
     @Test func anUpsertAppliesOnlyToLowerVersions() throws {
         let own = try self.decision()
         #expect(own.upsert(at: try self.status(.live, 4), hasSameHandle: false) == .apply)
-        #expect(own.upsert(at: try self.status(.live, 5), hasSameHandle: false) == .apply)
+        #expect(own.upsert(at: try self.status(.live, 5), hasSameHandle: false) == .end(.done))
         #expect(own.upsert(at: try self.status(.live, 6), hasSameHandle: false) == .passOver(.superseded))
         #expect(own.upsert(at: try self.status(.deleted, 6), hasSameHandle: false) == .passOver(.gone))
         #expect(own.upsert(at: try self.status(.live, 6, "bob"), hasSameHandle: false) == .end(.superseded))

@@ -76,9 +76,9 @@ package struct RegistrationDecision {
         // The app's backend decides about its ids: nobody who registers and deletes one takes it from the backend.
         if row.state == .deleted { return self.authority == .app ? .apply : .end(.gone) }
         if row.version == self.sequence {
-            // Done before, and ended since: a message that comes again revives nothing. An import may name one twice.
-            if row.state == .pruned || row.state == .expired { return .end(.done) }
-            if row.state == .replaced, self.authority != .bulk { return .end(.done) }
+            // Done before: a message that comes again revives nothing that has ended since, and undoes no patch. An import may name
+            // one twice.
+            if self.authority != .bulk || row.state == .pruned || row.state == .expired { return .end(.done) }
         }
         return row.user == self.user || self.authority != .owner || hasSameHandle ? .apply : .end(.notFound)
     }

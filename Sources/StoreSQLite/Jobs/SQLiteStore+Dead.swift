@@ -91,6 +91,11 @@ extension WriteContext {
             _ = try self.abandon(job.sequence, reason: "its message could not be worked on")
             return ClosedByDeadLetter(effect: .send, job: job.id)
         }
+        // It was applied, and must not be applied again by a replay.
+        if let done = try self.result(ofRegister: job.sequence) {
+            _ = try self.finishRegister(job.id, result: done, text: StoredJSON.text(done))
+            return ClosedByDeadLetter()
+        }
         try self.keepWork(of: job.sequence, letter: letter)
         _ = try self.finishRegister(job.id, result: result, text: text)
         return ClosedByDeadLetter(effect: .register, job: job.id)

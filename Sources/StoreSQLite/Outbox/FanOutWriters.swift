@@ -31,7 +31,7 @@ struct GroupStepWriter {
         self.step = step
         self.deliveries = Array(repeating: nil, count: step.messages)
         self.app = try context.database.ensureNumber(of: claim.message.app)
-        self.window = JobWindow(flow: flow, app: self.app, priority: claim.message.priority)
+        self.window = JobWindow(flow: flow, now: context.now, app: self.app, priority: claim.message.priority)
         self.fanOut = try PreparedTransition(.fanOut, context)
         self.findNoTarget = try PreparedTransition(.findNoTarget, context)
         self.batch = try RawStatement(BatchTable.insert, in: context.database)

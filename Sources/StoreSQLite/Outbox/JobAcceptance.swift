@@ -19,7 +19,7 @@ extension WriteContext {
         }
         var group = try JobGroup(context: self, app: app, backlog: backlog, count: jobs.count, joining: message)
         for priority in Priority.allCases {
-            var window = JobWindow(flow: flow, app: group.number, priority: priority)
+            var window = JobWindow(flow: flow, now: self.now, app: group.number, priority: priority)
             for (index, job) in jobs.enumerated() where job.priority == priority {
                 try group.take(index, job, work: works[index], within: &window)
             }

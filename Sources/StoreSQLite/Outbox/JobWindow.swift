@@ -7,13 +7,15 @@ import Store
 /// For one app and priority.
 struct JobWindow {
     private let flow: FlowControl
+    /// When the new messages are due, in milliseconds.
+    private let now: Int64
     private let app: Int64
     private let priority: Priority
     /// How many more of each queue their own process may publish; filled in as a queue is asked for.
     private var room: [WorkQueue: Int] = [:]
 
-    init(flow: FlowControl, app: Int64, priority: Priority) {
-        (self.flow, self.app, self.priority) = (flow, app, priority)
+    init(flow: FlowControl, now: Int64, app: Int64, priority: Priority) {
+        (self.flow, self.now, self.app, self.priority) = (flow, now, app, priority)
     }
 
     /// How the next new message of a queue begins: ready, or deferred and due.
@@ -28,7 +30,7 @@ struct JobWindow {
         // Room is kept for those that wait: where more comes than goes, they would wait for ever.
         let waiting = try database.first(
             FlowControl.waitingJobs,
-            [self.priority.rank, self.app, queue.number, self.flow.now, room]
+            [self.priority.rank, self.app, queue.number, self.now, room]
         ) { $0[0] as Int }
         return room - (waiting ?? 0)
     }

@@ -16,18 +16,30 @@ enum RegisterWork {
 }
 
 extension WriteContext {
-    /// What a register job came to that is not final yet: its worker died, or lost the store, after it was applied.
-    func result(ofRegister sequence: Int64) throws -> RegisterResult? {
-        let text = try self.database.first("SELECT result FROM job WHERE sequence = ?", [sequence]) { $0[0] as String? }
-        return try (text ?? nil).map { try StoredJSON.value(RegisterResult.self, from: $0) }
-    }
-
-    /// Keeps what a register job came to in the transaction that applies it, where it must not be applied twice.
-    func note(_ result: RegisterResult, ofRegister sequence: Int64) throws {
+    /// Applies a change that must not be applied twice, and keeps its result in the same transaction.
+    ///
+    /// - Parameters:
+    ///   - sequence: The register job's; one that has ended changes nothing.
+    ///   - change: The change.
+    /// - Returns: The result, of an earlier time if it was applied before.
+    /// - Throws: SQLite's error.
+    func applyOnce(_ sequence: Int64, _ change: () throws -> RegisterResult) throws -> RegisterResult {
+        if let done = try self.result(ofRegister: sequence) { return done }
+        guard try self.database.exists("SELECT 1 FROM job WHERE sequence = ? AND finished IS NULL", [sequence]) else {
+            return .refused("its job has ended")
+        }
+        let result = try change()
         try self.database.run(
             "UPDATE job SET result = ? WHERE sequence = ?",
             [try StoredJSON.text(result), sequence]
         )
+        return result
+    }
+
+    /// The result of a register job; nil while it was not applied, or where it may be applied again.
+    func result(ofRegister sequence: Int64) throws -> RegisterResult? {
+        let text = try self.database.first("SELECT result FROM job WHERE sequence = ?", [sequence]) { $0[0] as String? }
+        return try (text ?? nil).map { try StoredJSON.value(RegisterResult.self, from: $0) }
     }
 
     /// Keeps the work of a register job with its dead message, before the job forgets it.

@@ -139,7 +139,7 @@ struct RegistrationChange {
     /// Changes the tags of a live registration, and nothing else: neither its version nor when it was updated.
     ///
     /// So an earlier change that is done after a patch loses nothing by it, and a later one that is done before it supersedes it. A
-    /// patch is done once (``WriteContext/result(ofRegister:)``): repeated after a later one it would undo that.
+    /// patch is done once (``WriteContext/applyOnce(_:_:)``): repeated after a later one it would undo that.
     func patch(_ id: RegistrationID, _ patch: RegisterRequest.TagPatch) throws -> RegisterResult {
         guard let row = try self.row(id), self.user == nil || row.user == self.user else { return .notFound }
         guard row.state != .deleted else { return .gone }

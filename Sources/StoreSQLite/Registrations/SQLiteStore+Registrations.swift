@@ -31,13 +31,10 @@ extension SQLiteStore: RegistrationStore {
             switch request {
             case .issue(let candidate, let handles): return try change.issue(candidate, handles: handles)
             case .upsert(let id, let upsert): return try change.upsert(id, upsert)
-            case .create(let candidate, let upsert): return try change.create(candidate, upsert)
             case .delete(let id): return try change.delete(id)
-            case .patch(let id, let patch):
-                if let done = try context.result(ofRegister: sequence) { return done }
-                let result = try change.patch(id, patch)
-                try context.note(result, ofRegister: sequence)
-                return result
+            case .create(let candidate, let upsert):
+                return try context.applyOnce(sequence) { try change.create(candidate, upsert) }
+            case .patch(let id, let patch): return try context.applyOnce(sequence) { try change.patch(id, patch) }
             }
         }
     }
