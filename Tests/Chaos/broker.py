@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import pika
+import pika.exceptions
 
 QUEUES = [
     *[f"pushline.{kind}.{priority}.v2" for kind in ("register", "send") for priority in ("high", "normal", "low")],
@@ -53,7 +54,13 @@ class Broker:
         return self.ctl("eval", f'exit(whereis(list_to_atom("pushline_{queue}")), kill).')
 
     def close_connections(self):
-        return self.ctl("close_all_connections", "chaos")
+        """Closes every connection. A connection that ends by itself meanwhile fails the command half-way: then once more."""
+        for _ in range(10):
+            done, words = self.ctl("close_all_connections", "chaos")
+            if done:
+                break
+            time.sleep(0.5)
+        return done, words
 
     def connections(self):
         """The channels that the node knows, each named by its connection's program and number."""
@@ -114,6 +121,23 @@ class Broker:
             return taken
         finally:
             connection.close()
+
+    def hand_out_twice(self, queue, seconds=30):
+        """Hands out what comes to a queue, and once more. What the broker refuses meanwhile (it has just lost every connection) is
+        asked again until the time is over."""
+        end = time.monotonic() + seconds
+        times = 0
+        while times < 2:
+            try:
+                if self.hand_out(queue):
+                    times += 1
+                    continue
+                words = "nothing came"
+            except (pika.exceptions.AMQPError, OSError) as error:
+                words = repr(error)
+            if time.monotonic() > end:
+                raise RuntimeError(f"{queue} was not handed out twice in {seconds} s: {words}")
+            time.sleep(0.5)
 
     def shuffle(self, queue, randomness: random.Random, limit=64):
         """Takes what waits in a queue and puts it back twice each, in another order; how many there were."""
