@@ -182,7 +182,7 @@ let package = Package(
                 "CResources", "Authentication", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineMetrics",
                 "FaultInjection",
                 deques,
-                crypto, httpTypes, hummingbird,
+                crypto, httpTypes, hummingbird, hummingbirdCore,
                 lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1, nioHTTPTypes,
             ]
         ),

@@ -76,7 +76,9 @@ struct Harness: Sendable {
         try await api.prepare()
         let application = Application(
             responder: api.responder,
-            server: .http1(configuration: Self.server),
+            server: HTTPServerBuilder { responder in
+                HeldConnections(HTTP1Channel(responder: responder, configuration: Self.server))
+            },
             configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
             services: api.services + [FakeHub(store: store, broker: broker, habit: options.hub)],
             logger: logger
