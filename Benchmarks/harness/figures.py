@@ -201,6 +201,17 @@ class Figures:
         self.say(f"  CPU a send: {costs}")
         return {"accept_ratio": rate / idle, "accept_per_s": rate}
 
+    def register(self):
+        """A backend's key registers devices on behalf of users; each answer comes when the device can be sent to."""
+        installation = self.installation
+        first, before = installation.last_sequence(), installation.cpu()
+        url = f"http://127.0.0.1:{installation.api.port}"
+        rate = load.http1_registering(url, 64, self.options.seconds, installation.api.key, first)
+        after, changes = installation.cpu(), installation.last_sequence() - first
+        costs = ", ".join(f"{name} {(after[name] - before[name]) / changes * 1e6:.1f} us" for name in before)
+        self.say(f"  registered {rate:,.0f}/s; CPU a registration: {costs}")
+        return {"register_per_s": rate}
+
     def status(self):
         installation = self.installation
         idle = self._healthz(8)

@@ -18,7 +18,7 @@ from api import API
 from processes import Failure, Processes, cpu_seconds, forget_peak, peak_memory
 from receiver import Receiver
 
-OURS = ("api", "send-worker", "delivery-worker")
+OURS = ("api", "register-worker", "send-worker", "delivery-worker")
 
 # The one setting that differs from the default: a single key makes all requests.
 APPS = """\
@@ -81,11 +81,12 @@ class Installation:
             self.processes, self.folder / "receiver", self.folder / "server.pem", self.folder / "server.key"
         )
         self._write_credentials()
-        ports = {"api": free_port(), "send-worker": free_port(), "delivery-worker": free_port()}
+        ports = {name: free_port() for name in OURS}
         self.environment = {
             "PUSHLINE_STORE_PATH": str(self.store),
             "PUSHLINE_BROKER_URL": os.environ["BROKER_URL"],
             "PUSHLINE_API_PORT": str(ports["api"]),
+            "PUSHLINE_WORKERS_REGISTER_PORT": str(ports["register-worker"]),
             "PUSHLINE_WORKERS_SEND_PORT": str(ports["send-worker"]),
             "PUSHLINE_WORKERS_DELIVERY_PORT": str(ports["delivery-worker"]),
         }

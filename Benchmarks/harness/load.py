@@ -43,8 +43,18 @@ def http1(url, connections, seconds, key=None, body=None):
 
 def http1_rotating(url, connections, seconds, file):
     """Requests a second; each has the next line of the file as its header Authorization."""
-    script = pathlib.Path(__file__).parent / "rotate.lua"
-    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(script), url, "--", str(file)]
+    return _wrk("rotate.lua", url, connections, seconds, file)
+
+
+def http1_registering(url, connections, seconds, key, first):
+    """New registrations a second, each answered when it is in force; they are numbered from that number on."""
+    return _wrk("register.lua", url, connections, seconds, key, first)
+
+
+def _wrk(script, url, connections, seconds, *arguments):
+    script = pathlib.Path(__file__).parent / script
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", script, url, "--", *arguments]
+    command = [str(word) for word in command]
     result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     if result.returncode != 0:
         raise Failure(f"wrk failed: {(result.stderr or result.stdout)[-300:]}")
