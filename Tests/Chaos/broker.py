@@ -109,35 +109,37 @@ class Broker:
             connection.close()
 
     def hand_out(self, queue, limit=64):
-        """Takes what waits in a queue and goes without a word: it comes again, as redelivered; how many there were."""
+        """Takes what waits in a queue and goes without a word: it comes again, as redelivered; the messages' ids."""
         connection, channel = self._channel()
         try:
             channel.basic_qos(prefetch_count=limit)
-            taken = 0
-            for method, _, _ in channel.consume(queue, inactivity_timeout=1):
+            taken = []
+            for method, properties, _ in channel.consume(queue, inactivity_timeout=1):
                 if method is None:
                     break
-                taken += 1
+                taken.append(properties.message_id)
             return taken
         finally:
             connection.close()
 
-    def hand_out_twice(self, queue, seconds=30):
-        """Hands out what comes to a queue, and once more. What the broker refuses meanwhile (it has just lost every connection) is
-        asked again until the time is over."""
+    def hand_out_twice(self, queue, begin, seconds=60):
+        """Hands out what comes to a queue from `begin` on, until a message of it has been handed out twice. What the broker refuses
+        meanwhile (it has just lost every connection) is asked again until the time is over."""
         end = time.monotonic() + seconds
-        times = 0
-        while times < 2:
+        before, times = None, collections.Counter()
+        while not times or max(times.values()) < 2:
             try:
-                if self.hand_out(queue):
-                    times += 1
-                    continue
+                taken = set(self.hand_out(queue))
+                if before is None:
+                    before = taken
+                    begin()
+                else:
+                    times.update(taken - before)
                 words = "nothing came"
             except (pika.exceptions.AMQPError, OSError) as error:
                 words = repr(error)
             if time.monotonic() > end:
                 raise RuntimeError(f"{queue} was not handed out twice in {seconds} s: {words}")
-            time.sleep(0.5)
 
     def shuffle(self, queue, randomness: random.Random, limit=64):
         """Takes what waits in a queue and puts it back twice each, in another order; how many there were."""

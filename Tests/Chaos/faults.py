@@ -85,8 +85,7 @@ class Faults:
             self.broker_losses += 1
             self._expect(self.broker.close_connections())
             lines = [json.dumps({"to": {"user": owner}, "body": "twice"}) + "\n" for owner in sorted(self.devices.static)]
-            self._tell("/api/sends/batch", "".join(lines).encode())
-            self.broker.hand_out_twice(SEND_QUEUE)
+            self.broker.hand_out_twice(SEND_QUEUE, lambda: self._tell("/api/sends/batch", "".join(lines).encode()))
         finally:
             for member in workers:
                 self.installation.signal(member, signal.SIGCONT)
