@@ -129,7 +129,8 @@ class Broker:
         before, times = None, collections.Counter()
         while not times or max(times.values()) < 2:
             try:
-                taken = set(self.hand_out(queue))
+                # All of it: what is beyond a limit would be another part each time.
+                taken = set(self.hand_out(queue, limit=1000))
                 if before is None:
                     before = taken
                     begin()
