@@ -47,6 +47,8 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let user: String?
     /// The name of the key that asked.
     public let key: String?
+    /// The sender's own name for it.
+    public let label: String?
     /// `high`, `normal` or `low`.
     public let priority: String
     /// When it was accepted.

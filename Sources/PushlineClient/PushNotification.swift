@@ -83,6 +83,8 @@ public struct PushNotification: Sendable, Equatable, Encodable {
     public var collapse: String?
     /// The start, at most a year ahead; nil = now.
     public var at: Date?
+    /// The sender's own name for it, such as a campaign's, by which jobs are listed; at most 100 printable characters.
+    public var label: String?
 
     /// Creates a notification.
     ///
@@ -96,7 +98,8 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         priority: Priority? = nil,
         ttl: Int? = nil,
         collapse: String? = nil,
-        at: Date? = nil
+        at: Date? = nil,
+        label: String? = nil
     ) {
         self.to = to
         self.title = title
@@ -107,5 +110,6 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         self.ttl = ttl
         self.collapse = collapse
         self.at = at
+        self.label = label
     }
 }

@@ -51,6 +51,7 @@ extension PushlineClient {
     ///   - kind: `send` or `register`.
     ///   - platform: Only those sent through that push service.
     ///   - user: Only those by this user.
+    ///   - label: Only those with this label.
     ///   - since: Only those accepted since then.
     ///   - limit: The most to return, 1 to 1000.
     ///   - cursor: The cursor of the page before.
@@ -61,12 +62,13 @@ extension PushlineClient {
         kind: String? = nil,
         platform: Platform? = nil,
         user: String? = nil,
+        label: String? = nil,
         since: Date? = nil,
         limit: Int? = nil,
         cursor: String? = nil
     ) async throws -> Page<Job> {
         let query = [
-            ("state", state), ("kind", kind), ("pns", platform?.rawValue), ("user", user),
+            ("state", state), ("kind", kind), ("pns", platform?.rawValue), ("user", user), ("label", label),
             ("since", since.map(Coding.text)),
             ("limit", limit.map(String.init)), ("cursor", cursor),
         ]

@@ -50,6 +50,7 @@ struct JobText {
         members.add("reason", job.reason ?? self.blockedReason)
         members.add("user", job.user?.name)
         members.add("key", job.key)
+        members.add("label", job.label?.text)
         members.add("priority", job.priority.rawValue)
         members.add("accepted", job.accepted)
         members.add("started", job.started)

@@ -43,6 +43,7 @@ struct SendRoutes: Sendable {
             priority: body.priority,
             request: request,
             startsAt: body.startsAt,
+            label: body.label,
             wait: preference.limit(most: most) ?? .zero,
             idempotentAs: "POST /api/sends"
         )
@@ -194,7 +195,7 @@ struct SendTarget {
 /// The body of `POST /api/sends`.
 struct SendBody {
     static let members = [
-        "to", "title", "body", "data", "platforms", "priority", "ttl", "collapse", "at",
+        "to", "title", "body", "data", "platforms", "priority", "ttl", "collapse", "at", "label",
     ]
 
     let target: SendTarget
@@ -204,6 +205,8 @@ struct SendBody {
     let collapse: String?
     /// When it is to go out; nil = at once.
     let startsAt: Timestamp?
+    /// The sender's own name for it.
+    let label: JobLabel?
 
     /// The send as its job keeps it.
     var request: SendRequest {
@@ -230,6 +233,7 @@ struct SendBody {
         self.priority = try Self.priority(body)
         self.timeToLive = try body.integer("ttl", in: 0...SendRoutes.maximumTimeToLive).map { .seconds($0) }
         self.startsAt = try Self.start(body)
+        self.label = try Self.label(body)
         self.collapse = try body.string("collapse")
         if let collapse = self.collapse {
             guard (1...PayloadFormatter.maximumCollapse).contains(collapse.utf8.count),
@@ -258,6 +262,12 @@ struct SendBody {
             throw body.fault("at", "must be within \(SendRoutes.maximumDaysAhead) days from now")
         }
         return moment
+    }
+
+    private static func label(_ body: StrictMembers) throws -> JobLabel? {
+        do { return try body.string("label").map { text throws(InvalidValue) in try JobLabel(text) } } catch let fault as InvalidValue {
+            throw Problem.invalid([fault.named("label")])
+        }
     }
 
     private static func priority(_ body: StrictMembers) throws -> Priority {

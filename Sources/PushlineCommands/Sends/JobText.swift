@@ -110,6 +110,7 @@ struct JobText {
         add("reason", job.reason)
         add("app", job.app)
         add("asked by", job.user.map { "user \($0)" } ?? job.key.map { "key \($0)" })
+        add("label", job.label.map(Console.safe))
         add("to", self.audience)
         add("platforms", job.platforms?.map(\.rawValue).joined(separator: ", "))
         add("priority", job.priority)

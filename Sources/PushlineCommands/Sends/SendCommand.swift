@@ -79,6 +79,9 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: "Scheduled time, as 2026-12-24T18:00:00Z or +30m. Default: now.")
     var at: String?
 
+    @Option(help: "A name of your own for it, such as a campaign's: pushline jobs --label lists those that have it.")
+    var label: String?
+
     @Option(help: "Idempotency key: repeating the send with the same key sends nothing twice.")
     var idempotencyKey: String?
 
@@ -90,7 +93,9 @@ struct SendCommand: AsyncParsableCommand {
 
     func validate() throws {
         if self.batch != nil {
-            let others: [Any?] = [self.body, self.users, self.title, self.priority, self.ttl, self.collapse, self.at]
+            let others: [Any?] = [
+                self.body, self.users, self.title, self.priority, self.ttl, self.collapse, self.at, self.label,
+            ]
             guard others.allSatisfy({ $0 == nil }), self.user.isEmpty, self.tag.isEmpty, self.tags == nil, !self.count,
                 self.data.isEmpty, self.platform.isEmpty, !self.watch
             else {
@@ -195,7 +200,8 @@ struct SendCommand: AsyncParsableCommand {
             priority: priority,
             ttl: self.ttl,
             collapse: self.collapse,
-            at: start
+            at: start,
+            label: self.label
         )
     }
 
