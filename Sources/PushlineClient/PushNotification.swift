@@ -72,6 +72,8 @@ public struct PushNotification: Sendable, Equatable, Encodable {
     public var body: String?
     /// Handed to the app as it is.
     public var data: [String: String]?
+    /// Payloads in the services' own words, beside or in place of title, body and data.
+    public var native: NativePayloads?
     /// The services to send through; nil = all.
     public var platforms: [Platform]?
     /// How urgent it is; nil = normal.
@@ -88,12 +90,13 @@ public struct PushNotification: Sendable, Equatable, Encodable {
 
     /// Creates a notification.
     ///
-    /// One of title, body and data is required.
+    /// One of title, body, data and native is required.
     public init(
         to: Audience,
         title: String? = nil,
         body: String? = nil,
         data: [String: String]? = nil,
+        native: NativePayloads? = nil,
         platforms: [Platform]? = nil,
         priority: Priority? = nil,
         ttl: Int? = nil,
@@ -105,6 +108,7 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         self.title = title
         self.body = body
         self.data = data
+        self.native = native
         self.platforms = platforms
         self.priority = priority
         self.ttl = ttl

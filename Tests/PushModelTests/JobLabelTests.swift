@@ -9,7 +9,8 @@ import Testing
 
     @Test(
         arguments: [
-            "", " a", "a ", "a\u{A0}", "a\nb", "a\u{0}b", "\u{1B}[2J", "a\u{202E}b", "a\u{2028}b", "\u{200B}", "\u{FEFF}a",
+            "", " a", "a ", "a\u{A0}", "a\nb", "a\u{0}b", "\u{1B}[2J", "a\u{202E}b", "a\u{2028}b", "\u{200B}",
+            "\u{FEFF}a",
             String(repeating: "a", count: 101),
         ]
     )

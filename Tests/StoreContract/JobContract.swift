@@ -104,7 +104,9 @@ struct JobContract {
         func found(_ query: JobQuery) async throws -> [JobID] { try await self.store.jobs(query).items.map(\.id) }
         let label = try JobLabel("Frühling 20 %")
         #expect(try await found(JobQuery(app: .default, label: label)) == [ids[4], ids[2], ids[0]])
-        #expect(try await found(JobQuery(app: .default, user: UserName("ann", .folded), label: label)) == [ids[2], ids[0]])
+        #expect(
+            try await found(JobQuery(app: .default, user: UserName("ann", .folded), label: label)) == [ids[2], ids[0]]
+        )
         #expect(try await found(JobQuery(app: .default, state: .completed, label: label)).isEmpty)
         #expect(try await found(JobQuery(app: AppID("another"), label: label)).isEmpty)
         #expect(try await found(JobQuery(app: .default, label: JobLabel("frühling 20 %"))).isEmpty)

@@ -96,9 +96,24 @@ struct SendJobs: Sendable {
         if case .message(let message) = content, message.isSurelySmall { return }
         // An app that has none yet may have any when its turn comes.
         let all = spec.services.isEmpty ? PushService.inService : spec.services
-        let wanted = (platforms.isEmpty ? all : platforms).filter(\.isInService)
-        // Content for retired services is measured as well: the job stores and lists it.
-        for pns in wanted.isEmpty ? PushService.inService : wanted {
+        var wanted = (platforms.isEmpty ? all : platforms).filter(\.isInService)
+        var content = content
+        if case .native(let native) = content {
+            try Self.measure(content, for: native.services, options)
+            guard let message = native.message else { return }
+            content = .message(message)
+            wanted.removeAll { native[$0] != nil }
+        }
+        // Content that no service in work takes is measured as well: the job stores and lists it.
+        try Self.measure(content, for: wanted.isEmpty ? PushService.inService : wanted, options)
+    }
+
+    private static func measure(
+        _ content: Content,
+        for services: [PushService],
+        _ options: PayloadFormatter.Options
+    ) throws {
+        for pns in services {
             do throws(InvalidValue) {
                 _ = try PayloadFormatter.format(content, for: pns, options: options)
             } catch {

@@ -62,9 +62,11 @@ struct SendRoutes: Sendable {
     private func count(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
-        let target = try SendTarget(StrictMembers(request.json(), known: SendBody.members), request.spec.users)
+        let body = try StrictMembers(request.json(), known: SendBody.members)
+        let target = try SendTarget(body, request.spec.users)
         try Self.authorize(target, caller: caller)
-        let answer = try await self.audiences.count(target.audience, for: caller, platforms: target.platforms)
+        let platforms = try SendContent.platforms(body, named: target.platforms)
+        let answer = try await self.audiences.count(target.audience, for: caller, platforms: platforms)
         return .json(
             .members([
                 "total": .integer(answer.counts.reduce(0) { $0 + $1.count }),
@@ -78,14 +80,14 @@ struct SendRoutes: Sendable {
     ///
     /// - Throws: ``Problem`` that names the member.
     static func body(_ value: JSONValue, caller: Caller, spec: AppSpec) throws -> SendBody {
-        let body = try SendBody(value, spec.users)
+        let body = try SendBody(value, spec)
         try Self.authorize(body.target, caller: caller)
         let options = PayloadFormatter.Options(
             priority: body.priority,
             timeToLive: body.timeToLive,
             collapse: body.collapse
         )
-        try SendJobs.check(.message(body.message), for: body.target.platforms, options: options, spec: spec)
+        try SendJobs.check(body.content.content, for: body.content.platforms, options: options, spec: spec)
         return body
     }
 
@@ -194,12 +196,10 @@ struct SendTarget {
 
 /// The body of `POST /api/sends`.
 struct SendBody {
-    static let members = [
-        "to", "title", "body", "data", "platforms", "priority", "ttl", "collapse", "at", "label",
-    ]
+    static let members = SendContent.members + ["to", "platforms", "priority", "ttl", "collapse", "at", "label"]
 
     let target: SendTarget
-    let message: Content.Message
+    let content: SendContent
     let priority: Priority
     let timeToLive: Duration?
     let collapse: String?
@@ -212,24 +212,17 @@ struct SendBody {
     var request: SendRequest {
         SendRequest(
             audience: self.target.audience,
-            platforms: self.target.platforms,
-            content: .message(self.message),
+            platforms: self.content.platforms,
+            content: self.content.content,
             timeToLive: self.timeToLive,
             collapse: self.collapse
         )
     }
 
-    init(_ value: JSONValue, _ users: AppSpec.Users) throws {
+    init(_ value: JSONValue, _ spec: AppSpec) throws {
         let body = try StrictMembers(value, known: Self.members)
-        self.target = try SendTarget(body, users)
-        self.message = Content.Message(
-            title: try body.string("title"),
-            body: try body.string("body"),
-            data: try body.texts("data")
-        )
-        if self.message.isSilent, self.message.data.isEmpty {
-            throw Problem.invalid("body", "at least one of title, body and data is required")
-        }
+        self.target = try SendTarget(body, spec.users)
+        self.content = try SendContent(body, platforms: self.target.platforms, spec: spec)
         self.priority = try Self.priority(body)
         self.timeToLive = try body.integer("ttl", in: 0...SendRoutes.maximumTimeToLive).map { .seconds($0) }
         self.startsAt = try Self.start(body)
@@ -265,7 +258,9 @@ struct SendBody {
     }
 
     private static func label(_ body: StrictMembers) throws -> JobLabel? {
-        do { return try body.string("label").map { text throws(InvalidValue) in try JobLabel(text) } } catch let fault as InvalidValue {
+        do { return try body.string("label").map { text throws(InvalidValue) in try JobLabel(text) } } catch let fault
+            as InvalidValue
+        {
             throw Problem.invalid([fault.named("label")])
         }
     }

@@ -134,11 +134,13 @@ extension DeliveryProgress {
     /// The fields that batches must share to be sent as one request.
     private struct SharedFields: Hashable {
         let kind: NativePayload.Kind
+        let headers: [NativePayload.Header]
         let keepUntil: Timestamp?
         let collapse: String?
 
         init(_ batch: DeliverBatch) {
             self.kind = batch.payload.kind
+            self.headers = batch.payload.headers
             self.keepUntil = batch.keepUntil
             self.collapse = batch.collapse
         }

@@ -6,6 +6,8 @@ package enum Content: Codable, Sendable, Equatable {
     case classic(sender: String, text: String)
     /// A silent push that makes an app fetch a rich notification.
     case rich(RichPush)
+    /// Some services' own forms, made by the sender.
+    case native(Native)
 
     /// A visible message, or a silent one with only data.
     package struct Message: Codable, Sendable, Equatable {
@@ -22,6 +24,25 @@ package enum Content: Codable, Sendable, Equatable {
 
         /// Nothing is shown: the app is woken and handed the data.
         package var isSilent: Bool { self.title == nil && self.body == nil }
+    }
+
+    /// Forms of the sender's own for some services, and a message for the others.
+    package struct Native: Codable, Sendable, Equatable {
+        /// What the services get that have no form; nil = nothing, they are no targets.
+        package let message: Message?
+        /// One for each service that has one.
+        package let forms: [NativePayload]
+
+        package init(message: Message?, forms: [NativePayload]) {
+            self.message = message
+            self.forms = forms
+        }
+
+        /// The form of a service.
+        package subscript(pns: PushService) -> NativePayload? { self.forms.first { $0.kind.pns == pns } }
+
+        /// The services that have a form.
+        package var services: [PushService] { self.forms.map(\.kind.pns) }
     }
 
     /// The reference to a rich notification that travels in the payload.
@@ -76,6 +97,14 @@ package struct SendRequest: Codable, Sendable, Equatable {
         self.collapse = collapse
     }
 
+    /// Until when push services are to keep it, as ``DeliverBatch/keepUntil``.
+    ///
+    /// - Parameter begins: From when on its time to live counts.
+    /// - Returns: That moment; nil = their own default.
+    package func keepUntil(begins: Timestamp) -> Timestamp? {
+        self.timeToLive.map { $0 == .zero ? DeliverBatch.nowOrNever : begins.advanced(by: $0) }
+    }
+
     /// The most tags of which one is enough that a job shows.
     package static let previewTags = 100
 
@@ -120,33 +149,5 @@ package struct SendRequest: Codable, Sendable, Equatable {
         try container.encode(self.content, forKey: .content)
         try container.encodeIfPresent(self.timeToLive?.components.seconds, forKey: .ttl)
         try container.encodeIfPresent(self.collapse, forKey: .collapse)
-    }
-}
-
-/// A notification in a push service's own form, shared by all devices of a batch.
-package struct NativePayload: Codable, Sendable, Equatable {
-    /// The kind of a payload, for the push service.
-    package enum Kind: String, Codable, Sendable {
-        /// Shown to the user (APNs `alert`).
-        case alert
-        /// Wakes the app (APNs `background`, priority 5).
-        case background
-        /// An FCM message object without its target.
-        case message
-        /// A WNS toast.
-        case toast
-        /// Bytes for a Windows app (`wns/raw`).
-        case raw
-    }
-
-    package let kind: Kind
-    /// The bytes for the service.
-    ///
-    /// APNs: the JSON body. FCM: the `message` object without a target, never an empty object. WNS: the XML or the raw bytes.
-    package let body: [UInt8]
-
-    package init(kind: Kind, body: [UInt8]) {
-        self.kind = kind
-        self.body = body
     }
 }

@@ -20,7 +20,7 @@ package struct DeliverBatch: Sendable, Equatable {
     /// ``nowOrNever`` = not at all, and then we try once as well.
     package let keepUntil: Timestamp?
     package let collapse: String?
-    package let payload: NativePayload
+    package var payload: NativePayload
     package var devices: Devices
 
     package init(

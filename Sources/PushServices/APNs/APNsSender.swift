@@ -1,5 +1,6 @@
 package import HTTP2Engine
 import NIOCore
+import Payloads
 package import PushModel
 
 /// Delivers to Apple's devices: one POST a device over HTTP/2, with a provider token.
@@ -85,20 +86,8 @@ final class APNsSender: PushSender {
     }
 
     private func fields(_ batch: PushRequest, _ token: APNsProviderToken.Token) -> [HTTP2Field] {
-        let isBackground = batch.payload.kind == .background
-        var fields = [
-            HTTP2Field("authorization", "bearer \(token.text)"),
-            HTTP2Field("apns-topic", self.topic),
-            HTTP2Field("apns-push-type", isBackground ? "background" : "alert"),
-            HTTP2Field("apns-priority", isBackground || batch.priority == .low ? "5" : "10"),
-        ]
-        if let keepUntil = batch.keepUntil {
-            // 0 = now or never.
-            fields.append(HTTP2Field("apns-expiration", keepUntil <= .now ? "0" : "\(keepUntil.seconds)"))
-        }
-        if let collapse = batch.collapse { fields.append(HTTP2Field("apns-collapse-id", collapse)) }
-        fields.append(HTTP2Field("content-type", "application/json"))
-        return fields
+        let headers = batch.headers.apns(topic: self.topic)
+        return [HTTP2Field("authorization", "bearer \(token.text)")] + headers.map { HTTP2Field($0.name, $0.value) }
     }
 }
 

@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import HTTP2Engine
+import Payloads
 import PushModel
 
 /// Delivers through Firebase: one POST a device over HTTP/2, with an OAuth access token.
@@ -82,9 +83,9 @@ final class FCMSender: PushSender {
         else { return }
         let headers: HTTP2HeaderBlock
         do {
-            let fields = [
-                HTTP2Field("authorization", "Bearer \(token)"), HTTP2Field("content-type", "application/json"),
-            ]
+            let fields =
+                [HTTP2Field("authorization", "Bearer \(token)")]
+                + PushHeaders.fcm.map { HTTP2Field($0.name, $0.value) }
             headers = try HTTP2HeaderBlock(method: "POST", authority: self.authority, fields: fields)
         } catch {
             return round.failAll(.misconfigured(reason: "\(error.name) cannot be sent", status: nil))

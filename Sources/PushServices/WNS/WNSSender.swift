@@ -152,22 +152,8 @@ final class WNSSender: PushSender {
     }
 
     private func headers(_ batch: PushRequest, _ token: String) -> HTTPHeaders {
-        let isRaw = batch.payload.kind == .raw
-        var headers: HTTPHeaders = [
-            "Authorization": "Bearer \(token)",
-            "Content-Type": isRaw ? "application/octet-stream" : "text/xml",
-            "X-WNS-Type": isRaw ? "wns/raw" : "wns/toast",
-        ]
-        switch batch.priority {
-        case .high: headers.add(name: "X-WNS-PRIORITY", value: "1")
-        case .normal: break
-        case .low: headers.add(name: "X-WNS-PRIORITY", value: "3")
-        }
-        if let keepUntil = batch.keepUntil {
-            let left = Timestamp.now.duration(to: keepUntil).components.seconds
-            if left > 0 { headers.add(name: "X-WNS-TTL", value: "\(left)") }
-            headers.add(name: "X-WNS-Cache-Policy", value: left > 0 ? "cache" : "no-cache")
-        }
+        var headers: HTTPHeaders = ["Authorization": "Bearer \(token)"]
+        for header in batch.headers.wns() { headers.add(name: header.name, value: header.value) }
         return headers
     }
 }

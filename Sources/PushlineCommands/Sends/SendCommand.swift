@@ -59,6 +59,15 @@ struct SendCommand: AsyncParsableCommand {
     var data: [String] = []
 
     @Option(
+        help: ArgumentHelp(
+            "Payloads in the services' own words: a file with the JSON of native in POST /api/sends; - reads standard input.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var native: String?
+
+    @Option(
         help: "\(PushService.list(PushService.inService)); may be repeated. All unless given.",
         completion: KnownValues.sendingPlatforms
     )
@@ -95,6 +104,7 @@ struct SendCommand: AsyncParsableCommand {
         if self.batch != nil {
             let others: [Any?] = [
                 self.body, self.users, self.title, self.priority, self.ttl, self.collapse, self.at, self.label,
+                self.native,
             ]
             guard others.allSatisfy({ $0 == nil }), self.user.isEmpty, self.tag.isEmpty, self.tags == nil, !self.count,
                 self.data.isEmpty, self.platform.isEmpty, !self.watch
@@ -106,6 +116,9 @@ struct SendCommand: AsyncParsableCommand {
             return
         }
         let targets = [!self.user.isEmpty, self.users != nil, !self.tag.isEmpty, self.tags != nil].count { $0 }
+        guard self.native != "-" || self.users != "-" else {
+            throw ValidationError("Only one of --users and --native can read standard input.")
+        }
         guard targets <= 1 else { throw ValidationError("Give only one of --user, --users, --tag and --tags.") }
         guard self.within > 0 else { throw ValidationError("--within must be at least 1.") }
         guard !(self.count && self.watch) else { throw ValidationError("Give --count or --watch, not both.") }
@@ -121,8 +134,8 @@ struct SendCommand: AsyncParsableCommand {
         guard !self.user.isEmpty || self.users != nil || !self.tag.isEmpty || self.tags != nil else {
             throw CommandFailure.usage("there is no recipient: give one of --user, --users, --tag and --tags")
         }
-        guard self.count || self.title != nil || self.body != nil || !self.data.isEmpty else {
-            throw CommandFailure.usage("there is nothing to send: give a text, --title or --data")
+        guard self.count || self.title != nil || self.body != nil || !self.data.isEmpty || self.native != nil else {
+            throw CommandFailure.usage("there is nothing to send: give a text, --title, --data or --native")
         }
     }
 
@@ -143,8 +156,10 @@ struct SendCommand: AsyncParsableCommand {
 
     private func send(_ client: PushlineClient, to audience: PushNotification.Audience) async throws {
         if self.count { return try await self.showCount(client, audience) }
+        var notification = try self.notification(to: audience)
+        notification.native = try self.native.map(NativeFile.read)
         let job = try await client.send(
-            try self.notification(to: audience),
+            notification,
             idempotencyKey: self.idempotencyKey ?? UUID().uuidString
         )
         guard self.watch else {
