@@ -37,6 +37,18 @@ extension PushlineClient {
         return try await self.value(Call(method: "POST", path: ["sends", "count"], body: body))
     }
 
+    /// Shows what each push service would get of a notification; nothing is sent.
+    ///
+    /// - Parameter notification: The notification and its audience.
+    /// - Returns: The payloads, with their sizes and what is wrong with them.
+    /// - Throws: ``PushlineError``.
+    public func preview(_ notification: PushNotification) async throws -> [NotificationPreview] {
+        struct Answer: Decodable { let services: [NotificationPreview] }
+        let call = Call(method: "POST", path: ["sends", "preview"], body: try Coding.body(notification))
+        let answer: Answer = try await self.value(call)
+        return answer.services
+    }
+
     /// A job in its present state.
     ///
     /// - Throws: ``PushlineError``; ``PushlineError/Code/notFound`` also for somebody else's.

@@ -104,6 +104,64 @@ import Testing
         }
     }
 
+    @Test func aPreviewShowsWhatEachServiceWouldGet() async throws {
+        try await Harness.run(Self.options) { api async throws in
+            let members =
+                #""title":"Sale","body":"begins","ttl":60,"collapse":"c","priority":"high","platforms":["apns","fcm","wns"],"#
+                + #""native":{"wns":{"body":"<badge value=\"1\"/>","headers":{"X-WNS-Type":"wns/badge"}}}"#
+            let answer = try await api.call(.post, "/api/sends/preview", body: Self.send(members))
+            #expect(answer.status == 200, "\(answer.text)")
+            let services = try #require(answer.json["services"]?.elements)
+            #expect(services.compactMap { $0["pns"]?.text } == ["apns", "fcm", "wns"])
+            let (apns, fcm, wns) = (services[0], services[1], services[2])
+            #expect(apns["headers"]?["apns-topic"]?.text == "com.example.app")
+            #expect(apns["headers"]?["apns-collapse-id"]?.text == "c")
+            #expect(apns["headers"]?["apns-expiration"]?.text != nil && apns["headers"]?["authorization"] == nil)
+            #expect(apns["payload"]?["aps"]?["alert"]?["title"]?.text == "Sale")
+            #expect(apns["size"]?.number == 68 && apns["limit"]?.number == 4096 && apns["errors"] == nil)
+            #expect(fcm["payload"]?["android"]?["collapse_key"]?.text == "c")
+            #expect(fcm["errors"]?.elements.first?["reason"]?.text == "the app has no fcm credentials")
+            #expect(wns["payload"]?.text == #"<badge value="1"/>"#)
+            #expect(
+                wns["headers"]?["X-WNS-Type"]?.text == "wns/badge" && wns["headers"]?["X-WNS-PRIORITY"]?.text == "1"
+            )
+            #expect(try await api.store.jobs(JobQuery(app: .default)).items.isEmpty)
+        }
+    }
+
+    /// It is what a delivery takes: the same payload and headers come of it.
+    @Test func aPreviewSaysHowMuchTooLargeAPayloadIs() async throws {
+        try await Harness.run(Self.options) { api async throws in
+            let text = String(repeating: "x", count: 5200)
+            let body = Self.send(
+                #""native":{"apns":{"payload":{"call":"\#(text)"},"headers":{"apns-push-type":"voip"}}}"#
+            )
+            let answer = try await api.call(.post, "/api/sends/preview", body: body)
+            let apns = try #require(answer.json["services"]?.elements.first, "\(answer.text)")
+            #expect(apns["size"]?.number == 5211 && apns["limit"]?.number == 5120)
+            #expect(apns["headers"]?["apns-topic"]?.text == "com.example.app.voip")
+            #expect(apns["errors"]?.elements.first?["member"]?.text == "native.apns.payload")
+            #expect(try await api.call(.post, "/api/sends", body: body).status == 400)
+            let reserved = Self.send(#""body":"b","data":{"aps":"x"}"#)
+            let wrong = try await api.call(.post, "/api/sends/preview", body: reserved)
+            let fault = try #require(wrong.json["services"]?.elements.first?["errors"]?.elements.first)
+            #expect(fault["member"]?.text == "data.aps")
+        }
+    }
+
+    @Test func aPreviewNeedsThePermissionsOfTheSend() async throws {
+        try await Harness.run(Self.options) { api async throws in
+            let body = #"{"to":{"tag":"t"},"body":"b"}"#
+            #expect(try await api.call(.post, "/api/sends/preview", body: body).status == 403)
+            #expect(try await api.call(.post, "/api/sends/preview", as: .nobody, body: body).status == 401)
+            #expect(try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: body).status == 200)
+            let wrong = Self.send(#""native":{"apns":{"payload":7}}"#)
+            #expect(
+                try await api.call(.post, "/api/sends/preview", body: wrong).wrongMembers == ["native.apns.payload"]
+            )
+        }
+    }
+
     @Test func aCountCountsTheServicesThatHaveAForm() async throws {
         try await Harness.run(Self.options) { api async throws in
             _ = try await api.register(handle: String(repeating: "12", count: 32), tags: "[]")

@@ -150,6 +150,20 @@ import Testing
         #expect(try JSONDecoder().decode(NativePayloads.self, from: encoder.encode(native)) == native)
     }
 
+    @Test func previews() async throws {
+        let transport = ScriptedTransport(
+            .json(
+                #"{"services":[{"pns":"wns","headers":{"X-WNS-Type":"wns/raw"},"payload":"x","size":1,"limit":5000},"#
+                    + #"{"pns":"mpns","errors":[{"reason":"retired"}]}]}"#
+            )
+        )
+        let found = try await client(transport).preview(PushNotification(to: .user("ann"), body: "b"))
+        #expect(found.map(\.pns) == [.wns, .mpns])
+        #expect(found[0].payload == .string("x") && found[0].size == 1 && found[0].errors == nil)
+        #expect(found[1].payload == nil && found[1].errors?.map(\.reason) == ["retired"])
+        #expect(await transport.lines == ["POST /api/sends/preview"])
+    }
+
     @Test func listsWithFilters() async throws {
         let notification =
             #"{"id":7,"user":"ann","richType":"img","isSecure":true,"created":"2026-11-21T08:30:00.000Z","isRead":false}"#

@@ -4,7 +4,7 @@ import Payloads
 import PushModel
 import Store
 
-/// `POST /api/sends` and `POST /api/sends/count`.
+/// `POST /api/sends`, `POST /api/sends/count` and `POST /api/sends/preview`.
 struct SendRoutes: Sendable {
     /// The most tags that a send may name, as at an Azure hub.
     static let maximumTags = 20
@@ -28,6 +28,7 @@ struct SendRoutes: Sendable {
         [
             Route(.post, "/api/sends", body: .send, handler: self.send),
             Route(.post, "/api/sends/count", body: .send, handler: self.count),
+            Route(.post, "/api/sends/preview", body: .send, handler: self.preview),
         ]
     }
 
@@ -74,6 +75,23 @@ struct SendRoutes: Sendable {
                 "isComplete": .bool(answer.isComplete),
             ])
         )
+    }
+
+    /// Shows what each push service would get; nothing is stored.
+    ///
+    /// The body and the permissions are those of the send. A payload that is too large is shown with its size.
+    private func preview(_ request: APIRequest) async throws -> Response {
+        let caller = try request.caller
+        _ = try request.query.strict(known: [])
+        let body = try SendBody(request.json(), request.spec)
+        try Self.authorize(body.target, caller: caller)
+        let preview = SendPreview(
+            body.request,
+            priority: body.priority,
+            begins: max(.now, body.startsAt ?? .now),
+            spec: request.spec
+        )
+        return .json(preview.json)
     }
 
     /// Reads the body of a send, and checks the caller's permission and the services' limits.

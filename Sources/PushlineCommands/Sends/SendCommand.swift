@@ -52,6 +52,9 @@ struct SendCommand: AsyncParsableCommand {
     @Flag(help: "Send nothing; print how many devices would receive it.")
     var count = false
 
+    @Flag(help: "Send nothing; print what each push service would get: headers, payload and size.")
+    var preview = false
+
     @Option(help: "The title.")
     var title: String?
 
@@ -107,7 +110,7 @@ struct SendCommand: AsyncParsableCommand {
                 self.native,
             ]
             guard others.allSatisfy({ $0 == nil }), self.user.isEmpty, self.tag.isEmpty, self.tags == nil, !self.count,
-                self.data.isEmpty, self.platform.isEmpty, !self.watch
+                self.data.isEmpty, self.platform.isEmpty, !self.watch, !self.preview
             else {
                 throw ValidationError(
                     "--batch takes everything from the file's lines; only --idempotency-key may be given beside it."
@@ -121,7 +124,9 @@ struct SendCommand: AsyncParsableCommand {
         }
         guard targets <= 1 else { throw ValidationError("Give only one of --user, --users, --tag and --tags.") }
         guard self.within > 0 else { throw ValidationError("--within must be at least 1.") }
-        guard !(self.count && self.watch) else { throw ValidationError("Give --count or --watch, not both.") }
+        guard [self.count, self.watch, self.preview].count(where: { $0 }) <= 1 else {
+            throw ValidationError("Give only one of --count, --preview and --watch.")
+        }
         // The file is read once, when all else is right.
         if !self.count { _ = try self.notification(to: .user("")) }
     }
@@ -157,7 +162,11 @@ struct SendCommand: AsyncParsableCommand {
     private func send(_ client: PushlineClient, to audience: PushNotification.Audience) async throws {
         if self.count { return try await self.showCount(client, audience) }
         var notification = try self.notification(to: audience)
-        notification.native = try self.native.map(NativeFile.read)
+        notification.native = try self.native.map { try NativeFile.read($0) }
+        if self.preview {
+            let preview = try await client.preview(notification)
+            return try self.server.show(preview) { preview.flatMap(PreviewText.lines) }
+        }
         let job = try await client.send(
             notification,
             idempotencyKey: self.idempotencyKey ?? UUID().uuidString
