@@ -41,7 +41,8 @@ struct BatchTemplate {
                 keepUntil: self.request.keepUntil(begins: self.begins),
                 collapse: self.request.collapse,
                 payload: payload,
-                devices: devices
+                devices: devices,
+                isDryRun: self.request.isDryRun
             )
             return .deliverable(batch)
         }

@@ -87,6 +87,8 @@ public struct PushNotification: Sendable, Equatable, Encodable {
     public var at: Date?
     /// The sender's own name for it, such as a campaign's, by which jobs are listed; at most 100 printable characters.
     public var label: String?
+    /// Whether no device is to get it: everything is done but the push, and FCM only validates it; nil = no.
+    public var dryRun: Bool?
 
     /// Creates a notification.
     ///
@@ -102,7 +104,8 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         ttl: Int? = nil,
         collapse: String? = nil,
         at: Date? = nil,
-        label: String? = nil
+        label: String? = nil,
+        dryRun: Bool? = nil
     ) {
         self.to = to
         self.title = title
@@ -115,5 +118,6 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         self.collapse = collapse
         self.at = at
         self.label = label
+        self.dryRun = dryRun
     }
 }

@@ -63,4 +63,31 @@ extension EndToEndTests {
             }
         }
     }
+
+    @Test func aDryRunReachesNobodyAndRemovesNothing() async throws {
+        let installation = try self.installation
+        let handles = try await self.registerEverywhere("dryrun")
+        let gone = try #require(handles[.fcm])
+        installation.simulator.inject(SimulatorFault(.answer(reason: "UNREGISTERED"), token: gone))
+        let send = #"{"to":{"user":"dryrun"},"body":"nobody reads this","dryRun":true}"#
+        struct Accepted: Decodable {
+            let id: String
+            let dryRun: Bool
+        }
+        let accepted = try await installation.asBackend("POST", "/api/sends", body: send).decoded(Accepted.self)
+        #expect(accepted.dryRun)
+        let job = try await installation.finished(accepted.id)
+        installation.simulator.clearFaults()
+        #expect(job.state == "completed")
+        #expect(job.totals.targets == 3 && job.totals.accepted == 2)
+        #expect(job.totals.failed == ["unregistered": 1])
+        for (pns, handle) in handles {
+            let pushes = installation.simulator.received(token: handle)
+            #expect(pushes.map(\.status) == (pns == .fcm ? [404] : []), "\(pns)")
+            #expect(pushes.allSatisfy { $0.body.hasPrefix(#"{"validate_only":true,"#) })
+        }
+        // The registration that FCM called dead is there still, and gets the next send.
+        let real = try await self.send(#"{"to":{"user":"dryrun"},"body":"for real"}"#)
+        #expect(try await installation.finished(real).totals.accepted == 3)
+    }
 }

@@ -40,7 +40,8 @@ import Testing
                 headers: again ? [.init("X-WNS-Tag", "tag"), .init("X-WNS-TTL", "60")] : [],
                 body: Array("{\"a\":\"é\"}".utf8)
             ),
-            devices: devices
+            devices: devices,
+            isDryRun: again
         )
     }
 

@@ -48,6 +48,46 @@ import Testing
         }
     }
 
+    @Test(arguments: [PushService.apns, .fcm, .wns])
+    func aDryRunReachesNobody(pns: PushService) async throws {
+        try await Senders.with { senders in
+            var batch = try senders.batch(pns, 3)
+            batch.isDryRun = true
+            #expect(try await senders.sender(pns).send(batch) == Array(repeating: .accepted, count: 3))
+            let counts = senders.simulator.counts[pns]
+            #expect(counts.accepted == 0)
+            // FCM is asked all the same; the credentials of all are used.
+            #expect(counts.requests == (pns == .fcm ? 3 : 0))
+            #expect(counts.accessTokens == (pns == .apns ? 0 : 1))
+            for push in senders.simulator.received() {
+                #expect(push.body.hasPrefix(#"{"validate_only":true,"message":{"token":"device-"#))
+            }
+        }
+    }
+
+    @Test func aDryRunLearnsWhatFCMSaysOfATokenOrMessage() async throws {
+        try await Senders.with { senders in
+            var batch = try senders.batch(.fcm, 2)
+            batch.isDryRun = true
+            senders.simulator.inject(
+                SimulatorFault(.answer(reason: "UNREGISTERED"), token: try senders.handle(.fcm, 1))
+            )
+            let results = try await senders.sender(.fcm).send(batch)
+            #expect(results[0] == .accepted)
+            guard case .dead(_, "UNREGISTERED", 404) = results[1] else {
+                Issue.record("\(results[1])")
+                return
+            }
+            batch.payload = NativePayload(kind: .message, body: Array(#"{"text":"x"}"#.utf8))
+            for result in try await senders.sender(.fcm).send(batch) {
+                guard case .rejected = result else {
+                    Issue.record("\(result)")
+                    return
+                }
+            }
+        }
+    }
+
     /// A forged message may name headers that no send may set: they are not sent.
     @Test func otherHeadersAreNotSent() async throws {
         try await Senders.with { senders in

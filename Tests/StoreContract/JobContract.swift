@@ -85,6 +85,21 @@ struct JobContract {
         #expect(done.result == .gone)
     }
 
+    @Test func aDryRunStaysOne() async throws {
+        let tag = TagExpression.tag(try Tag("t", .folded))
+        let form = NativePayload(kind: .voip, headers: [.init("apns-priority", "5")], body: Array(#"{"é":1}"#.utf8))
+        for audience in [tag, try TagExpression(parsing: "t && !u", .folded)] {
+            let send = SendRequest(
+                audience: audience,
+                content: .native(.init(message: nil, forms: [form])),
+                isDryRun: true
+            )
+            let job = try await self.scenario.accept(send)
+            #expect(job.work == .send(send))
+            #expect(try await self.store.job(job.id, app: .default)?.work == .send(send))
+        }
+    }
+
     @Test func jobsAreListedByTheirLabel() async throws {
         var ids: [JobID] = []
         for number in 0..<6 {

@@ -49,7 +49,12 @@ import Testing
                 .init(message: .init(body: "b"), forms: [form, NativePayload(kind: .message, body: [0x7B])])
             )
         )
-        for send in [any, classic, native] {
+        let dry = SendRequest(
+            audience: .tag(try Tag("a", .folded)),
+            content: .message(.init(body: "b")),
+            isDryRun: true
+        )
+        for send in [any, classic, native, dry] {
             #expect(StoredSend.text(.send(send)) == nil)
             let text = try StoredJSON.text(work: .send(send))
             #expect(try StoredJSON.work(from: Array(text.utf8)) == .send(send))
@@ -62,7 +67,7 @@ import Testing
         let send = SendRequest(audience: .tag(try Tag("a", .folded)), content: .message(message))
         #expect(
             Mirror(reflecting: send).children.map(\.label) == [
-                "audience", "truncatedTags", "platforms", "content", "timeToLive", "collapse",
+                "audience", "truncatedTags", "platforms", "content", "timeToLive", "collapse", "isDryRun",
             ]
         )
         #expect(Mirror(reflecting: message).children.map(\.label) == ["title", "body", "data"])

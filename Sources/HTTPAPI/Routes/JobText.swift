@@ -62,6 +62,7 @@ struct JobText {
         case .register(let request):
             members.add("result", job.result.map { Self.result($0, of: request.registration) })
         case .send(let send):
+            if send.isDryRun { members.add("dryRun", true) }
             if let tags = send.audience.alternatives {
                 let preview = tags.prefix(SendRequest.previewTags)
                 members.addArray("to") { for tag in preview { $0.append(tag.name) } }

@@ -214,7 +214,8 @@ struct SendTarget {
 
 /// The body of `POST /api/sends`.
 struct SendBody {
-    static let members = SendContent.members + ["to", "platforms", "priority", "ttl", "collapse", "at", "label"]
+    static let members =
+        SendContent.members + ["to", "platforms", "priority", "ttl", "collapse", "at", "label", "dryRun"]
 
     let target: SendTarget
     let content: SendContent
@@ -225,6 +226,7 @@ struct SendBody {
     let startsAt: Timestamp?
     /// The sender's own name for it.
     let label: JobLabel?
+    let isDryRun: Bool
 
     /// The send as its job keeps it.
     var request: SendRequest {
@@ -233,7 +235,8 @@ struct SendBody {
             platforms: self.content.platforms,
             content: self.content.content,
             timeToLive: self.timeToLive,
-            collapse: self.collapse
+            collapse: self.collapse,
+            isDryRun: self.isDryRun
         )
     }
 
@@ -245,6 +248,7 @@ struct SendBody {
         self.timeToLive = try body.integer("ttl", in: 0...SendRoutes.maximumTimeToLive).map { .seconds($0) }
         self.startsAt = try Self.start(body)
         self.label = try Self.label(body)
+        self.isDryRun = try body.bool("dryRun") ?? false
         self.collapse = try body.string("collapse")
         if let collapse = self.collapse {
             guard (1...PayloadFormatter.maximumCollapse).contains(collapse.utf8.count),

@@ -80,6 +80,8 @@ package struct SendRequest: Codable, Sendable, Equatable {
     package let timeToLive: Duration?
     /// Replaces an undelivered notification with the same key; at most 64 bytes.
     package let collapse: String?
+    /// Whether everything is done but the push: no device gets it, and no registration ends by it.
+    package let isDryRun: Bool
 
     package init(
         audience: TagExpression,
@@ -87,7 +89,8 @@ package struct SendRequest: Codable, Sendable, Equatable {
         platforms: [PushService] = [],
         content: Content,
         timeToLive: Duration? = nil,
-        collapse: String? = nil
+        collapse: String? = nil,
+        isDryRun: Bool = false
     ) {
         self.audience = audience
         self.truncatedTags = truncatedTags
@@ -95,6 +98,7 @@ package struct SendRequest: Codable, Sendable, Equatable {
         self.content = content
         self.timeToLive = timeToLive
         self.collapse = collapse
+        self.isDryRun = isDryRun
     }
 
     /// Until when push services are to keep it, as ``DeliverBatch/keepUntil``.
@@ -125,11 +129,14 @@ package struct SendRequest: Codable, Sendable, Equatable {
             platforms: self.platforms,
             content: self.content,
             timeToLive: self.timeToLive,
-            collapse: self.collapse
+            collapse: self.collapse,
+            isDryRun: self.isDryRun
         )
     }
 
-    private enum CodingKeys: String, CodingKey { case audience, truncatedTags, platforms, content, ttl, collapse }
+    private enum CodingKeys: String, CodingKey {
+        case audience, truncatedTags, platforms, content, ttl, collapse, dryRun
+    }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -139,6 +146,7 @@ package struct SendRequest: Codable, Sendable, Equatable {
         self.content = try container.decode(Content.self, forKey: .content)
         self.timeToLive = try container.decodeIfPresent(Int64.self, forKey: .ttl).map { .seconds($0) }
         self.collapse = try container.decodeIfPresent(String.self, forKey: .collapse)
+        self.isDryRun = try container.decodeIfPresent(Bool.self, forKey: .dryRun) ?? false
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -149,5 +157,6 @@ package struct SendRequest: Codable, Sendable, Equatable {
         try container.encode(self.content, forKey: .content)
         try container.encodeIfPresent(self.timeToLive?.components.seconds, forKey: .ttl)
         try container.encodeIfPresent(self.collapse, forKey: .collapse)
+        if self.isDryRun { try container.encode(true, forKey: .dryRun) }
     }
 }

@@ -10,6 +10,7 @@ extension DeliverBatch {
         if !self.devices.tries.isEmpty { flags.insert(.tries) }
         if !self.devices.waits.isEmpty { flags.insert(.waits) }
         if !self.payload.headers.isEmpty { flags.insert(.headers) }
+        if self.isDryRun { flags.insert(.dryRun) }
         let packed = self.key.pns.descriptor.handle.isHexadecimal ? self.devices.handles.packed() : nil
         if packed != nil { flags.insert(.packed) }
         let handles = packed ?? self.devices.handles
@@ -90,7 +91,8 @@ extension DeliverBatch {
             keepUntil: flags.contains(.keepUntil) ? keepUntil : nil,
             collapse: flags.contains(.collapse) ? collapse : nil,
             payload: payload,
-            devices: devices
+            devices: devices,
+            isDryRun: flags.contains(.dryRun)
         )
     }
 
@@ -118,7 +120,8 @@ extension DeliverBatch {
         /// The handles are hexadecimal digits, two in a byte.
         static let packed = Flags(rawValue: 16)
         static let headers = Flags(rawValue: 32)
-        static let all: Flags = [.keepUntil, .collapse, .tries, .waits, .packed, .headers]
+        static let dryRun = Flags(rawValue: 64)
+        static let all: Flags = [.keepUntil, .collapse, .tries, .waits, .packed, .headers, .dryRun]
     }
 }
 

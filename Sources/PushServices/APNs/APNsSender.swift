@@ -45,10 +45,10 @@ final class APNsSender: PushSender {
             }
             await self.send(batch, token, &round)
         } catch {
-            round.failAll(.misconfigured(reason: "the provider token cannot be signed", status: nil))
+            round.endAll(.misconfigured(reason: "the provider token cannot be signed", status: nil))
         }
         let results = round.results()
-        self.metrics.record(results, took: .now - start)
+        if !batch.isDryRun { self.metrics.record(results, took: .now - start) }
         return results
     }
 
@@ -63,8 +63,10 @@ final class APNsSender: PushSender {
         do {
             headers = try HTTP2HeaderBlock(method: "POST", authority: self.authority, fields: self.fields(batch, token))
         } catch {
-            return round.failAll(.rejected(reason: "\(error.name) cannot be sent: visible ASCII only", status: nil))
+            return round.endAll(.rejected(reason: "\(error.name) cannot be sent: visible ASCII only", status: nil))
         }
+        // APNs can validate nothing without delivering it.
+        if batch.isDryRun { return round.endAll(.accepted) }
         let positions = round.open
         let outcomes = await self.client.send(
             HTTP2Batch(

@@ -52,10 +52,10 @@ final class WNSSender: PushSender {
                 await self.send(batch, fresh, &round)
             }
         } catch {
-            round.failAll(error.result)
+            round.endAll(error.result)
         }
         let results = round.results()
-        self.metrics.record(results, took: .now - start)
+        if !batch.isDryRun { self.metrics.record(results, took: .now - start) }
         return results
     }
 
@@ -69,6 +69,8 @@ final class WNSSender: PushSender {
     private func send(_ batch: PushRequest, _ token: String, _ round: inout SendRound) async {
         guard let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout) else { return }
         let positions = round.open
+        // WNS can validate nothing without delivering it.
+        if batch.isDryRun { return round.endAll(.accepted) }
         let headers = self.headers(batch, token)
         let shared = ByteBuffer(bytes: batch.payload.body)
         await withTaskGroup(of: (Int, Delivery).self) { group in

@@ -55,6 +55,9 @@ struct SendCommand: AsyncParsableCommand {
     @Flag(help: "Send nothing; print what each push service would get: headers, payload and size.")
     var preview = false
 
+    @Flag(help: "Do everything but the push: no device gets it, and FCM only validates it.")
+    var dryRun = false
+
     @Option(help: "The title.")
     var title: String?
 
@@ -110,7 +113,7 @@ struct SendCommand: AsyncParsableCommand {
                 self.native,
             ]
             guard others.allSatisfy({ $0 == nil }), self.user.isEmpty, self.tag.isEmpty, self.tags == nil, !self.count,
-                self.data.isEmpty, self.platform.isEmpty, !self.watch, !self.preview
+                self.data.isEmpty, self.platform.isEmpty, !self.watch, !self.preview, !self.dryRun
             else {
                 throw ValidationError(
                     "--batch takes everything from the file's lines; only --idempotency-key may be given beside it."
@@ -225,7 +228,8 @@ struct SendCommand: AsyncParsableCommand {
             ttl: self.ttl,
             collapse: self.collapse,
             at: start,
-            label: self.label
+            label: self.label,
+            dryRun: self.dryRun ? true : nil
         )
     }
 
