@@ -119,16 +119,16 @@ let package = Package(
         .target(
             name: "PushServices",
             dependencies: [
-                "PushModel", "PushlineMetrics", "HTTP2Engine", asyncHTTPClient, crypto, jwtKit, lifecycle, logging,
-                metrics,
+                "PushModel", "Payloads", "PushlineMetrics", "HTTP2Engine", asyncHTTPClient, crypto, jwtKit, lifecycle,
+                logging, metrics,
                 nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioPosix, nioSSL,
             ]
         ),
         .target(
             name: "PushlineSimulator",
             dependencies: [
-                "PushModel", crypto, cryptoExtras, deques, lifecycle, logging, nioConcurrency, nioCore, nioHTTP1,
-                nioHTTP2, nioPosix, nioSSL, nioTLS, orderedCollections, swiftASN1, x509,
+                "PushModel", "Payloads", crypto, cryptoExtras, deques, lifecycle, logging, nioConcurrency, nioCore,
+                nioHTTP1, nioHTTP2, nioPosix, nioSSL, nioTLS, orderedCollections, swiftASN1, x509,
             ]
         ),
 
@@ -238,7 +238,8 @@ let package = Package(
         .testTarget(
             name: "PushServicesTests",
             dependencies: [
-                "PushServices", "PushlineSimulator", "PushModel", "HTTP2Engine", crypto, logging, nioConcurrency,
+                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", crypto, logging,
+                nioConcurrency,
             ]
         ),
         .testTarget(

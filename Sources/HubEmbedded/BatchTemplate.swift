@@ -38,10 +38,11 @@ struct BatchTemplate {
                 key: key,
                 priority: self.priority,
                 expires: self.expires,
-                keepUntil: self.keepUntil,
+                keepUntil: self.request.keepUntil(begins: self.begins),
                 collapse: self.request.collapse,
                 payload: payload,
-                devices: devices
+                devices: devices,
+                isDryRun: self.request.isDryRun
             )
             return .deliverable(batch)
         }
@@ -58,28 +59,11 @@ struct BatchTemplate {
             return .failure(Undeliverable(failure: .misconfigured, reason: reason))
         }
         do {
-            return .success(try PayloadFormatter.format(self.request.content, for: pns, options: self.options))
+            let options = PayloadFormatter.Options(self.request, priority: self.priority, begins: self.begins)
+            return .success(try PayloadFormatter.format(self.request.content, for: pns, options: options))
         } catch {
             return .failure(Undeliverable(failure: .rejected, reason: error.description))
         }
-    }
-
-    /// The delivery options in the payload.
-    private var options: PayloadFormatter.Options {
-        // Counted from acceptance or the requested start: a payload formatted again for a retry has less time left.
-        let left = self.request.timeToLive.map {
-            $0 == .zero ? .zero : max(.seconds(1), Timestamp.now.duration(to: self.begins) + $0)
-        }
-        return PayloadFormatter.Options(
-            priority: self.priority,
-            timeToLive: left,
-            collapse: self.request.collapse
-        )
-    }
-
-    /// Until when push services are to keep it.
-    private var keepUntil: Timestamp? {
-        self.request.timeToLive.map { $0 == .zero ? DeliverBatch.nowOrNever : self.begins.advanced(by: $0) }
     }
 }
 

@@ -22,6 +22,47 @@ package enum PayloadFormatter {
             self.timeToLive = timeToLive
             self.collapse = collapse
         }
+
+        /// The options of a send, as far as they are in a payload.
+        ///
+        /// - Parameters:
+        ///   - send: The send.
+        ///   - priority: Its priority.
+        ///   - begins: From when on its time to live counts: a payload formatted again for a retry has less time left.
+        package init(_ send: SendRequest, priority: Priority, begins: Timestamp) {
+            let left = send.timeToLive.map {
+                $0 == .zero ? .zero : max(.seconds(1), Timestamp.now.duration(to: begins) + $0)
+            }
+            self.init(priority: priority, timeToLive: left, collapse: send.collapse)
+        }
+    }
+
+    /// A payload, and its size as the service counts it.
+    package struct Measured: Sendable, Equatable {
+        package let payload: NativePayload
+        /// The bytes counted by the service.
+        package let size: Int
+        /// The member of a send that is too large.
+        let member: String
+
+        init(_ payload: NativePayload, size: Int? = nil, member: String = "") {
+            self.payload = payload
+            self.size = size ?? payload.body.count
+            self.member = member
+        }
+
+        /// The most bytes that the service takes.
+        package var limit: Int { self.payload.kind.maximumPayload }
+
+        /// Why the service would refuse it for its size; nil = it fits.
+        package var excess: InvalidValue? {
+            guard self.size > self.limit else { return nil }
+            return InvalidValue(
+                member: self.member,
+                "the notification is too large for \(self.payload.kind.pns.descriptor.title): its payload has \(self.size) bytes, "
+                    + "\(self.size - self.limit) more than the \(self.limit) that the service takes; shorten the text or the data"
+            )
+        }
     }
 
     /// The payload of one content for one service.
@@ -32,12 +73,30 @@ package enum PayloadFormatter {
     ///   - options: The delivery options.
     /// - Returns: A payload within the service's limit.
     /// - Throws: ``InvalidValue``: the payload is too large (with the excess in bytes); `data.KEY` is a reserved name;
-    ///   `collapse` is too long; the service is retired.
+    ///   `collapse` is too long; the content has nothing for the service; the service is retired.
     package static func format(
         _ content: Content,
         for pns: PushService,
         options: Options = Options()
     ) throws(InvalidValue) -> NativePayload {
+        let measured = try self.measure(content, for: pns, options: options)
+        if let excess = measured.excess { throw excess }
+        return measured.payload
+    }
+
+    /// The same of any size, with its size.
+    ///
+    /// - Parameters:
+    ///   - content: The send's content.
+    ///   - pns: The push service.
+    ///   - options: The delivery options.
+    /// - Returns: The payload, which may be too large.
+    /// - Throws: ``InvalidValue`` as ``format(_:for:options:)``, but for the size.
+    package static func measure(
+        _ content: Content,
+        for pns: PushService,
+        options: Options = Options()
+    ) throws(InvalidValue) -> Measured {
         if let collapse = options.collapse, collapse.utf8.count > Self.maximumCollapse {
             throw InvalidValue(
                 member: "collapse",
@@ -52,19 +111,16 @@ package enum PayloadFormatter {
             throw InvalidValue("\(pns.rawValue) is a retired service: devices can be registered, but not sent to")
         }
     }
+}
 
-    /// Refuses a payload over its service's limit.
+extension Content.Native {
+    /// What a service without a form gets.
     ///
-    /// - Parameters:
-    ///   - size: The bytes counted by the service.
-    ///   - pns: The service.
-    /// - Throws: ``InvalidValue`` with the excess in bytes.
-    static func check(size: Int, for pns: PushService) throws(InvalidValue) {
-        let limit = pns.descriptor.maximumPayload
-        guard size > limit else { return }
-        throw InvalidValue(
-            "the notification is too large for \(pns.descriptor.title): its payload has \(size) bytes, \(size - limit) more than the "
-                + "\(limit) that the service takes; shorten the text or the data"
-        )
+    /// - Throws: ``InvalidValue`` where there is nothing.
+    func message(for pns: PushService) throws(InvalidValue) -> Content.Message {
+        guard let message = self.message else {
+            throw InvalidValue("the send has no form for \(pns.descriptor.title), and no message")
+        }
+        return message
     }
 }

@@ -47,6 +47,8 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let user: String?
     /// The name of the key that asked.
     public let key: String?
+    /// The sender's own name for it.
+    public let label: String?
     /// `high`, `normal` or `low`.
     public let priority: String
     /// When it was accepted.
@@ -61,6 +63,8 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let at: Date?
     /// When the next try is due, or a scheduled send starts.
     public let due: Date?
+    /// True of a send whose devices are counted and get nothing.
+    public let dryRun: Bool?
     /// The tags of which one is enough, where a send is for such; of many the first 100.
     public let to: [String]?
     /// How many tags those are, where not all are in ``to``.

@@ -72,6 +72,8 @@ public struct PushNotification: Sendable, Equatable, Encodable {
     public var body: String?
     /// Handed to the app as it is.
     public var data: [String: String]?
+    /// Payloads in the services' own words, beside or in place of title, body and data.
+    public var native: NativePayloads?
     /// The services to send through; nil = all.
     public var platforms: [Platform]?
     /// How urgent it is; nil = normal.
@@ -83,29 +85,39 @@ public struct PushNotification: Sendable, Equatable, Encodable {
     public var collapse: String?
     /// The start, at most a year ahead; nil = now.
     public var at: Date?
+    /// The sender's own name for it, such as a campaign's, by which jobs are listed; at most 100 printable characters.
+    public var label: String?
+    /// Whether no device is to get it: everything is done but the push, and FCM only validates it; nil = no.
+    public var dryRun: Bool?
 
     /// Creates a notification.
     ///
-    /// One of title, body and data is required.
+    /// One of title, body, data and native is required.
     public init(
         to: Audience,
         title: String? = nil,
         body: String? = nil,
         data: [String: String]? = nil,
+        native: NativePayloads? = nil,
         platforms: [Platform]? = nil,
         priority: Priority? = nil,
         ttl: Int? = nil,
         collapse: String? = nil,
-        at: Date? = nil
+        at: Date? = nil,
+        label: String? = nil,
+        dryRun: Bool? = nil
     ) {
         self.to = to
         self.title = title
         self.body = body
         self.data = data
+        self.native = native
         self.platforms = platforms
         self.priority = priority
         self.ttl = ttl
         self.collapse = collapse
         self.at = at
+        self.label = label
+        self.dryRun = dryRun
     }
 }

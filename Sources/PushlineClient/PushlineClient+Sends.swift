@@ -37,6 +37,18 @@ extension PushlineClient {
         return try await self.value(Call(method: "POST", path: ["sends", "count"], body: body))
     }
 
+    /// Shows what each push service would get of a notification; nothing is sent.
+    ///
+    /// - Parameter notification: The notification and its audience.
+    /// - Returns: The payloads, with their sizes and what is wrong with them.
+    /// - Throws: ``PushlineError``.
+    public func preview(_ notification: PushNotification) async throws -> [NotificationPreview] {
+        struct Answer: Decodable { let services: [NotificationPreview] }
+        let call = Call(method: "POST", path: ["sends", "preview"], body: try Coding.body(notification))
+        let answer: Answer = try await self.value(call)
+        return answer.services
+    }
+
     /// A job in its present state.
     ///
     /// - Throws: ``PushlineError``; ``PushlineError/Code/notFound`` also for somebody else's.
@@ -51,6 +63,7 @@ extension PushlineClient {
     ///   - kind: `send` or `register`.
     ///   - platform: Only those sent through that push service.
     ///   - user: Only those by this user.
+    ///   - label: Only those with this label.
     ///   - since: Only those accepted since then.
     ///   - limit: The most to return, 1 to 1000.
     ///   - cursor: The cursor of the page before.
@@ -61,12 +74,13 @@ extension PushlineClient {
         kind: String? = nil,
         platform: Platform? = nil,
         user: String? = nil,
+        label: String? = nil,
         since: Date? = nil,
         limit: Int? = nil,
         cursor: String? = nil
     ) async throws -> Page<Job> {
         let query = [
-            ("state", state), ("kind", kind), ("pns", platform?.rawValue), ("user", user),
+            ("state", state), ("kind", kind), ("pns", platform?.rawValue), ("user", user), ("label", label),
             ("since", since.map(Coding.text)),
             ("limit", limit.map(String.init)), ("cursor", cursor),
         ]

@@ -34,18 +34,28 @@ final class SimulatorCore: Sendable {
     }
 
     /// Applies the faults to a request that is in order, and records it.
+    ///
+    /// - Parameters:
+    ///   - pns: The service.
+    ///   - token: The device.
+    ///   - request: The request.
+    ///   - success: The answer without a fault.
+    ///   - note: The record's reason without a fault; nil = it is an accepted push.
+    ///   - failure: Makes the answer of a fault.
+    /// - Returns: What is answered.
     func decide(
         _ pns: PushService,
         token: String,
         request: InboundRequest,
         success: Answer,
+        note: String? = nil,
         failure: (_ reason: String, _ status: Int, _ fault: FaultyAnswer) -> Answer
     ) -> Reaction {
         self.state.withLockedValue { state in
             let faults = state.takeFault(for: pns, token: token)
             var reaction = Reaction(.answer(success))
             var status = success.status
-            var reason: String?
+            var reason = note
             var latency = 0
             for fault in faults {
                 latency += fault.latency

@@ -46,6 +46,41 @@ import Testing
         }
     }
 
+    @Test func aDryRunSaysSoEverywhere() async throws {
+        try await Harness.run { api async throws in
+            let body = #"{"to":{"user":"bob"},"body":"b","dryRun":true}"#
+            let answer = try await api.call(.post, "/api/sends", body: body)
+            #expect(answer.json["dryRun"] == .bool(true))
+            let id = try #require(answer.json["id"]?.text)
+            #expect(try await api.call(.get, "/api/jobs/\(id)").json["dryRun"] == .bool(true))
+            let list = try await api.call(.get, "/api/jobs")
+            #expect(list.json["items"]?.elements.first?["dryRun"] == .bool(true))
+            let real = try await api.call(
+                .post,
+                "/api/sends",
+                body: #"{"to":{"user":"bob"},"body":"b","dryRun":false}"#
+            )
+            #expect(real.status == 202 && real.json["dryRun"] == nil)
+            let wrong = try await api.call(.post, "/api/sends", body: #"{"to":{"user":"bob"},"body":"b","dryRun":1}"#)
+            #expect(wrong.wrongMembers == ["dryRun"])
+        }
+    }
+
+    @Test func jobsAreListedByLabel() async throws {
+        try await Harness.run { api async throws in
+            let body = #"{"to":{"user":"bob"},"body":"b","label":"spring sale"}"#
+            let answer = try await api.call(.post, "/api/sends", body: body)
+            #expect(answer.json["label"]?.text == "spring sale")
+            _ = try await api.call(.post, "/api/sends", body: Self.valid)
+            let lines = #"{"to":{"user":"bob"},"body":"b","label":"spring sale"}"#
+            _ = try await api.call(.post, "/api/sends/batch", body: lines)
+            let found = try await api.call(.get, "/api/jobs?label=spring%20sale")
+            #expect(found.json["items"]?.elements.compactMap { $0["label"]?.text } == ["spring sale", "spring sale"])
+            #expect(try await api.call(.get, "/api/jobs?label=other").json["items"]?.elements.isEmpty == true)
+            #expect(try await api.call(.get, "/api/jobs?label=%20").wrongMembers == ["label"])
+        }
+    }
+
     @Test(arguments: ["tomorrow", "2020-01-01T00:00:00Z", "2200-01-01T00:00:00Z", "2026-11-21"])
     func anUnusableStartTimeIsRefused(at: String) async throws {
         try await Harness.run { api async throws in
@@ -132,6 +167,9 @@ import Testing
         (#"{"to":{"user":"bob"},"body":"x","collapse":" a"}"#, "collapse"),
         (#"{"to":{"user":"bob"},"body":"x","collapse":"a "}"#, "collapse"),
         (#"{"to":{"user":"bob"},"body":"x","collapse":" "}"#, "collapse"),
+        (#"{"to":{"user":"bob"},"body":"x","label":""}"#, "label"),
+        (#"{"to":{"user":"bob"},"body":"x","label":"a\u0000"}"#, "label"),
+        (#"{"to":{"user":"bob"},"body":"x","label":7}"#, "label"),
     ])
     func theRefusalNamesTheWrongMember(body: String, member: String) async throws {
         try await Harness.run { api async throws in

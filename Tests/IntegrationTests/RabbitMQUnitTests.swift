@@ -65,7 +65,7 @@ import Testing
             return
         }
         #expect(error.code == .timeout)
-        mailbox.failAll(.closed)
+        mailbox.endAll(.closed)
         _ = await long
         keeper.cancel()
     }

@@ -7,7 +7,12 @@ import Testing
 
 /// What of a message goes out together, and in which round.
 @Suite struct DeliveryProgressTests {
-    private static func batch(devices: Int, collapse: String? = nil) -> DeliverBatch {
+    private static func batch(
+        devices: Int,
+        collapse: String? = nil,
+        headers: [NativePayload.Header] = [],
+        isDryRun: Bool = false
+    ) -> DeliverBatch {
         var list = DeliverBatch.Devices()
         for number in 0..<devices {
             list.rows.append(Int64(number + 1))
@@ -20,8 +25,9 @@ import Testing
             expires: .now.advanced(by: .seconds(3600)),
             keepUntil: nil,
             collapse: collapse,
-            payload: NativePayload(kind: .alert, body: Array("\(devices)".utf8)),
-            devices: list
+            payload: NativePayload(kind: .alert, headers: headers, body: Array("\(devices)".utf8)),
+            devices: list,
+            isDryRun: isDryRun
         )
     }
 
@@ -73,6 +79,23 @@ import Testing
         }
         #expect(sending.isOver)
         #expect(sending.outcomes.map(\.accepted) == [1, 2, 3, 0])
+    }
+
+    @Test func dryRunsAndOtherHeadersArePushedApart() {
+        let header = NativePayload.Header("apns-priority", "5")
+        let batches = [
+            Self.batch(devices: 1), Self.batch(devices: 1, isDryRun: true), Self.batch(devices: 1, headers: [header]),
+            Self.batch(devices: 2), Self.batch(devices: 2, isDryRun: true), Self.batch(devices: 2, headers: [header]),
+        ]
+        var sending = Self.begun(batches)
+        let groups = sending.take(atMost: nil)
+        #expect(Set(groups.map { $0.map(\.batch) }) == [[0, 3], [1, 4], [2, 5]])
+        for group in groups {
+            let isDryRun = group[0].batch == 1
+            #expect(sending.isDryRun(group) == isDryRun)
+            #expect(Self.push(sending, group).isDryRun == isDryRun)
+            #expect(Self.push(sending, group).payload.headers == (group[0].batch == 2 ? [header] : []))
+        }
     }
 
     @Test func aProbeIsSmallOverAllBatches() {

@@ -91,7 +91,7 @@ extension PipelineLoadTests {
         }
 
         /// A batch of one device of that number.
-        private static func batch(_ number: Int) -> DeliverBatch {
+        private static func batch(_ number: Int, isDryRun: Bool = false) -> DeliverBatch {
             var devices = DeliverBatch.Devices()
             devices.rows = [Int64(number)]
             let digits = String(number, radix: 16)
@@ -104,11 +104,25 @@ extension PipelineLoadTests {
                 keepUntil: nil,
                 collapse: nil,
                 payload: NativePayload(kind: .alert, body: Array(#"{"aps":{"alert":"a"}}"#.utf8)),
-                devices: devices
+                devices: devices,
+                isDryRun: isDryRun
             )
         }
 
-        private static func batches(_ count: Int) -> [DeliverBatch] { (1...count).map(self.batch) }
+        private static func batches(_ count: Int) -> [DeliverBatch] { (1...count).map { self.batch($0) } }
+
+        /// Beside other sends of its message.
+        @Test func aDryRunIsCountedAndNotSent() async throws {
+            try await Self.with { site in
+                let batches = [Self.batch(1), Self.batch(2, isDryRun: true), Self.batch(3, isDryRun: true)]
+                await site.publish(1, batches)
+                try await site.work()
+                #expect(site.simulator.received().count == 1)
+                let outcomes = site.store.with { $0.outcomes }
+                #expect(outcomes.map(\.accepted) == [1, 1, 1])
+                #expect(outcomes.map(\.isDryRun) == [false, true, true])
+            }
+        }
 
         @Test(arguments: [1, 7]) func aMessageIsSentAndRecorded(count: Int) async throws {
             try await Self.with { site in

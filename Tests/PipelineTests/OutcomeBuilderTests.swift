@@ -13,7 +13,8 @@ struct OutcomeBuilderTests {
         keepUntil: Timestamp? = nil,
         attempt: Int = 0,
         tries: [UInt8] = [],
-        waits: [UInt32] = []
+        waits: [UInt32] = [],
+        isDryRun: Bool = false
     ) -> DeliverBatch {
         var devices = DeliverBatch.Devices()
         for number in 0..<count {
@@ -30,7 +31,8 @@ struct OutcomeBuilderTests {
             keepUntil: keepUntil,
             collapse: nil,
             payload: NativePayload(kind: .alert, body: []),
-            devices: devices
+            devices: devices,
+            isDryRun: isDryRun
         )
     }
 
@@ -48,6 +50,16 @@ struct OutcomeBuilderTests {
         .unsent,
         .unanswered(reason: "reset"),
     ]
+
+    @Test func aDryRunCountsDeadTokensAndPrunesNone() {
+        var builder = self.builder(self.batch(2, isDryRun: true))
+        let indexes = builder.addUntried(stop: nil)
+        builder.add(indexes, [.dead(before: .now, reason: "UNREGISTERED", status: 404), .accepted], stop: nil)
+        let outcome = builder.outcome()
+        #expect(outcome.isDryRun && outcome.accepted == 1)
+        #expect(outcome.failures.map(\.failure) == [.unregistered])
+        #expect(outcome.deadHandles.isEmpty)
+    }
 
     @Test func tokensAreKeptInAFloodOfBadTokens() {
         let dead = DeviceResult.dead(before: .now, reason: "BadDeviceToken", status: 400)

@@ -35,8 +35,13 @@ import Testing
             expires: Timestamp(milliseconds: 1_800_000_000_123),
             keepUntil: again ? DeliverBatch.nowOrNever : nil,
             collapse: again ? "key" : nil,
-            payload: NativePayload(kind: again ? .toast : .alert, body: Array("{\"a\":\"é\"}".utf8)),
-            devices: devices
+            payload: NativePayload(
+                kind: again ? .toast : .alert,
+                headers: again ? [.init("X-WNS-Tag", "tag"), .init("X-WNS-TTL", "60")] : [],
+                body: Array("{\"a\":\"é\"}".utf8)
+            ),
+            devices: devices,
+            isDryRun: again
         )
     }
 
@@ -112,9 +117,31 @@ import Testing
         #expect(throws: MalformedDelivery.self) { try Self.decoded(Self.encoded(batch)) }
     }
 
+    @Test(arguments: NativePayload.Kind.allCases) func everyKindHasANumber(kind: NativePayload.Kind) throws {
+        var batch = try Self.batch(devices: 1, again: false)
+        batch.payload = NativePayload(kind: kind, body: [1])
+        #expect(try Self.decoded(Self.encoded(batch)) == batch)
+    }
+
+    @Test(
+        arguments: [
+            [("", "x")], [("a b", "x")], [("a:", "x")], [("a", "")], [("a", "x\r\ny: z")], [("a", " x")], [("a", "é")],
+            [("a", "x"), ("a", "y")],
+        ]
+    )
+    func headersThatCannotBeSentAreRefused(headers: [(String, String)]) throws {
+        var batch = try Self.batch(devices: 1, again: false)
+        batch.payload = NativePayload(
+            kind: .alert,
+            headers: headers.map { NativePayload.Header($0.0, $0.1) },
+            body: [1]
+        )
+        #expect(throws: MalformedDelivery.self) { try Self.decoded(Self.encoded(batch)) }
+    }
+
     @Test func flagsOfAnotherVersionAreRefused() throws {
         var bytes = Self.encoded(try Self.batch(devices: 1, again: false))
-        bytes[Self.head] |= 0x20
+        bytes[Self.head] |= 0x80
         #expect(throws: MalformedDelivery.self) { try Self.decoded(bytes) }
     }
 

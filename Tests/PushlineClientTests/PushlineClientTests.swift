@@ -130,6 +130,40 @@ import Testing
         #expect(await transport.requests.count == 3)
     }
 
+    @Test func aNotificationHasNativePayloads() throws {
+        let native = NativePayloads(
+            apns: .init(
+                payload: ["aps": ["badge": 3, "x": [1.5, true, nil, "é"]]],
+                headers: ["apns-push-type": "alert"]
+            ),
+            fcm: .init(message: ["data": ["k": "v"]]),
+            wns: .init(body: "<toast/>")
+        )
+        let notification = PushNotification(to: .user("ann"), native: native, label: "sale")
+        let text = String(decoding: try Coding.body(notification), as: UTF8.self)
+        #expect(
+            text == #"{"label":"sale","native":{"apns":{"headers":{"apns-push-type":"alert"},"#
+                + #""payload":{"aps":{"badge":3,"x":[1.5,true,null,"é"]}}},"fcm":{"message":{"data":{"k":"v"}}},"#
+                + #""wns":{"body":"<toast/>"}},"to":{"user":"ann"}}"#
+        )
+        let encoder = JSONEncoder()
+        #expect(try JSONDecoder().decode(NativePayloads.self, from: encoder.encode(native)) == native)
+    }
+
+    @Test func previews() async throws {
+        let transport = ScriptedTransport(
+            .json(
+                #"{"services":[{"pns":"wns","headers":{"X-WNS-Type":"wns/raw"},"payload":"x","size":1,"limit":5000},"#
+                    + #"{"pns":"mpns","errors":[{"reason":"retired"}]}]}"#
+            )
+        )
+        let found = try await client(transport).preview(PushNotification(to: .user("ann"), body: "b"))
+        #expect(found.map(\.pns) == [.wns, .mpns])
+        #expect(found[0].payload == .string("x") && found[0].size == 1 && found[0].errors == nil)
+        #expect(found[1].payload == nil && found[1].errors?.map(\.reason) == ["retired"])
+        #expect(await transport.lines == ["POST /api/sends/preview"])
+    }
+
     @Test func listsWithFilters() async throws {
         let notification =
             #"{"id":7,"user":"ann","richType":"img","isSecure":true,"created":"2026-11-21T08:30:00.000Z","isRead":false}"#
@@ -140,13 +174,15 @@ import Testing
         )
         let client = try client(transport, app: "shop")
         let since = Date(timeIntervalSince1970: 1_795_249_800)
-        #expect(try await client.jobs(state: "running", user: "a b", since: since, limit: 5).cursor == "c")
+        #expect(
+            try await client.jobs(state: "running", user: "a b", label: "été", since: since, limit: 5).cursor == "c"
+        )
         #expect(try await client.deliveries(of: "../x", outcome: "accepted").cursor == nil)
         let found = try await client.richNotifications(user: "ann", sender: "bob", since: since).items
         #expect(found.map(\.id) == [7] && found.allSatisfy { !$0.isRead })
         #expect(
             await transport.lines == [
-                "GET /api/apps/shop/jobs?state=running&user=a%20b&since=2026-11-21T08%3A30%3A00.000Z&limit=5",
+                "GET /api/apps/shop/jobs?state=running&user=a%20b&label=%C3%A9t%C3%A9&since=2026-11-21T08%3A30%3A00.000Z&limit=5",
                 "GET /api/apps/shop/jobs/..%2Fx/deliveries?outcome=accepted",
                 "GET /api/apps/shop/notifications?user=ann&sender=bob&since=2026-11-21T08%3A30%3A00.000Z",
             ]

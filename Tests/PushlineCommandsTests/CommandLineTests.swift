@@ -31,6 +31,9 @@ import Testing
         ["send", "--users", "names.txt", "--count"],
         ["send", "--tag", "a", "--tag", "b", "--data", "k=v=w"],
         ["send", "--user", "ann", "--title", "T", "--watch", "--priority", "high", "--ttl", "0"],
+        ["send", "--user", "ann", "--native", "-", "--label", "sale"], ["send", "--user", "ann", "hello", "--preview"],
+        ["send", "--user", "ann", "hello", "--dry-run", "--watch"],
+        ["jobs", "--label", "sale"],
         ["send", "--batch", "-"], ["send", "--batch", "sends.ndjson", "--idempotency-key", "k", "--json"],
         ["jobs", "--since", "2h"], ["notifications", "--user", "ann", "--sender", "ann", "--since", "2h", "--json"],
         ["job", "0190"], ["job", "0190", "--deliveries", "--json"], ["registrations", "list", "--user", "ann"],
@@ -55,7 +58,10 @@ import Testing
         ["send", "--user", "a", "--data", "k=1", "--data", "k=2"],
         ["send", "--user", "a", "x", "--priority", "urgent"], ["send", "--batch", "f", "x"],
         ["send", "--batch", "f", "--user", "a"], ["send", "--batch", "f", "--watch"],
-        ["send", "--batch", "f", "--at", "+1h"],
+        ["send", "--batch", "f", "--at", "+1h"], ["send", "--batch", "f", "--native", "f"],
+        ["send", "--user", "ann", "hello", "--preview", "--watch"], ["send", "--batch", "f", "--preview"],
+        ["send", "--batch", "f", "--dry-run"],
+        ["send", "--users", "-", "--native", "-"], ["send", "--batch", "f", "--label", "l"],
         ["send", "--user", "a", "x", "--ttl", "soon"], ["jobs", "--since", "yesterday"], ["jobs", "--limit", "0"],
         ["notifications", "--limit", "0"], ["notifications", "--since", "x"],
         ["jobs", "cancel"],
@@ -74,6 +80,17 @@ import Testing
     ])
     func wrongUsageIs64(arguments: [String]) {
         #expect(self.exitCode(arguments) == 64)
+    }
+
+    @Test func nativePayloadsAreReadFromAFile() throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "native-\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(#"{"apns":{"payload":{"aps":{"badge":3}}}}"#.utf8).write(to: file)
+        #expect(try NativeFile.read(file.path) == NativePayloads(apns: .init(payload: ["aps": ["badge": 3]])))
+        for text in ["", "{", "[]", #"{"apns":{}}"#, #"{"apn":{"payload":{}}}"#, #"{"wns":{"body":"x","header":{}}}"#] {
+            try Data(text.utf8).write(to: file)
+            #expect(throws: CommandFailure.self, "\(text)") { try NativeFile.read(file.path) }
+        }
     }
 
     @Test func aMisspeltOptionIsNamed() {

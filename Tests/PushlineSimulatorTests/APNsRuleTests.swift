@@ -27,6 +27,21 @@ struct APNsRuleTests {
         Case(reason: "BadPriority", status: 400, headers: ["apns-priority": "7"]),
         Case(reason: "BadPriority", status: 400, headers: ["apns-push-type": "background", "apns-priority": "10"]),
         Case(reason: "BadPriority", status: 400, headers: ["apns-push-type": "background"]),
+        Case(
+            reason: "BadPriority",
+            status: 400,
+            headers: [
+                "apns-push-type": "liveactivity", "apns-topic": Self.bundle + ".push-type.liveactivity",
+                "apns-priority": "1",
+            ]
+        ),
+        Case(reason: "BadTopic", status: 400, headers: ["apns-push-type": "pushtotalk"]),
+        Case(
+            reason: "PayloadEmpty",
+            status: 400,
+            headers: ["apns-push-type": "voip", "apns-topic": Self.bundle + ".voip"],
+            body: "{}"
+        ),
         Case(reason: "InvalidPushType", status: 400, headers: ["apns-push-type": "alarm"]),
         Case(reason: "InvalidPushType", status: 400, headers: ["apns-push-type": nil]),
         Case(reason: "MissingTopic", status: 400, headers: ["apns-topic": nil]),
@@ -58,6 +73,12 @@ struct APNsRuleTests {
         ),
         Case(reason: "", status: 200, headers: ["apns-push-type": "background", "apns-priority": "5"]),
         Case(reason: "", status: 200, headers: ["apns-priority": "1", "apns-expiration": "0"]),
+        Case(
+            reason: "",
+            status: 200,
+            headers: ["apns-push-type": "fileprovider", "apns-topic": Self.bundle + ".pushkit.fileprovider"],
+            body: #"{"container-identifier":"x"}"#
+        ),
         Case(reason: "", status: 200, headers: ["apns-collapse-id": String(repeating: "x", count: 64)]),
         Case(reason: "", status: 200, token: String(repeating: "AB", count: 80)),
         Case(

@@ -47,6 +47,22 @@ struct FCMRuleTests {
         }
     }
 
+    @Test func whatIsOnlyValidatedIsNoAcceptedPush() async throws {
+        try await withClient { client in
+            let token = try await client.fcmToken()
+            for flag in ["validate_only", "validateOnly"] {
+                let good = try await client.message(#"{"\#(flag)":true,"message":{"token":"t"}}"#, authorization: token)
+                #expect(good.status == 200)
+                let bad = try await client.message(#"{"\#(flag)":true,"message":{"text":"t"}}"#, authorization: token)
+                #expect(bad.status == 400)
+            }
+            #expect(client.simulator.counts.fcm.accepted == 0)
+            #expect(client.simulator.counts.fcm.reasons["validate_only"] == 2)
+            #expect(try await client.message(#"{"message":{"token":"t"}}"#, authorization: token).status == 200)
+            #expect(client.simulator.counts.fcm.accepted == 1)
+        }
+    }
+
     @Test func requestsAreRefusedBeforeTheirMessage() async throws {
         try await withClient { client in
             let good = #"{"message":{"token":"t"}}"#

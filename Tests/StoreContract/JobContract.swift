@@ -85,6 +85,53 @@ struct JobContract {
         #expect(done.result == .gone)
     }
 
+    @Test func aDryRunStaysOne() async throws {
+        let tag = TagExpression.tag(try Tag("t", .folded))
+        let form = NativePayload(kind: .voip, headers: [.init("apns-priority", "5")], body: Array(#"{"é":1}"#.utf8))
+        for audience in [tag, try TagExpression(parsing: "t && !u", .folded)] {
+            let send = SendRequest(
+                audience: audience,
+                content: .native(.init(message: nil, forms: [form])),
+                isDryRun: true
+            )
+            let job = try await self.scenario.accept(send)
+            #expect(job.work == .send(send))
+            #expect(try await self.store.job(job.id, app: .default)?.work == .send(send))
+        }
+    }
+
+    @Test func jobsAreListedByTheirLabel() async throws {
+        var ids: [JobID] = []
+        for number in 0..<6 {
+            let label = try number.isMultiple(of: 2) ? JobLabel("Frühling 20 %") : number == 5 ? JobLabel("other") : nil
+            let new = NewJob(
+                app: .default,
+                user: try number < 4 ? UserName("ann", .folded) : nil,
+                work: .send(try self.scenario.campaign(to: "t")),
+                lifetime: .seconds(60),
+                label: label
+            )
+            let job = try await self.scenario.accept(new)
+            #expect(job.label == label)
+            #expect(try await self.store.job(job.id, app: .default)?.label == label)
+            ids.append(job.id)
+        }
+        func found(_ query: JobQuery) async throws -> [JobID] { try await self.store.jobs(query).items.map(\.id) }
+        let label = try JobLabel("Frühling 20 %")
+        #expect(try await found(JobQuery(app: .default, label: label)) == [ids[4], ids[2], ids[0]])
+        #expect(
+            try await found(JobQuery(app: .default, user: UserName("ann", .folded), label: label)) == [ids[2], ids[0]]
+        )
+        #expect(try await found(JobQuery(app: .default, state: .completed, label: label)).isEmpty)
+        #expect(try await found(JobQuery(app: AppID("another"), label: label)).isEmpty)
+        #expect(try await found(JobQuery(app: .default, label: JobLabel("frühling 20 %"))).isEmpty)
+        let first = try await self.store.jobs(JobQuery(app: .default, label: label, limit: 2))
+        #expect(first.items.map(\.id) == [ids[4], ids[2]])
+        let second = try await self.store.jobs(JobQuery(app: .default, label: label, cursor: first.cursor, limit: 2))
+        #expect(second.items.map(\.id) == [ids[0]])
+        #expect(second.cursor == nil)
+    }
+
     @Test func listsAreFilteredAndPaged() async throws {
         var ids: [JobID] = []
         for number in 0..<5 {

@@ -38,7 +38,23 @@ import Testing
             audience: .tag(try Tag("a", .folded)),
             content: .classic(sender: "ann", text: "b")
         )
-        for send in [any, classic] {
+        let form = NativePayload(
+            kind: .tile,
+            headers: [.init("X-WNS-Tag", "t")],
+            body: Array("<tile>\r\n\u{0}é\"</tile>".utf8)
+        )
+        let native = SendRequest(
+            audience: .tag(try Tag("a", .folded)),
+            content: .native(
+                .init(message: .init(body: "b"), forms: [form, NativePayload(kind: .message, body: [0x7B])])
+            )
+        )
+        let dry = SendRequest(
+            audience: .tag(try Tag("a", .folded)),
+            content: .message(.init(body: "b")),
+            isDryRun: true
+        )
+        for send in [any, classic, native, dry] {
             #expect(StoredSend.text(.send(send)) == nil)
             let text = try StoredJSON.text(work: .send(send))
             #expect(try StoredJSON.work(from: Array(text.utf8)) == .send(send))
@@ -51,7 +67,7 @@ import Testing
         let send = SendRequest(audience: .tag(try Tag("a", .folded)), content: .message(message))
         #expect(
             Mirror(reflecting: send).children.map(\.label) == [
-                "audience", "truncatedTags", "platforms", "content", "timeToLive", "collapse",
+                "audience", "truncatedTags", "platforms", "content", "timeToLive", "collapse", "isDryRun",
             ]
         )
         #expect(Mirror(reflecting: message).children.map(\.label) == ["title", "body", "data"])

@@ -50,6 +50,7 @@ enum Everything {
                 JobQuery(app: .default, state: state, pns: .apns, user: user, since: scenario.time.wall)
             )
             _ = try await store.jobs(JobQuery(app: .default, state: state, key: "k", kind: .send))
+            _ = try await store.jobs(JobQuery(app: .default, state: state, user: user, label: JobLabel("l")))
         }
         _ = try await store.deliveries(DeliveryQuery(job: job.id, app: .default, outcome: .accepted, pns: .apns))
         _ = try await store.registrations(

@@ -179,6 +179,13 @@ struct QueryPlanTests {
             plan: ["SEARCH job USING INDEX job_open (app=? AND rowid<?)"]
         ),
         Pinned(
+            sql: """
+                SELECT sequence FROM job WHERE job.app = ? AND job.sequence < ? AND job.label = ? AND +job.user = ?
+                ORDER BY job.sequence DESC LIMIT ?
+                """,
+            plan: ["SEARCH job USING INDEX job_label (app=? AND label=? AND rowid<?)"]
+        ),
+        Pinned(
             sql: "SELECT 1 FROM batch WHERE batch.job = ? AND batch.open = 1",
             plan: ["SEARCH batch USING COVERING INDEX batch_open (job=? AND open=?)"]
         ),

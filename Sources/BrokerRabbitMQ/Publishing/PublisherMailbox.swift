@@ -53,7 +53,7 @@ final class PublisherMailbox: Sendable {
         if mustCheck { self.checksContinuation.yield() }
         self.link.wake()
         // Closed in between: the thread may have taken its last look already.
-        if self.link.state == .closed { self.failAll(BrokerError.closed) }
+        if self.link.state == .closed { self.endAll(BrokerError.closed) }
     }
 
     /// The reason to refuse messages now: callers do not wait for a broker known to be unreachable.
@@ -81,7 +81,7 @@ final class PublisherMailbox: Sendable {
     }
 
     /// Answers every request that waits.
-    func failAll(_ error: BrokerError) {
+    func endAll(_ error: BrokerError) {
         let requests = self.shared.withLockedValue { shared in
             defer {
                 shared.incoming = []

@@ -62,7 +62,7 @@ struct PublishingWork: ConnectionWork {
         self.answered.removeAll()
         if !isAttemptFollowing {
             self.waiting.removeAll()
-            self.mailbox.failAll(error)
+            self.mailbox.endAll(error)
         }
     }
 
@@ -72,7 +72,7 @@ struct PublishingWork: ConnectionWork {
 
     mutating func end() {
         self.waiting.removeAll()
-        self.mailbox.failAll(.closed)
+        self.mailbox.endAll(.closed)
     }
 
     // MARK: - Sending

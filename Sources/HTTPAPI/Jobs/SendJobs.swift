@@ -14,6 +14,7 @@ struct SendJobs: Sendable {
     ///   - request: The request, with the caller.
     ///   - startsAt: The start; nil = now.
     ///   - notification: The rich notification to store with the send.
+    ///   - label: The sender's own name for it.
     ///   - wait: The longest wait for the hub's answer.
     ///   - route: The route's name for `Idempotency-Key`; nil = the route ignores the header.
     /// - Returns: The result, if there is one in time.
@@ -24,6 +25,7 @@ struct SendJobs: Sendable {
         request: APIRequest,
         startsAt: Timestamp? = nil,
         notification: NewRichNotification? = nil,
+        label: JobLabel? = nil,
         wait: Duration,
         idempotentAs route: String?
     ) async throws -> JobIntake.Answer {
@@ -38,7 +40,8 @@ struct SendJobs: Sendable {
                 NewJob.Idempotency(caller: caller.description, route: $0.route, key: $0.key, hash: $0.hash)
             },
             startsAt: startsAt,
-            notification: notification
+            notification: notification,
+            label: label
         )
         // The hub has no answer before the start.
         return try await self.context.intake.take(job, wait: job.startsAt == nil ? wait : .zero)
@@ -52,7 +55,8 @@ struct SendJobs: Sendable {
         app: AppID,
         idempotency: NewJob.Idempotency?,
         startsAt: Timestamp?,
-        notification: NewRichNotification? = nil
+        notification: NewRichNotification? = nil,
+        label: JobLabel? = nil
     ) -> NewJob {
         let start = startsAt.flatMap { $0 > .now ? $0 : nil }
         return NewJob(
@@ -64,7 +68,8 @@ struct SendJobs: Sendable {
             lifetime: self.lifetime(of: send),
             idempotency: idempotency,
             startsAt: start,
-            notification: notification
+            notification: notification,
+            label: label
         )
     }
 
@@ -91,9 +96,24 @@ struct SendJobs: Sendable {
         if case .message(let message) = content, message.isSurelySmall { return }
         // An app that has none yet may have any when its turn comes.
         let all = spec.services.isEmpty ? PushService.inService : spec.services
-        let wanted = (platforms.isEmpty ? all : platforms).filter(\.isInService)
-        // Content for retired services is measured as well: the job stores and lists it.
-        for pns in wanted.isEmpty ? PushService.inService : wanted {
+        var wanted = (platforms.isEmpty ? all : platforms).filter(\.isInService)
+        var content = content
+        if case .native(let native) = content {
+            try Self.measure(content, for: native.services, options)
+            guard let message = native.message else { return }
+            content = .message(message)
+            wanted.removeAll { native[$0] != nil }
+        }
+        // Content that no service in work takes is measured as well: the job stores and lists it.
+        try Self.measure(content, for: wanted.isEmpty ? PushService.inService : wanted, options)
+    }
+
+    private static func measure(
+        _ content: Content,
+        for services: [PushService],
+        _ options: PayloadFormatter.Options
+    ) throws {
+        for pns in services {
             do throws(InvalidValue) {
                 _ = try PayloadFormatter.format(content, for: pns, options: options)
             } catch {

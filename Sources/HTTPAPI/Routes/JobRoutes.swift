@@ -19,13 +19,14 @@ struct JobRoutes: Sendable {
 
     private func list(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
-        let list = try ListQuery(request, filters: ["state", "pns", "user", "since", "kind"])
+        let list = try ListQuery(request, filters: ["state", "pns", "user", "since", "kind", "label"])
         var query = JobQuery(
             app: request.app,
             state: try list.choice("state", Job.State.allCases.map(\.rawValue), Job.State.init(rawValue:)),
             pns: try list.pns,
             user: try list.user("user"),
             kind: try list.choice("kind", JobKind.allCases.map(\.rawValue), JobKind.init(rawValue:)),
+            label: try list.label,
             since: try list.time("since"),
             cursor: try list.cursor,
             limit: try list.limit

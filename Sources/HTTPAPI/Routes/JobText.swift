@@ -50,6 +50,7 @@ struct JobText {
         members.add("reason", job.reason ?? self.blockedReason)
         members.add("user", job.user?.name)
         members.add("key", job.key)
+        members.add("label", job.label?.text)
         members.add("priority", job.priority.rawValue)
         members.add("accepted", job.accepted)
         members.add("started", job.started)
@@ -61,6 +62,7 @@ struct JobText {
         case .register(let request):
             members.add("result", job.result.map { Self.result($0, of: request.registration) })
         case .send(let send):
+            if send.isDryRun { members.add("dryRun", true) }
             if let tags = send.audience.alternatives {
                 let preview = tags.prefix(SendRequest.previewTags)
                 members.addArray("to") { for tag in preview { $0.append(tag.name) } }

@@ -51,6 +51,10 @@ struct ListQuery {
         try self.value(name) { text throws(InvalidValue) in try Tag(text, self.users) }
     }
 
+    var label: JobLabel? {
+        get throws { try self.value("label") { text throws(InvalidValue) in try JobLabel(text) } }
+    }
+
     /// The forms under which a handle may be stored.
     func handles(_ name: String) throws -> [Handle]? {
         guard let text = self.values[name] else { return nil }

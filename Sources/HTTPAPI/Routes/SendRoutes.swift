@@ -4,7 +4,7 @@ import Payloads
 import PushModel
 import Store
 
-/// `POST /api/sends` and `POST /api/sends/count`.
+/// `POST /api/sends`, `POST /api/sends/count` and `POST /api/sends/preview`.
 struct SendRoutes: Sendable {
     /// The most tags that a send may name, as at an Azure hub.
     static let maximumTags = 20
@@ -28,6 +28,7 @@ struct SendRoutes: Sendable {
         [
             Route(.post, "/api/sends", body: .send, handler: self.send),
             Route(.post, "/api/sends/count", body: .send, handler: self.count),
+            Route(.post, "/api/sends/preview", body: .send, handler: self.preview),
         ]
     }
 
@@ -43,6 +44,7 @@ struct SendRoutes: Sendable {
             priority: body.priority,
             request: request,
             startsAt: body.startsAt,
+            label: body.label,
             wait: preference.limit(most: most) ?? .zero,
             idempotentAs: "POST /api/sends"
         )
@@ -61,9 +63,11 @@ struct SendRoutes: Sendable {
     private func count(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
-        let target = try SendTarget(StrictMembers(request.json(), known: SendBody.members), request.spec.users)
+        let body = try StrictMembers(request.json(), known: SendBody.members)
+        let target = try SendTarget(body, request.spec.users)
         try Self.authorize(target, caller: caller)
-        let answer = try await self.audiences.count(target.audience, for: caller, platforms: target.platforms)
+        let platforms = try SendContent.platforms(body, named: target.platforms)
+        let answer = try await self.audiences.count(target.audience, for: caller, platforms: platforms)
         return .json(
             .members([
                 "total": .integer(answer.counts.reduce(0) { $0 + $1.count }),
@@ -73,18 +77,35 @@ struct SendRoutes: Sendable {
         )
     }
 
+    /// Shows what each push service would get; nothing is stored.
+    ///
+    /// The body and the permissions are those of the send. A payload that is too large is shown with its size.
+    private func preview(_ request: APIRequest) async throws -> Response {
+        let caller = try request.caller
+        _ = try request.query.strict(known: [])
+        let body = try SendBody(request.json(), request.spec)
+        try Self.authorize(body.target, caller: caller)
+        let preview = SendPreview(
+            body.request,
+            priority: body.priority,
+            begins: max(.now, body.startsAt ?? .now),
+            spec: request.spec
+        )
+        return .json(preview.json)
+    }
+
     /// Reads the body of a send, and checks the caller's permission and the services' limits.
     ///
     /// - Throws: ``Problem`` that names the member.
     static func body(_ value: JSONValue, caller: Caller, spec: AppSpec) throws -> SendBody {
-        let body = try SendBody(value, spec.users)
+        let body = try SendBody(value, spec)
         try Self.authorize(body.target, caller: caller)
         let options = PayloadFormatter.Options(
             priority: body.priority,
             timeToLive: body.timeToLive,
             collapse: body.collapse
         )
-        try SendJobs.check(.message(body.message), for: body.target.platforms, options: options, spec: spec)
+        try SendJobs.check(body.content.content, for: body.content.platforms, options: options, spec: spec)
         return body
     }
 
@@ -193,43 +214,41 @@ struct SendTarget {
 
 /// The body of `POST /api/sends`.
 struct SendBody {
-    static let members = [
-        "to", "title", "body", "data", "platforms", "priority", "ttl", "collapse", "at",
-    ]
+    static let members =
+        SendContent.members + ["to", "platforms", "priority", "ttl", "collapse", "at", "label", "dryRun"]
 
     let target: SendTarget
-    let message: Content.Message
+    let content: SendContent
     let priority: Priority
     let timeToLive: Duration?
     let collapse: String?
     /// When it is to go out; nil = at once.
     let startsAt: Timestamp?
+    /// The sender's own name for it.
+    let label: JobLabel?
+    let isDryRun: Bool
 
     /// The send as its job keeps it.
     var request: SendRequest {
         SendRequest(
             audience: self.target.audience,
-            platforms: self.target.platforms,
-            content: .message(self.message),
+            platforms: self.content.platforms,
+            content: self.content.content,
             timeToLive: self.timeToLive,
-            collapse: self.collapse
+            collapse: self.collapse,
+            isDryRun: self.isDryRun
         )
     }
 
-    init(_ value: JSONValue, _ users: AppSpec.Users) throws {
+    init(_ value: JSONValue, _ spec: AppSpec) throws {
         let body = try StrictMembers(value, known: Self.members)
-        self.target = try SendTarget(body, users)
-        self.message = Content.Message(
-            title: try body.string("title"),
-            body: try body.string("body"),
-            data: try body.texts("data")
-        )
-        if self.message.isSilent, self.message.data.isEmpty {
-            throw Problem.invalid("body", "at least one of title, body and data is required")
-        }
+        self.target = try SendTarget(body, spec.users)
+        self.content = try SendContent(body, platforms: self.target.platforms, spec: spec)
         self.priority = try Self.priority(body)
         self.timeToLive = try body.integer("ttl", in: 0...SendRoutes.maximumTimeToLive).map { .seconds($0) }
         self.startsAt = try Self.start(body)
+        self.label = try Self.label(body)
+        self.isDryRun = try body.bool("dryRun") ?? false
         self.collapse = try body.string("collapse")
         if let collapse = self.collapse {
             guard (1...PayloadFormatter.maximumCollapse).contains(collapse.utf8.count),
@@ -258,6 +277,14 @@ struct SendBody {
             throw body.fault("at", "must be within \(SendRoutes.maximumDaysAhead) days from now")
         }
         return moment
+    }
+
+    private static func label(_ body: StrictMembers) throws -> JobLabel? {
+        do { return try body.string("label").map { text throws(InvalidValue) in try JobLabel(text) } } catch let fault
+            as InvalidValue
+        {
+            throw Problem.invalid([fault.named("label")])
+        }
     }
 
     private static func priority(_ body: StrictMembers) throws -> Priority {

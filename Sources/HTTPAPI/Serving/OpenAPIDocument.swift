@@ -21,6 +21,7 @@ enum OpenAPIDocument {
         "names of services": PushService.allCases.flatMap(\.names).joined(separator: ", "),
         "names in service": PushService.list(PushService.inService),
         "pattern of names in service": Self.pattern(PushService.inService.flatMap(\.names)),
+        "push types of APNs": APNsPushType.all.map(\.kind.rawValue).joined(separator: ", "),
         "queues": WorkQueue.allCases.map(\.description).joined(separator: ", "),
         "forms of handles": PushService.allCases.map(Self.handle).joined(separator: ", "),
     ]

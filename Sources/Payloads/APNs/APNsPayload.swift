@@ -2,7 +2,7 @@ import PushModel
 
 /// The JSON body for APNs.
 enum APNsPayload {
-    static func format(_ content: Content) throws(InvalidValue) -> NativePayload {
+    static func format(_ content: Content) throws(InvalidValue) -> PayloadFormatter.Measured {
         let payload: NativePayload
         switch content {
         case .message(let message):
@@ -12,9 +12,11 @@ enum APNsPayload {
             payload = Self.payload(.alert, aps: [.init("alert", shown)], beside: [])
         case .rich(let rich):
             payload = Self.rich(rich)
+        case .native(let native):
+            if let form = native[.apns] { return PayloadFormatter.Measured(form, member: "native.apns.payload") }
+            payload = try Self.message(native.message(for: .apns))
         }
-        try PayloadFormatter.check(size: payload.body.count, for: .apns)
-        return payload
+        return PayloadFormatter.Measured(payload)
     }
 
     private static func message(_ message: Content.Message) throws(InvalidValue) -> NativePayload {

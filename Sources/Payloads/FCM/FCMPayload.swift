@@ -9,7 +9,10 @@ enum FCMPayload {
     /// A longer one is cut, for FCM would refuse the message.
     static let longestTimeToLive: Int64 = 2_419_200
 
-    static func format(_ content: Content, options: PayloadFormatter.Options) throws(InvalidValue) -> NativePayload {
+    static func format(
+        _ content: Content,
+        options: PayloadFormatter.Options
+    ) throws(InvalidValue) -> PayloadFormatter.Measured {
         let parts: [JSONValue.Member]
         switch content {
         case .message(let message):
@@ -18,21 +21,56 @@ enum FCMPayload {
             parts = [.init("data", .object([.init("message", .string(ClassicText.shown(sender: sender, text: text)))]))]
         case .rich(let rich):
             parts = [.init("data", .object(RichReference.members(rich).map { .init($0.name, .string($0.text)) }))]
+        case .native(let native):
+            if let form = native[.fcm] { return try Self.native(form, options: options) }
+            parts = try Self.parts(of: native.message(for: .fcm))
         }
         // Google does not document its count. The JSON text of notification and data with their names is never less
         // than the sum of keys and values in any encoding; options, target and the outer braces belong to the message
         // and are left out.
         let size = JSONValue.object(parts).bytes.count - 2
-        try PayloadFormatter.check(size: size, for: .fcm)
-        return NativePayload(kind: .message, body: JSONValue.object(parts + Self.android(options)).bytes)
+        let android = Self.android(options)
+        let members = parts + (android.isEmpty ? [] : [.init("android", .object(android))])
+        return PayloadFormatter.Measured(
+            NativePayload(kind: .message, body: JSONValue.object(members).bytes),
+            size: size
+        )
+    }
+
+    /// The sender's own message, with the send's options where it says nothing of them itself.
+    private static func native(
+        _ form: NativePayload,
+        options: PayloadFormatter.Options
+    ) throws(InvalidValue) -> PayloadFormatter.Measured {
+        let members: [JSONValue.Member]
+        do {
+            guard case .object(let read) = try JSONReader.read(form.body) else {
+                throw InvalidValue(member: "native.fcm.message", "must be an object")
+            }
+            members = read
+        } catch let error as InvalidValue {
+            throw error
+        } catch {
+            throw InvalidValue(member: "native.fcm.message", "is no JSON")
+        }
+        var android: [JSONValue.Member] = []
+        if case .object(let own)? = members.first(where: { $0.name == "android" })?.value { android = own }
+        android += Self.android(options).filter { option in
+            !android.contains { $0.name == option.name || $0.name == "collapseKey" && option.name == "collapse_key" }
+        }
+        let whole =
+            members.filter { $0.name != "android" } + (android.isEmpty ? [] : [.init("android", .object(android))])
+        let counted = (members + android).filter { $0.name == "notification" || $0.name == "data" }
+        return PayloadFormatter.Measured(
+            NativePayload(kind: .message, body: JSONValue.object(whole).bytes),
+            size: JSONValue.object(counted).bytes.count - 2,
+            member: "native.fcm.message"
+        )
     }
 
     private static func parts(of message: Content.Message) throws(InvalidValue) -> [JSONValue.Member] {
         if let key = message.data.keys.sorted().first(where: Self.isReserved) {
-            throw InvalidValue(
-                member: "data.\(key)",
-                "FCM keeps \"from\", \"message_type\" and names that begin with \"gcm\" or \"google\" to itself; choose another"
-            )
+            throw InvalidValue(member: "data.\(key)", Self.reserved)
         }
         var parts: [JSONValue.Member] = []
         if !message.isSilent {
@@ -44,6 +82,9 @@ enum FCMPayload {
         if !message.data.isEmpty || message.isSilent { parts.append(.init("data", .texts(message.data))) }
         return parts
     }
+
+    static let reserved =
+        "FCM keeps \"from\", \"message_type\" and names that begin with \"gcm\" or \"google\" to itself; choose another"
 
     static func isReserved(_ key: String) -> Bool {
         // By bytes: to Swift, "gcm" with an accent over its m does not begin with "gcm", but to FCM it does.
@@ -63,6 +104,6 @@ enum FCMPayload {
             let seconds = min(max(0, timeToLive.components.seconds), Self.longestTimeToLive)
             members.append(.init("ttl", .string("\(seconds)s")))
         }
-        return members.isEmpty ? [] : [.init("android", .object(members))]
+        return members
     }
 }

@@ -2,7 +2,7 @@ import PushModel
 
 /// A toast, or raw bytes, for WNS.
 enum WNSPayload {
-    static func format(_ content: Content) throws(InvalidValue) -> NativePayload {
+    static func format(_ content: Content) throws(InvalidValue) -> PayloadFormatter.Measured {
         let payload: NativePayload
         switch content {
         case .message(let message):
@@ -18,9 +18,11 @@ enum WNSPayload {
                 kind: .raw,
                 body: rich.isSecure ? Array(String(rich.id).utf8) : JSONValue.object(members).bytes
             )
+        case .native(let native):
+            if let form = native[.wns] { return PayloadFormatter.Measured(form, member: "native.wns.body") }
+            payload = Self.message(try native.message(for: .wns))
         }
-        try PayloadFormatter.check(size: payload.body.count, for: .wns)
-        return payload
+        return PayloadFormatter.Measured(payload)
     }
 
     /// A toast with the data as JSON in its `launch` argument, or for a silent message the JSON only.

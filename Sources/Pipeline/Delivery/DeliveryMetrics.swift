@@ -37,13 +37,14 @@ struct DeliveryMetrics: Sendable {
     private let counters = NIOLockedValueBox<[Key: Counters]>([:])
     private let delays = NIOLockedValueBox<[DelayKey: Timer]>([:])
 
-    /// Counts recorded outcomes.
+    /// Counts recorded outcomes, but for dry runs.
     ///
     /// - Parameters:
     ///   - outcomes: The outcomes of a message: of one app, service and priority.
     ///   - app: The app.
     ///   - priority: The priority.
     func record(_ outcomes: [BatchOutcome], of app: AppID, _ priority: Priority) {
+        let outcomes = outcomes.filter { !$0.isDryRun }
         guard let pns = outcomes.first?.key.pns else { return }
         let counters = self.made(Key(app: app, pns: pns), in: self.counters) { Counters($0) }
         counters.accepted.increment(by: outcomes.reduce(0) { $0 + $1.accepted })

@@ -42,6 +42,9 @@ struct DeliveryProgress {
 
     func keys(of group: Group) -> [BatchKey] { group.map { self.batches[$0.batch].key } }
 
+    /// Whether no device of a group is to get anything.
+    func isDryRun(_ group: Group) -> Bool { self.batches[group[0].batch].isDryRun }
+
     /// The registrations of a group's devices, in its order.
     func rows(of group: Group) -> [Int64] {
         group.flatMap { portion in portion.devices.map { self.batches[portion.batch].devices.rows[$0] } }
@@ -134,13 +137,17 @@ extension DeliveryProgress {
     /// The fields that batches must share to be sent as one request.
     private struct SharedFields: Hashable {
         let kind: NativePayload.Kind
+        let headers: [NativePayload.Header]
         let keepUntil: Timestamp?
         let collapse: String?
+        let isDryRun: Bool
 
         init(_ batch: DeliverBatch) {
             self.kind = batch.payload.kind
+            self.headers = batch.payload.headers
             self.keepUntil = batch.keepUntil
             self.collapse = batch.collapse
+            self.isDryRun = batch.isDryRun
         }
     }
 
@@ -169,6 +176,7 @@ extension DeliveryProgress {
             deadline: deadline,
             isStopped: isStopped
         )
+        push.isDryRun = first.isDryRun
         if group.count > 1 { self.merge(group, into: &push) }
         return push
     }

@@ -37,13 +37,15 @@ extension DeliveryWorker {
             }
             let groups = sending.take(atMost: permission == .probe ? self.configuration.breaker.probe : nil)
             let results = await self.send(groups, of: sending, through: sender, deadline: deadline)
-            let rows = { groups.flatMap { sending.rows(of: $0) } }
-            let areKept = await self.record(results.joined(), of: rows, as: permission, app, pns)
+            // A dry run proves nothing about service and tokens: it neither opens nor closes the breaker.
+            let real = groups.indices.filter { !sending.isDryRun(groups[$0]) }
+            let rows = { real.flatMap { sending.rows(of: groups[$0]) } }
+            let areKept = await self.record(real.flatMap { results[$0] }, of: rows, as: permission, app, pns)
             let goesOn = ContinuousClock.now < deadline && !self.isHalted(app, pns)
             for (group, results) in zip(groups, results) {
                 let answers = DeliveryProgress.Answers(
                     results: results,
-                    keepsTokens: areKept,
+                    keepsTokens: areKept && !sending.isDryRun(group),
                     isProbe: permission == .probe
                 )
                 sending.add(group, answers, goesOn: goesOn) { self.inWork.stopCause(of: $0) }

@@ -25,6 +25,7 @@ struct OutcomeBuilder {
         self.recording = recording
         self.retry = retry
         self.result = BatchOutcome(key: batch.key, at: self.began)
+        self.result.isDryRun = batch.isDryRun
     }
 
     func outcome() -> BatchOutcome { self.result }
@@ -87,6 +88,8 @@ struct OutcomeBuilder {
                 self.doubted(index, tries: tries + 1, of: most, status: status, reason: reason)
             case .dead(let before, let reason, let status):
                 self.failed(index, .unregistered, status: status, reason: reason)
+                // A dry run changes no registration.
+                guard !self.batch.isDryRun else { continue }
                 self.result.deadHandles.append(
                     DeadHandle(
                         row: self.batch.devices.rows[index],

@@ -6,6 +6,8 @@ package enum Content: Codable, Sendable, Equatable {
     case classic(sender: String, text: String)
     /// A silent push that makes an app fetch a rich notification.
     case rich(RichPush)
+    /// Some services' own forms, made by the sender.
+    case native(Native)
 
     /// A visible message, or a silent one with only data.
     package struct Message: Codable, Sendable, Equatable {
@@ -22,6 +24,25 @@ package enum Content: Codable, Sendable, Equatable {
 
         /// Nothing is shown: the app is woken and handed the data.
         package var isSilent: Bool { self.title == nil && self.body == nil }
+    }
+
+    /// Forms of the sender's own for some services, and a message for the others.
+    package struct Native: Codable, Sendable, Equatable {
+        /// What the services get that have no form; nil = nothing, they are no targets.
+        package let message: Message?
+        /// One for each service that has one.
+        package let forms: [NativePayload]
+
+        package init(message: Message?, forms: [NativePayload]) {
+            self.message = message
+            self.forms = forms
+        }
+
+        /// The form of a service.
+        package subscript(pns: PushService) -> NativePayload? { self.forms.first { $0.kind.pns == pns } }
+
+        /// The services that have a form.
+        package var services: [PushService] { self.forms.map(\.kind.pns) }
     }
 
     /// The reference to a rich notification that travels in the payload.
@@ -59,6 +80,8 @@ package struct SendRequest: Codable, Sendable, Equatable {
     package let timeToLive: Duration?
     /// Replaces an undelivered notification with the same key; at most 64 bytes.
     package let collapse: String?
+    /// Whether everything is done but the push: no device gets it, and no registration ends by it.
+    package let isDryRun: Bool
 
     package init(
         audience: TagExpression,
@@ -66,7 +89,8 @@ package struct SendRequest: Codable, Sendable, Equatable {
         platforms: [PushService] = [],
         content: Content,
         timeToLive: Duration? = nil,
-        collapse: String? = nil
+        collapse: String? = nil,
+        isDryRun: Bool = false
     ) {
         self.audience = audience
         self.truncatedTags = truncatedTags
@@ -74,6 +98,15 @@ package struct SendRequest: Codable, Sendable, Equatable {
         self.content = content
         self.timeToLive = timeToLive
         self.collapse = collapse
+        self.isDryRun = isDryRun
+    }
+
+    /// Until when push services are to keep it, as ``DeliverBatch/keepUntil``.
+    ///
+    /// - Parameter begins: From when on its time to live counts.
+    /// - Returns: That moment; nil = their own default.
+    package func keepUntil(begins: Timestamp) -> Timestamp? {
+        self.timeToLive.map { $0 == .zero ? DeliverBatch.nowOrNever : begins.advanced(by: $0) }
     }
 
     /// The most tags of which one is enough that a job shows.
@@ -96,11 +129,14 @@ package struct SendRequest: Codable, Sendable, Equatable {
             platforms: self.platforms,
             content: self.content,
             timeToLive: self.timeToLive,
-            collapse: self.collapse
+            collapse: self.collapse,
+            isDryRun: self.isDryRun
         )
     }
 
-    private enum CodingKeys: String, CodingKey { case audience, truncatedTags, platforms, content, ttl, collapse }
+    private enum CodingKeys: String, CodingKey {
+        case audience, truncatedTags, platforms, content, ttl, collapse, dryRun
+    }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -110,6 +146,7 @@ package struct SendRequest: Codable, Sendable, Equatable {
         self.content = try container.decode(Content.self, forKey: .content)
         self.timeToLive = try container.decodeIfPresent(Int64.self, forKey: .ttl).map { .seconds($0) }
         self.collapse = try container.decodeIfPresent(String.self, forKey: .collapse)
+        self.isDryRun = try container.decodeIfPresent(Bool.self, forKey: .dryRun) ?? false
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -120,33 +157,6 @@ package struct SendRequest: Codable, Sendable, Equatable {
         try container.encode(self.content, forKey: .content)
         try container.encodeIfPresent(self.timeToLive?.components.seconds, forKey: .ttl)
         try container.encodeIfPresent(self.collapse, forKey: .collapse)
-    }
-}
-
-/// A notification in a push service's own form, shared by all devices of a batch.
-package struct NativePayload: Codable, Sendable, Equatable {
-    /// The kind of a payload, for the push service.
-    package enum Kind: String, Codable, Sendable {
-        /// Shown to the user (APNs `alert`).
-        case alert
-        /// Wakes the app (APNs `background`, priority 5).
-        case background
-        /// An FCM message object without its target.
-        case message
-        /// A WNS toast.
-        case toast
-        /// Bytes for a Windows app (`wns/raw`).
-        case raw
-    }
-
-    package let kind: Kind
-    /// The bytes for the service.
-    ///
-    /// APNs: the JSON body. FCM: the `message` object without a target, never an empty object. WNS: the XML or the raw bytes.
-    package let body: [UInt8]
-
-    package init(kind: Kind, body: [UInt8]) {
-        self.kind = kind
-        self.body = body
+        if self.isDryRun { try container.encode(true, forKey: .dryRun) }
     }
 }

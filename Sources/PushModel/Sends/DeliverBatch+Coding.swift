@@ -2,13 +2,15 @@ extension DeliverBatch {
     /// Writes the binary form: integers little-endian, texts and byte strings with a length before them.
     ///
     /// `flags u8 · app · job 16 · pns u8 · page u32 · attempt u32 · priority u8 · expires i64 · keepUntil i64 · collapse · kind u8 ·
-    /// payload · count u32 · rows i64… · handle ends u32… · handle bytes · tries u8… · waits u32…`
+    /// payload · [headers u8 · (name · value)…] · count u32 · rows i64… · handle ends u32… · handle bytes · tries u8… · waits u32…`
     func write(to writer: inout ByteWriter) {
         var flags: Flags = []
         if self.keepUntil != nil { flags.insert(.keepUntil) }
         if self.collapse != nil { flags.insert(.collapse) }
         if !self.devices.tries.isEmpty { flags.insert(.tries) }
         if !self.devices.waits.isEmpty { flags.insert(.waits) }
+        if !self.payload.headers.isEmpty { flags.insert(.headers) }
+        if self.isDryRun { flags.insert(.dryRun) }
         let packed = self.key.pns.descriptor.handle.isHexadecimal ? self.devices.handles.packed() : nil
         if packed != nil { flags.insert(.packed) }
         let handles = packed ?? self.devices.handles
@@ -25,6 +27,13 @@ extension DeliverBatch {
         writer.text(self.collapse ?? "")
         writer.integer(self.payload.kind.code)
         writer.bytes(self.payload.body)
+        if flags.contains(.headers) {
+            writer.integer(UInt8(self.payload.headers.count))
+            for header in self.payload.headers {
+                writer.text(header.name)
+                writer.text(header.value)
+            }
+        }
         writer.integer(UInt32(self.devices.count))
         writer.integers(self.devices.rows)
         writer.integers(handles.ends.lazy.map(UInt32.init))
@@ -56,7 +65,9 @@ extension DeliverBatch {
         guard let kind = NativePayload.Kind(code: try reader.integer()) else {
             throw MalformedDelivery("its payload's kind is unknown")
         }
-        let payload = NativePayload(kind: kind, body: try reader.bytes())
+        let body = try reader.bytes()
+        let headers = flags.contains(.headers) ? try Self.headers(&reader) : []
+        let payload = NativePayload(kind: kind, headers: headers, body: body)
         let count: UInt32 = try reader.integer()
         // A page that is read again may have grown, so a page's limit is none here; the message's own size is.
         guard Int(count) * 12 <= reader.remaining else {
@@ -80,8 +91,24 @@ extension DeliverBatch {
             keepUntil: flags.contains(.keepUntil) ? keepUntil : nil,
             collapse: flags.contains(.collapse) ? collapse : nil,
             payload: payload,
-            devices: devices
+            devices: devices,
+            isDryRun: flags.contains(.dryRun)
         )
+    }
+
+    /// The headers, which a forged message must not use to say more than they are for.
+    private static func headers(_ reader: inout ByteReader) throws(MalformedDelivery) -> [NativePayload.Header] {
+        let count: UInt8 = try reader.integer()
+        var headers: [NativePayload.Header] = []
+        for _ in 0..<count {
+            let header = NativePayload.Header(try reader.text(), try reader.text())
+            guard header.isSafe, !headers.contains(where: { $0.name == header.name }) else {
+                throw MalformedDelivery("it has a header that cannot be sent")
+            }
+            headers.append(header)
+        }
+        guard !headers.isEmpty else { throw MalformedDelivery("it has none of its headers") }
+        return headers
     }
 
     private struct Flags: OptionSet {
@@ -92,7 +119,9 @@ extension DeliverBatch {
         static let waits = Flags(rawValue: 8)
         /// The handles are hexadecimal digits, two in a byte.
         static let packed = Flags(rawValue: 16)
-        static let all: Flags = [.keepUntil, .collapse, .tries, .waits, .packed]
+        static let headers = Flags(rawValue: 32)
+        static let dryRun = Flags(rawValue: 64)
+        static let all: Flags = [.keepUntil, .collapse, .tries, .waits, .packed, .headers, .dryRun]
     }
 }
 
@@ -112,12 +141,22 @@ extension NativePayload.Kind {
         case .message: 3
         case .toast: 4
         case .raw: 5
+        case .voip: 6
+        case .complication: 7
+        case .fileprovider: 8
+        case .mdm: 9
+        case .location: 10
+        case .liveactivity: 11
+        case .pushtotalk: 12
+        case .controls: 13
+        case .widgets: 14
+        case .tile: 15
+        case .badge: 16
         }
     }
 
     fileprivate init?(code: UInt8) {
-        let all: [NativePayload.Kind] = [.alert, .background, .message, .toast, .raw]
-        guard let found = all.first(where: { $0.code == code }) else { return nil }
+        guard let found = Self.allCases.first(where: { $0.code == code }) else { return nil }
         self = found
     }
 }

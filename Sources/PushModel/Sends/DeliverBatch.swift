@@ -20,8 +20,10 @@ package struct DeliverBatch: Sendable, Equatable {
     /// ``nowOrNever`` = not at all, and then we try once as well.
     package let keepUntil: Timestamp?
     package let collapse: String?
-    package let payload: NativePayload
+    package var payload: NativePayload
     package var devices: Devices
+    /// Whether no device is to get it (``SendRequest/isDryRun``).
+    package let isDryRun: Bool
 
     package init(
         app: AppID,
@@ -31,7 +33,8 @@ package struct DeliverBatch: Sendable, Equatable {
         keepUntil: Timestamp?,
         collapse: String?,
         payload: NativePayload,
-        devices: Devices
+        devices: Devices,
+        isDryRun: Bool = false
     ) {
         self.app = app
         self.key = key
@@ -41,6 +44,7 @@ package struct DeliverBatch: Sendable, Equatable {
         self.collapse = collapse
         self.payload = payload
         self.devices = devices
+        self.isDryRun = isDryRun
     }
 
     /// The devices, field by field.

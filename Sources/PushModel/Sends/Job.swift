@@ -32,6 +32,8 @@ package struct Job: Sendable, Equatable {
     package let startsAt: Timestamp?
     /// The progress of the fan-out of a running send; nil = not begun.
     package let progress: Progress?
+    /// The sender's own name for it.
+    package let label: JobLabel?
 
     package init(
         id: JobID,
@@ -53,7 +55,8 @@ package struct Job: Sendable, Equatable {
         counts: [PushService: DeliveryCounts],
         startsAt: Timestamp? = nil,
         progress: Progress? = nil,
-        cause: BreakerCause? = nil
+        cause: BreakerCause? = nil,
+        label: JobLabel? = nil
     ) {
         self.id = id
         self.sequence = sequence
@@ -75,6 +78,7 @@ package struct Job: Sendable, Equatable {
         self.counts = counts
         self.startsAt = startsAt
         self.progress = progress
+        self.label = label
     }
 
     /// From when on a time to live counts.

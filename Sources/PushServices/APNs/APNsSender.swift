@@ -1,5 +1,6 @@
 package import HTTP2Engine
 import NIOCore
+import Payloads
 package import PushModel
 
 /// Delivers to Apple's devices: one POST a device over HTTP/2, with a provider token.
@@ -44,10 +45,10 @@ final class APNsSender: PushSender {
             }
             await self.send(batch, token, &round)
         } catch {
-            round.failAll(.misconfigured(reason: "the provider token cannot be signed", status: nil))
+            round.endAll(.misconfigured(reason: "the provider token cannot be signed", status: nil))
         }
         let results = round.results()
-        self.metrics.record(results, took: .now - start)
+        if !batch.isDryRun { self.metrics.record(results, took: .now - start) }
         return results
     }
 
@@ -62,8 +63,10 @@ final class APNsSender: PushSender {
         do {
             headers = try HTTP2HeaderBlock(method: "POST", authority: self.authority, fields: self.fields(batch, token))
         } catch {
-            return round.failAll(.rejected(reason: "\(error.name) cannot be sent: visible ASCII only", status: nil))
+            return round.endAll(.rejected(reason: "\(error.name) cannot be sent: visible ASCII only", status: nil))
         }
+        // APNs can validate nothing without delivering it.
+        if batch.isDryRun { return round.endAll(.accepted) }
         let positions = round.open
         let outcomes = await self.client.send(
             HTTP2Batch(
@@ -85,20 +88,8 @@ final class APNsSender: PushSender {
     }
 
     private func fields(_ batch: PushRequest, _ token: APNsProviderToken.Token) -> [HTTP2Field] {
-        let isBackground = batch.payload.kind == .background
-        var fields = [
-            HTTP2Field("authorization", "bearer \(token.text)"),
-            HTTP2Field("apns-topic", self.topic),
-            HTTP2Field("apns-push-type", isBackground ? "background" : "alert"),
-            HTTP2Field("apns-priority", isBackground || batch.priority == .low ? "5" : "10"),
-        ]
-        if let keepUntil = batch.keepUntil {
-            // 0 = now or never.
-            fields.append(HTTP2Field("apns-expiration", keepUntil <= .now ? "0" : "\(keepUntil.seconds)"))
-        }
-        if let collapse = batch.collapse { fields.append(HTTP2Field("apns-collapse-id", collapse)) }
-        fields.append(HTTP2Field("content-type", "application/json"))
-        return fields
+        let headers = batch.headers.apns(topic: self.topic)
+        return [HTTP2Field("authorization", "bearer \(token.text)")] + headers.map { HTTP2Field($0.name, $0.value) }
     }
 }
 

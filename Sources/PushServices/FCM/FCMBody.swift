@@ -2,22 +2,28 @@ import PushModel
 
 /// Builds the body of an FCM request: the shared message with a device's token put in front.
 struct FCMBody: Sendable {
-    private static let prefix = Array(#"{"message":{"token":""#.utf8)
+    /// To the beginning of the token.
+    private let prefix: [UInt8]
     /// From the end of the token to the end of the body.
     private let suffix: [UInt8]
 
-    /// - Parameter message: A JSON object, or nil comes of it.
-    init?(message: [UInt8]) {
+    /// - Parameters:
+    ///   - message: A JSON object, or nil comes of it.
+    ///   - isDryRun: Whether FCM is to validate it and deliver nothing.
+    init?(message: [UInt8], isDryRun: Bool = false) {
         guard let start = message.firstIndex(where: { !FCMBody.isSpace($0) }), message[start] == UInt8(ascii: "{"),
             let first = message[(start + 1)...].first(where: { !FCMBody.isSpace($0) })
         else { return nil }
+        self.prefix = Array(
+            (isDryRun ? #"{"validate_only":true,"message":{"token":""# : #"{"message":{"token":""#).utf8
+        )
         let separator = first == UInt8(ascii: "}") ? #"""# : #"","#
         self.suffix = Array(separator.utf8) + message[(start + 1)...] + [UInt8(ascii: "}")]
     }
 
     /// Appends the body for a device.
     func append(token: ArraySlice<UInt8>, to bytes: inout [UInt8]) {
-        bytes.append(contentsOf: FCMBody.prefix)
+        bytes.append(contentsOf: self.prefix)
         let isPlain = token.allSatisfy {
             $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
         }

@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import HTTP2Engine
+import Payloads
 import PushModel
 
 /// Delivers through Firebase: one POST a device over HTTP/2, with an OAuth access token.
@@ -41,7 +42,7 @@ final class FCMSender: PushSender {
         let start = ContinuousClock.now
         var round = SendRound(batch)
         let payloads = batch.messages.isEmpty ? [batch.payload.body] : batch.messages.map(\.body)
-        let bodies = payloads.map { FCMBody(message: $0) }
+        let bodies = payloads.map { FCMBody(message: $0, isDryRun: batch.isDryRun) }
         round.fail(.rejected(reason: "the payload is no JSON object", status: nil)) { position in
             bodies[Self.message(of: position, in: batch)] == nil
         }
@@ -65,7 +66,7 @@ final class FCMSender: PushSender {
             round.repeatWhere(.credential)
             await self.send(batch, bodies, fresh, &round)
         } catch {
-            round.failAll(error.result)
+            round.endAll(error.result)
         }
     }
 
@@ -82,12 +83,12 @@ final class FCMSender: PushSender {
         else { return }
         let headers: HTTP2HeaderBlock
         do {
-            let fields = [
-                HTTP2Field("authorization", "Bearer \(token)"), HTTP2Field("content-type", "application/json"),
-            ]
+            let fields =
+                [HTTP2Field("authorization", "Bearer \(token)")]
+                + PushHeaders.fcm.map { HTTP2Field($0.name, $0.value) }
             headers = try HTTP2HeaderBlock(method: "POST", authority: self.authority, fields: fields)
         } catch {
-            return round.failAll(.misconfigured(reason: "\(error.name) cannot be sent", status: nil))
+            return round.endAll(.misconfigured(reason: "\(error.name) cannot be sent", status: nil))
         }
         let positions = round.open
         let path = Array("/v1/projects/\(self.projectID)/messages:send".utf8)[...]

@@ -1,3 +1,4 @@
+import Payloads
 package import PushModel
 
 /// A sender's work: one payload for the devices of a batch or for some of them; or several payloads, one for each
@@ -13,7 +14,7 @@ package struct PushRequest: Sendable {
     package var devices: DeliverBatch.Devices
     /// The payloads of devices that do not all get the same; empty = all get ``payload`` of ``job``.
     ///
-    /// All are of ``payload``'s kind.
+    /// All are of ``payload``'s kind, and have its headers.
     package var messages: [Message] = []
     /// Which of ``messages`` each device gets.
     package var messageOf: [Int] = []
@@ -23,6 +24,8 @@ package struct PushRequest: Sendable {
     package var deadline: ContinuousClock.Instant
     /// Called often while sending, from any thread, and must not block: true withdraws unsent requests.
     package var isStopped: @Sendable () -> Bool
+    /// Whether no device is to get it: FCM only validates it, and the others are not asked.
+    package var isDryRun = false
 
     package init(
         payload: NativePayload,
@@ -56,6 +59,11 @@ package struct PushRequest: Sendable {
             self.job = job
             self.body = body
         }
+    }
+
+    /// The headers of all its requests.
+    var headers: PushHeaders {
+        PushHeaders(self.payload, priority: self.priority, keepUntil: self.keepUntil, collapse: self.collapse)
     }
 
     /// The job that a device's message is of.

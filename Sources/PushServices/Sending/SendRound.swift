@@ -70,7 +70,7 @@ struct SendRound {
     }
 
     /// Gives all that is open the same result.
-    mutating func failAll(_ result: DeviceResult) {
+    mutating func endAll(_ result: DeviceResult) {
         for position in self.open { self.outcomes[position] = result }
         self.open = []
     }

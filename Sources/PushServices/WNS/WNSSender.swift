@@ -52,10 +52,10 @@ final class WNSSender: PushSender {
                 await self.send(batch, fresh, &round)
             }
         } catch {
-            round.failAll(error.result)
+            round.endAll(error.result)
         }
         let results = round.results()
-        self.metrics.record(results, took: .now - start)
+        if !batch.isDryRun { self.metrics.record(results, took: .now - start) }
         return results
     }
 
@@ -69,6 +69,8 @@ final class WNSSender: PushSender {
     private func send(_ batch: PushRequest, _ token: String, _ round: inout SendRound) async {
         guard let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout) else { return }
         let positions = round.open
+        // WNS can validate nothing without delivering it.
+        if batch.isDryRun { return round.endAll(.accepted) }
         let headers = self.headers(batch, token)
         let shared = ByteBuffer(bytes: batch.payload.body)
         await withTaskGroup(of: (Int, Delivery).self) { group in
@@ -152,22 +154,8 @@ final class WNSSender: PushSender {
     }
 
     private func headers(_ batch: PushRequest, _ token: String) -> HTTPHeaders {
-        let isRaw = batch.payload.kind == .raw
-        var headers: HTTPHeaders = [
-            "Authorization": "Bearer \(token)",
-            "Content-Type": isRaw ? "application/octet-stream" : "text/xml",
-            "X-WNS-Type": isRaw ? "wns/raw" : "wns/toast",
-        ]
-        switch batch.priority {
-        case .high: headers.add(name: "X-WNS-PRIORITY", value: "1")
-        case .normal: break
-        case .low: headers.add(name: "X-WNS-PRIORITY", value: "3")
-        }
-        if let keepUntil = batch.keepUntil {
-            let left = Timestamp.now.duration(to: keepUntil).components.seconds
-            if left > 0 { headers.add(name: "X-WNS-TTL", value: "\(left)") }
-            headers.add(name: "X-WNS-Cache-Policy", value: left > 0 ? "cache" : "no-cache")
-        }
+        var headers: HTTPHeaders = ["Authorization": "Bearer \(token)"]
+        for header in batch.headers.wns() { headers.add(name: header.name, value: header.value) }
         return headers
     }
 }

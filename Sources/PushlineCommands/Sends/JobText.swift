@@ -9,7 +9,7 @@ struct JobText {
 
     /// The progress in one line.
     var progress: String {
-        var words = [self.job.state]
+        var words = [self.job.dryRun == true ? "\(self.job.state) (dry run)" : self.job.state]
         if let totals = self.job.totals, totals.targets > 0 {
             words.append(self.share(totals))
             if totals.accepted > 0 { words.append("\(totals.accepted) accepted") }
@@ -31,8 +31,9 @@ struct JobText {
 
     /// Its state, and when it starts if that is later.
     var state: String {
-        guard self.job.state == "scheduled", let due = self.job.due else { return self.job.state }
-        return "scheduled for \(Self.moment(due))"
+        let suffix = self.job.dryRun == true ? " (dry run)" : ""
+        guard self.job.state == "scheduled", let due = self.job.due else { return self.job.state + suffix }
+        return "scheduled for \(Self.moment(due))\(suffix)"
     }
 
     /// When a job was to start that was stopped before.
@@ -110,6 +111,8 @@ struct JobText {
         add("reason", job.reason)
         add("app", job.app)
         add("asked by", job.user.map { "user \($0)" } ?? job.key.map { "key \($0)" })
+        add("dry run", job.dryRun == true ? "yes: no device gets it" : nil)
+        add("label", job.label.map(Console.safe))
         add("to", self.audience)
         add("platforms", job.platforms?.map(\.rawValue).joined(separator: ", "))
         add("priority", job.priority)

@@ -37,6 +37,9 @@ struct ListJobsCommand: AsyncParsableCommand {
     @Option(help: "Only those by this user.")
     var user: String?
 
+    @Option(help: "Only sends with this label.")
+    var label: String?
+
     @OptionGroup var list: RecentOptions
 
     func run() async throws {
@@ -47,6 +50,7 @@ struct ListJobsCommand: AsyncParsableCommand {
                 kind: self.kind,
                 platform: self.platform.map(Platform.init(rawValue:)),
                 user: self.user,
+                label: self.label,
                 since: self.list.moment,
                 limit: limit,
                 cursor: cursor

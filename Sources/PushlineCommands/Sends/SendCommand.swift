@@ -52,11 +52,26 @@ struct SendCommand: AsyncParsableCommand {
     @Flag(help: "Send nothing; print how many devices would receive it.")
     var count = false
 
+    @Flag(help: "Send nothing; print what each push service would get: headers, payload and size.")
+    var preview = false
+
+    @Flag(help: "Do everything but the push: no device gets it, and FCM only validates it.")
+    var dryRun = false
+
     @Option(help: "The title.")
     var title: String?
 
     @Option(help: ArgumentHelp("Data for the app; repeatable.", valueName: "name=value"))
     var data: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Payloads in the services' own words: a file with the JSON of native in POST /api/sends; - reads standard input.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var native: String?
 
     @Option(
         help: "\(PushService.list(PushService.inService)); may be repeated. All unless given.",
@@ -79,6 +94,9 @@ struct SendCommand: AsyncParsableCommand {
     @Option(help: "Scheduled time, as 2026-12-24T18:00:00Z or +30m. Default: now.")
     var at: String?
 
+    @Option(help: "A name of your own for it, such as a campaign's: pushline jobs --label lists those that have it.")
+    var label: String?
+
     @Option(help: "Idempotency key: repeating the send with the same key sends nothing twice.")
     var idempotencyKey: String?
 
@@ -90,9 +108,12 @@ struct SendCommand: AsyncParsableCommand {
 
     func validate() throws {
         if self.batch != nil {
-            let others: [Any?] = [self.body, self.users, self.title, self.priority, self.ttl, self.collapse, self.at]
+            let others: [Any?] = [
+                self.body, self.users, self.title, self.priority, self.ttl, self.collapse, self.at, self.label,
+                self.native,
+            ]
             guard others.allSatisfy({ $0 == nil }), self.user.isEmpty, self.tag.isEmpty, self.tags == nil, !self.count,
-                self.data.isEmpty, self.platform.isEmpty, !self.watch
+                self.data.isEmpty, self.platform.isEmpty, !self.watch, !self.preview, !self.dryRun
             else {
                 throw ValidationError(
                     "--batch takes everything from the file's lines; only --idempotency-key may be given beside it."
@@ -101,9 +122,14 @@ struct SendCommand: AsyncParsableCommand {
             return
         }
         let targets = [!self.user.isEmpty, self.users != nil, !self.tag.isEmpty, self.tags != nil].count { $0 }
+        guard self.native != "-" || self.users != "-" else {
+            throw ValidationError("Only one of --users and --native can read standard input.")
+        }
         guard targets <= 1 else { throw ValidationError("Give only one of --user, --users, --tag and --tags.") }
         guard self.within > 0 else { throw ValidationError("--within must be at least 1.") }
-        guard !(self.count && self.watch) else { throw ValidationError("Give --count or --watch, not both.") }
+        guard [self.count, self.watch, self.preview].count(where: { $0 }) <= 1 else {
+            throw ValidationError("Give only one of --count, --preview and --watch.")
+        }
         // The file is read once, when all else is right.
         if !self.count { _ = try self.notification(to: .user("")) }
     }
@@ -116,8 +142,8 @@ struct SendCommand: AsyncParsableCommand {
         guard !self.user.isEmpty || self.users != nil || !self.tag.isEmpty || self.tags != nil else {
             throw CommandFailure.usage("there is no recipient: give one of --user, --users, --tag and --tags")
         }
-        guard self.count || self.title != nil || self.body != nil || !self.data.isEmpty else {
-            throw CommandFailure.usage("there is nothing to send: give a text, --title or --data")
+        guard self.count || self.title != nil || self.body != nil || !self.data.isEmpty || self.native != nil else {
+            throw CommandFailure.usage("there is nothing to send: give a text, --title, --data or --native")
         }
     }
 
@@ -138,8 +164,14 @@ struct SendCommand: AsyncParsableCommand {
 
     private func send(_ client: PushlineClient, to audience: PushNotification.Audience) async throws {
         if self.count { return try await self.showCount(client, audience) }
+        var notification = try self.notification(to: audience)
+        notification.native = try self.native.map { try NativeFile.read($0) }
+        if self.preview {
+            let preview = try await client.preview(notification)
+            return try self.server.show(preview) { preview.flatMap(PreviewText.lines) }
+        }
         let job = try await client.send(
-            try self.notification(to: audience),
+            notification,
             idempotencyKey: self.idempotencyKey ?? UUID().uuidString
         )
         guard self.watch else {
@@ -195,7 +227,9 @@ struct SendCommand: AsyncParsableCommand {
             priority: priority,
             ttl: self.ttl,
             collapse: self.collapse,
-            at: start
+            at: start,
+            label: self.label,
+            dryRun: self.dryRun ? true : nil
         )
     }
 

@@ -8,6 +8,7 @@ package struct JobQuery: Sendable {
     package var user: UserName?
     package var key: String?
     package var kind: JobKind?
+    package var label: JobLabel?
     package var since: Timestamp?
     package var cursor: String?
     /// 1 to 1000.
@@ -20,6 +21,7 @@ package struct JobQuery: Sendable {
         user: UserName? = nil,
         key: String? = nil,
         kind: JobKind? = nil,
+        label: JobLabel? = nil,
         since: Timestamp? = nil,
         cursor: String? = nil,
         limit: Int = 100
@@ -30,6 +32,7 @@ package struct JobQuery: Sendable {
         self.user = user
         self.key = key
         self.kind = kind
+        self.label = label
         self.since = since
         self.cursor = cursor
         self.limit = limit

@@ -20,6 +20,8 @@ package final class NewJob: Sendable {
     package let startsAt: Timestamp?
     /// The rich notification to store with it.
     package let notification: NewRichNotification?
+    /// The sender's own name for it.
+    package let label: JobLabel?
 
     package init(
         id: JobID = .make(),
@@ -32,7 +34,8 @@ package final class NewJob: Sendable {
         waiter: String? = nil,
         idempotency: Idempotency? = nil,
         startsAt: Timestamp? = nil,
-        notification: NewRichNotification? = nil
+        notification: NewRichNotification? = nil,
+        label: JobLabel? = nil
     ) {
         self.id = id
         self.app = app
@@ -45,6 +48,7 @@ package final class NewJob: Sendable {
         self.idempotency = idempotency
         self.startsAt = startsAt
         self.notification = notification
+        self.label = label
     }
 
     /// The same job, with the routing key of the process that waits for its answer.
@@ -60,7 +64,8 @@ package final class NewJob: Sendable {
             waiter: waiter,
             idempotency: self.idempotency,
             startsAt: self.startsAt,
-            notification: self.notification
+            notification: self.notification,
+            label: self.label
         )
     }
 
@@ -95,7 +100,8 @@ package final class NewJob: Sendable {
             expires: self.expires(accepted: accepted),
             due: state == .scheduled ? self.startsAt : nil,
             counts: [:],
-            startsAt: self.startsAt
+            startsAt: self.startsAt,
+            label: self.label
         )
     }
 

@@ -24,6 +24,8 @@ package struct BatchOutcome: Sendable {
     package var deadHandles: [DeadHandle]
     /// When it was sent.
     package var at: Timestamp
+    /// Whether nothing was really sent; the store does not keep it here, metrics leave it out.
+    package var isDryRun = false
 
     package init(
         key: BatchKey,

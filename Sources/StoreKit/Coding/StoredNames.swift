@@ -34,6 +34,13 @@ extension AppID {
     }
 }
 
+extension JobLabel {
+    /// Reads the column's value.
+    package init(stored text: String) throws(StoreError) {
+        do { try self.init(text) } catch { throw StoreError(.corrupt, "a row has no legal label") }
+    }
+}
+
 extension RegistrationID {
     /// Reads the column's value.
     package init(stored text: String) throws(StoreError) {

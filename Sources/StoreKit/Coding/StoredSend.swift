@@ -10,6 +10,7 @@ package enum StoredSend {
             case .message(let message) = send.content
         else { return nil }
         if let ttl = send.timeToLive, ttl.components.attoseconds != 0 { return nil }
+        if send.isDryRun { return nil }
         var text: [UInt8] = []
         text.reserveCapacity(256)
         text += Part.audience

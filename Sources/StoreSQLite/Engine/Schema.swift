@@ -14,7 +14,7 @@ import StoreKit
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 104
+    static let version = 105
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -219,11 +219,14 @@ enum Schema {
             -- The only batch of a small send (BatchTable): its service, how far its audience goes, its devices.
             inline_pns INTEGER,
             inline_to INTEGER,
-            inline_size INTEGER
+            inline_size INTEGER,
+            -- The sender's own name for it, by which jobs are listed.
+            label TEXT
         ) STRICT;
         CREATE INDEX job_app ON job(app);
         CREATE INDEX job_user ON job(app, user) WHERE user IS NOT NULL;
         CREATE INDEX job_key ON job(app, key) WHERE key IS NOT NULL;
+        CREATE INDEX job_label ON job(app, label) WHERE label IS NOT NULL;
         -- By what changes at a job's end alone: an index whose condition names the state is written anew whenever that changes.
         CREATE INDEX job_open ON job(app) WHERE finished IS NULL;
         CREATE INDEX job_ends ON job(ends) WHERE finished IS NULL AND stopped IS NULL;

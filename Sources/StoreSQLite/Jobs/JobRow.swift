@@ -9,7 +9,7 @@ struct JobRow {
     static let columns = """
         job.sequence, job.id, app.name, job.user, job.key, job.priority, job.work, job.state, job.hub_state, job.result,
         job.reason, job.accepted, job.started, job.finished, job.expires, job.fanned_out, job.waiter, job.starts_at, job.message,
-        job.user_shown
+        job.user_shown, job.label
         """
     /// The column of the send's text.
     static let work = 6
@@ -34,6 +34,7 @@ struct JobRow {
     let waiter: String?
     let startsAt: Timestamp?
     let message: Int64?
+    let label: JobLabel?
 
     init(_ row: Row) throws {
         self.sequence = row[0]
@@ -55,6 +56,7 @@ struct JobRow {
         self.waiter = row[16]
         self.startsAt = (row[17] as Int64?).map(Timestamp.init(milliseconds:))
         self.message = row[18]
+        self.label = try (row[20] as String?).map { try JobLabel(stored: $0) }
     }
 
     /// The job for display.
@@ -95,7 +97,8 @@ struct JobRow {
             counts: try self.counts(in: database, unwritten: unwritten),
             startsAt: self.startsAt,
             progress: try self.progress(in: database),
-            cause: reason?.cause
+            cause: reason?.cause,
+            label: self.label
         )
     }
 

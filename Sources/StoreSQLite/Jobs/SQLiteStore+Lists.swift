@@ -71,16 +71,17 @@ extension SQLiteStore {
 }
 
 extension JobQuery {
-    /// The most of a caller's own jobs that a page looks at, where no index finds those that are asked for.
+    /// The most jobs of a label or a caller that a page looks at, where no index finds those that are asked for.
     private static let most = 5_000
 
     /// The row at which reading for a page ends, with or without results; nil for the end of the list.
     ///
     /// Otherwise a filter that matches none of very many jobs would keep a reader busy for long.
     fileprivate func end(in database: Database, app: Int64, before: Int64) throws -> Int64? {
-        let isFiltered = self.kind != nil || self.since != nil || self.pns != nil || self.state != nil
-        guard isFiltered, let (column, owner) = self.user.map({ ("user", $0.key) }) ?? self.key.map({ ("key", $0) })
-        else { return nil }
+        var isFiltered = self.kind != nil || self.since != nil || self.pns != nil || self.state != nil
+        let caller = self.user.map { ("user", $0.key) } ?? self.key.map { ("key", $0) }
+        if self.label != nil { isFiltered = isFiltered || caller != nil }
+        guard isFiltered, let (column, owner) = self.label.map({ ("label", $0.text) }) ?? caller else { return nil }
         return try database.first(
             "SELECT sequence FROM job WHERE app = ? AND \(column) = ? AND sequence < ? ORDER BY sequence DESC LIMIT 1 OFFSET ?",
             [app, owner, before, Self.most]
@@ -100,8 +101,11 @@ extension JobQuery {
             arguments += values
         }
         if let end { require("job.sequence >= ?", [end]) }
-        if let user = self.user { require("job.user = ?", [user.key]) }
-        if let key = self.key { require("job.key = ?", [key]) }
+        if let label = self.label { require("job.label = ?", [label.text]) }
+        // A label finds fewer: with one, the index of callers is not to be chosen.
+        let free = self.label == nil ? "" : "+"
+        if let user = self.user { require("\(free)job.user = ?", [user.key]) }
+        if let key = self.key { require("\(free)job.key = ?", [key]) }
         if let kind = self.kind { require("job.kind = ?", [kind.number]) }
         if let since = self.since { require("job.accepted >= ?", [since.milliseconds]) }
         if let pns = self.pns {
@@ -115,7 +119,7 @@ extension JobQuery {
         }
         if let state = self.state {
             // As a number in the text, for the index of states is partial; not for choosing an index where there is a better.
-            let isIndexed = self.user == nil && self.key == nil
+            let isIndexed = self.user == nil && self.key == nil && self.label == nil
             require("\(isIndexed ? "" : "+")job.state = \(state.number)", [])
             // The states in the index; most jobs are completed and not in it.
             if isIndexed, state != .completed {

@@ -236,8 +236,8 @@ private struct JobInserter {
     private static func statement(rows: Int) -> String {
         """
         INSERT INTO job(id, app, user, user_shown, key, kind, priority, platforms, state, work, message, expires, waiter, accepted,
-            starts_at, ends)
-        VALUES \(Array(repeating: "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", count: rows).joined(separator: ", "))
+            starts_at, ends, label)
+        VALUES \(Array(repeating: "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", count: rows).joined(separator: ", "))
         """
     }
 
@@ -266,6 +266,7 @@ private struct JobInserter {
             try statement.bind(job.startsAt?.milliseconds, at: next())
             let ends = self.context.now + job.lifetime.milliseconds
             try statement.bind(row.state == .scheduled ? nil : ends, at: next())
+            try statement.bind(job.label?.text, at: next())
         }
         // Sixteen large ones are some megabytes.
         defer { statement.clear() }

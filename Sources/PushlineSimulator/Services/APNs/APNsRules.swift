@@ -26,6 +26,8 @@ struct APNsRules: Sendable {
         "controls": ".push-type.controls",
     ]
 
+    private static let withoutAPS: Set<String> = ["voip", "complication", "fileprovider", "mdm"]
+
     static let pathPrefix = "/3/device/"
     private static let single: Set<String> = [
         "authorization", "apns-id", "apns-topic", "apns-push-type", "apns-priority", "apns-expiration",
@@ -60,7 +62,11 @@ struct APNsRules: Sendable {
         }
         let priority = request["apns-priority"] ?? "10"
         guard ["1", "5", "10"].contains(priority) else { return "BadPriority" }
-        if request["apns-push-type"] == "background", priority != "5" { return "BadPriority" }
+        switch request["apns-push-type"] {
+        case "background": if priority != "5" { return "BadPriority" }
+        case "liveactivity", "location": if priority == "1" { return "BadPriority" }
+        default: break
+        }
         return nil
     }
 
@@ -117,9 +123,12 @@ struct APNsRules: Sendable {
         if request.bodySize > (isVoIP ? 5120 : 4096) { return "PayloadTooLarge" }
         if connection.lastGoodBody == request.body { return nil }
         let data = Data(request.body.readableBytesView)
-        guard let root = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any],
-            root["aps"] is [String: Any]
-        else { return "PayloadEmpty" }
+        guard let root = (try? JSONSerialization.jsonObject(with: data)) as? [String: Any], !root.isEmpty else {
+            return "PayloadEmpty"
+        }
+        // Types of PushKit and MDM have members of their own.
+        if Self.withoutAPS.contains(request["apns-push-type"] ?? "") { return nil }
+        guard root["aps"] is [String: Any] else { return "PayloadEmpty" }
         connection.lastGoodBody = request.body
         return nil
     }

@@ -43,7 +43,15 @@ struct FCMResponder: Responder {
         let id = String(UInt64.random(in: .min ... .max), radix: 16)
         let name = JSONValue.string("projects/\(self.project)/messages/0:\(id)").compactText
         let success = Answer.json(200, "{\n  \"name\": \(name)\n}\n")
-        return self.core.decide(.fcm, token: token, request: request, success: success) { reason, status, _ in
+        let isDryRun = (try? checked.get())?.isDryRun == true
+        return self.core.decide(
+            .fcm,
+            token: token,
+            request: request,
+            success: success,
+            // Nobody gets it: it is in order, and no accepted push.
+            note: isDryRun ? "validate_only" : nil
+        ) { reason, status, _ in
             let name = Self.rpcStatus[status] ?? "UNKNOWN"
             let code = Self.bareNames.contains(reason) || reason.hasPrefix("Status") ? nil : reason
             let message = "A fault on purpose: \(reason)"

@@ -1,6 +1,5 @@
-import Foundation
-import FoundationXML
 import NIOCore
+import Payloads
 
 /// Microsoft's rules for one push (contract, 3.2 and 3.5).
 struct WNSRules: Sendable {
@@ -38,7 +37,7 @@ struct WNSRules: Sendable {
         }
         guard type != "wns/raw" else { return nil }
         let root = String(type.dropFirst("wns/".count))
-        guard WellFormedXML.root(of: Data(request.body.readableBytesView)) == root else {
+        guard WellFormedXML.root(of: Array(request.body.readableBytesView)) == root else {
             return Self.bad("The payload is no well-formed XML with the root \(root)")
         }
         return nil
@@ -68,42 +67,5 @@ struct WNSRules: Sendable {
 
     private static func bad(_ description: String) -> Rejection {
         Rejection(status: 400, description: description)
-    }
-}
-
-/// Whether bytes are well-formed XML, by Foundation's event parser.
-final class WellFormedXML: NSObject, XMLParserDelegate {
-    private var root: String?
-    /// Elements that are open: at the end of unfinished text, the parser itself sees nothing wrong.
-    private var depth = 0
-
-    /// The name of the root element; nil where the text is not well-formed or has a document type.
-    static func root(of data: Data) -> String? {
-        // No push needs a DTD, and entities in one can grow without bound.
-        guard data.range(of: Data("<!DOCTYPE".utf8)) == nil else { return nil }
-        let delegate = WellFormedXML()
-        let parser = XMLParser(data: data)
-        parser.delegate = delegate
-        return parser.parse() && delegate.depth == 0 ? delegate.root : nil
-    }
-
-    func parser(
-        _ parser: XMLParser,
-        didStartElement elementName: String,
-        namespaceURI: String?,
-        qualifiedName qName: String?,
-        attributes attributeDict: [String: String]
-    ) {
-        if self.root == nil { self.root = elementName }
-        self.depth += 1
-    }
-
-    func parser(
-        _ parser: XMLParser,
-        didEndElement elementName: String,
-        namespaceURI: String?,
-        qualifiedName qName: String?
-    ) {
-        self.depth -= 1
     }
 }

@@ -1,8 +1,6 @@
 import PushModel
 import Testing
 
-@testable import HTTPAPI
-
 @Suite struct JSONReaderTests {
     @Test(arguments: [
         ("null", JSONValue.null), (" true ", .bool(true)), ("-0.5e+7", .number("-0.5e+7")),

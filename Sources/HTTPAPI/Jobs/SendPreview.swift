@@ -1,0 +1,70 @@
+import Payloads
+import PushModel
+
+/// What each push service would get of a send: made by the functions that make it for real.
+struct SendPreview {
+    private let send: SendRequest
+    private let priority: Priority
+    private let begins: Timestamp
+    private let spec: AppSpec
+
+    init(_ send: SendRequest, priority: Priority, begins: Timestamp, spec: AppSpec) {
+        (self.send, self.priority, self.begins, self.spec) = (send, priority, begins, spec)
+    }
+
+    var json: JSONValue { .members(["services": .array(self.services.map(self.preview))]) }
+
+    /// The services that it names, or those that the app has credentials for.
+    private var services: [PushService] {
+        if !self.send.platforms.isEmpty { return self.send.platforms }
+        return self.spec.services.isEmpty ? PushService.inService : self.spec.services
+    }
+
+    private func preview(_ pns: PushService) -> JSONValue {
+        var faults: [InvalidValue] = []
+        if pns.isInService, self.spec.credentials[pns] == nil {
+            faults.append(InvalidValue("the app has no \(pns.rawValue) credentials"))
+        }
+        let options = PayloadFormatter.Options(self.send, priority: self.priority, begins: self.begins)
+        let measured: PayloadFormatter.Measured
+        do throws(InvalidValue) {
+            measured = try PayloadFormatter.measure(self.send.content, for: pns, options: options)
+        } catch {
+            return .members(["pns": .string(pns.rawValue), "errors": Self.json(faults + [error])])
+        }
+        if let excess = measured.excess { faults.append(excess) }
+        let payload = measured.payload
+        return .members([
+            "pns": .string(pns.rawValue),
+            "headers": .object(self.headers(of: payload).map { .init($0.name, .string($0.value)) }),
+            "payload": pns == .wns ? .string(String(decoding: payload.body, as: UTF8.self)) : .written(payload.body),
+            "size": .integer(measured.size),
+            "limit": .integer(measured.limit),
+            "errors": faults.isEmpty ? nil : Self.json(faults),
+        ])
+    }
+
+    private func headers(of payload: NativePayload) -> [NativePayload.Header] {
+        let headers = PushHeaders(
+            payload,
+            priority: self.priority,
+            keepUntil: self.send.keepUntil(begins: self.begins),
+            collapse: self.send.collapse
+        )
+        return switch payload.kind.pns {
+        case .apns: headers.apns(topic: self.spec.apns?.topic)
+        case .fcm: PushHeaders.fcm
+        case .wns, .mpns: headers.wns()
+        }
+    }
+
+    private static func json(_ faults: [InvalidValue]) -> JSONValue {
+        .array(
+            faults.map { fault in
+                .members([
+                    "member": fault.member.isEmpty ? nil : .string(fault.member), "reason": .string(fault.reason),
+                ])
+            }
+        )
+    }
+}

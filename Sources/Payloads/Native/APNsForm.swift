@@ -1,0 +1,57 @@
+import PushModel
+
+/// The sender's own form for APNs.
+enum APNsForm {
+    /// The headers that a send may set; `apns-id` is ours (rule 10).
+    static let headers = ["apns-push-type", "apns-topic", "apns-priority", "apns-expiration", "apns-collapse-id"]
+
+    static func read(
+        _ payload: JSONValue,
+        headers given: HeaderList,
+        topic: String?
+    ) throws(InvalidValue) -> NativePayload {
+        var headers = given
+        let type = try Self.type(headers.take("apns-push-type"))
+        if let wanted = headers.take("apns-topic") { try Self.check(topic: wanted, of: type, bundle: topic) }
+        try headers.require("apns-priority", oneOf: type.priorities)
+        // Eleven digits end in the year 5138: more is milliseconds by mistake.
+        try headers.require("apns-expiration", "must be a time in seconds since 1970, or 0") {
+            HeaderList.isNumber($0, digits: 11)
+        }
+        try headers.require("apns-collapse-id", "must have at most \(PayloadFormatter.maximumCollapse) bytes") {
+            $0.utf8.count <= PayloadFormatter.maximumCollapse
+        }
+        let members = try payload.uniqueMembers("payload")
+        if type.needsAPS {
+            guard case .object? = members.first(where: { $0.name == "aps" })?.value else {
+                throw InvalidValue(
+                    member: "payload.aps",
+                    "must be an object: the push type \(type.kind.rawValue) needs one"
+                )
+            }
+        } else if members.isEmpty {
+            throw InvalidValue(member: "payload", "must have a member")
+        }
+        return NativePayload(kind: type.kind, headers: headers.headers, body: payload.bytes)
+    }
+
+    private static func type(_ name: String?) throws(InvalidValue) -> APNsPushType {
+        let name = name ?? NativePayload.Kind.alert.rawValue
+        guard let type = APNsPushType.named(name) else {
+            let names = APNsPushType.all.map(\.kind.rawValue).joined(separator: ", ")
+            throw InvalidValue(member: "headers.apns-push-type", "must be one of \(names)")
+        }
+        return type
+    }
+
+    /// The topic is the app's own; a send may state it and cannot choose another.
+    private static func check(topic: String, of type: APNsPushType, bundle: String?) throws(InvalidValue) {
+        let own = bundle.map { $0 + type.topicSuffix }
+        guard topic != own else { return }
+        throw InvalidValue(
+            member: "headers.apns-topic",
+            own.map { "is \($0) for this app and push type; it can be left out" }
+                ?? "the app has no APNs credentials, and so no topic; leave it out"
+        )
+    }
+}

@@ -1,0 +1,23 @@
+import Foundation
+import PushlineClient
+
+/// What a push service would get, in words for people.
+enum PreviewText {
+    static func lines(_ preview: NotificationPreview) -> [String] {
+        var lines = [preview.pns.rawValue]
+        if let size = preview.size, let limit = preview.limit { lines[0] += ", \(size) of \(limit) bytes" }
+        lines += (preview.headers ?? [:]).sorted { $0.key < $1.key }.map { "  \($0.key): \($0.value)" }
+        if let payload = preview.payload { lines.append("  \(Self.text(payload))") }
+        for fault in preview.errors ?? [] {
+            lines.append("  wrong: \([fault.member, fault.reason].compactMap { $0 }.joined(separator: ": "))")
+        }
+        return lines.map(Console.safe)
+    }
+
+    private static func text(_ payload: JSON) -> String {
+        if case .string(let text) = payload { return text }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return (try? encoder.encode(payload)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+}

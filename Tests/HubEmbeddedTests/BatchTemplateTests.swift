@@ -1,0 +1,63 @@
+import PushModel
+import Store
+import Testing
+
+@testable import HubEmbedded
+
+/// What of a send travels with its batches.
+@Suite struct BatchTemplateTests {
+    private static let spec: AppSpec = {
+        var spec = AppSpec()
+        spec.fcm = .init(serviceAccountFile: "fcm.json")
+        spec.apns = .init(keyFile: "apns.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "com.example.app")
+        return spec
+    }()
+
+    private func prepare(_ content: Content, for pns: PushService, isDryRun: Bool) throws -> PreparedDelivery {
+        let send = SmallSend(
+            sequence: 1,
+            id: .make(),
+            request: SendRequest(
+                audience: .tag(try Tag("news", .folded)),
+                content: content,
+                timeToLive: .seconds(60),
+                collapse: "c",
+                isDryRun: isDryRun
+            ),
+            accepted: .now,
+            expires: .now.advanced(by: .seconds(600)),
+            startsAt: nil,
+            waiter: nil,
+            audience: .large,
+            through: 1
+        )
+        let message = OutboxMessage(id: MessageID(number: 1), app: .default, queue: .send, priority: .normal)
+        var devices = DeliverBatch.Devices()
+        devices.rows = [1]
+        devices.handles.append(Array("aa".utf8))
+        return BatchTemplate(send, of: message, spec: Self.spec)
+            .prepare(BatchKey(job: send.id, pns: pns, page: 0, attempt: 0), devices: devices)
+    }
+
+    @Test(arguments: [false, true]) func aFormTravelsWithItsHeaders(isDryRun: Bool) throws {
+        let form = NativePayload(kind: .voip, headers: [.init("apns-priority", "5")], body: Array(#"{"a":1}"#.utf8))
+        let content = Content.native(.init(message: nil, forms: [form]))
+        guard case .deliverable(let batch) = try self.prepare(content, for: .apns, isDryRun: isDryRun) else {
+            Issue.record("it is not deliverable")
+            return
+        }
+        #expect(batch.payload == form)
+        #expect(batch.isDryRun == isDryRun)
+        #expect(batch.collapse == "c" && batch.keepUntil != nil)
+    }
+
+    @Test func aServiceThatGetsNothingIsRejected() throws {
+        let form = NativePayload(kind: .alert, body: Array(#"{"aps":{}}"#.utf8))
+        let content = Content.native(.init(message: nil, forms: [form]))
+        guard case .undeliverable(let outcome) = try self.prepare(content, for: .fcm, isDryRun: false) else {
+            Issue.record("it is deliverable")
+            return
+        }
+        #expect(outcome.failures.map(\.failure) == [.rejected])
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import InstallationSupport
+import PushModel
+import PushlineSimulator
+import Testing
+
+// What the sender writes in the services' own words.
+extension EndToEndTests {
+    /// A device of a new user at each service.
+    private func registerEverywhere(_ user: String) async throws -> [PushService: String] {
+        let installation = try self.installation
+        let tail = user.utf8.map { String(format: "%02x", $0) }.joined()
+        let handles: [PushService: String] = [
+            .apns: String(repeating: "0", count: 64 - tail.count) + tail, .fcm: "fcm:\(user)",
+            .wns: try installation.simulator.urls.wnsChannel + user,
+        ]
+        try await installation.importRegistrations(
+            handles.map { #"{"pns":"\#($0.key.rawValue)","handle":"\#($0.value)","user":"\#(user)"}"# }
+        )
+        return handles
+    }
+
+    private static let native = #"""
+        {"apns":{"payload":{"call":7},"headers":{"apns-push-type":"voip","apns-priority":"5"}},
+         "fcm":{"message":{"data":{"call":"7"},"android":{"direct_boot_ok":true}}},
+         "wns":{"body":"<tile><visual/></tile>","headers":{"X-WNS-Type":"wns/tile","X-WNS-Tag":"call7"}}}
+        """#
+
+    @Test(arguments: ["sends", "sends/batch"])
+    func nativePayloadsReachThreeServicesAsTheyAre(_ route: String) async throws {
+        let installation = try self.installation
+        let user = route == "sends" ? "native" : "nativeline"
+        let handles = try await self.registerEverywhere(user)
+        let send = #"{"to":{"user":"\#(user)"},"ttl":600,"collapse":"c","native":\#(Self.native)}"#
+            .replacing("\n", with: "")
+        let answer = try await installation.asBackend(
+            "POST",
+            "/api/\(route)",
+            body: send,
+            type: route == "sends" ? "application/json" : "application/x-ndjson"
+        )
+        struct Accepted: Decodable { let id: String }
+        let job = try await installation.finished(try answer.decoded(Accepted.self).id)
+        #expect(job.state == "completed")
+        #expect(job.totals.accepted == 3)
+        for (pns, handle) in handles {
+            let push = try #require(installation.simulator.received(token: handle).first, "\(pns)")
+            #expect(push.status == 200)
+            switch pns {
+            case .apns:
+                #expect(push.body == #"{"call":7}"#)
+                #expect(push.headers["apns-topic"] == installation.simulator.credentials.apnsTopic + ".voip")
+                #expect(push.headers["apns-priority"] == "5" && push.headers["apns-collapse-id"] == "c")
+            case .fcm:
+                #expect(
+                    push.body.contains(
+                        #""data":{"call":"7"},"android":{"direct_boot_ok":true,"collapse_key":"c","ttl":""#
+                    )
+                )
+            default:
+                #expect(push.body == "<tile><visual/></tile>")
+                #expect(push.headers["x-wns-tag"] == "call7" && push.headers["x-wns-cache-policy"] == "cache")
+            }
+        }
+    }
+
+    @Test func aDryRunReachesNobodyAndRemovesNothing() async throws {
+        let installation = try self.installation
+        let handles = try await self.registerEverywhere("dryrun")
+        let gone = try #require(handles[.fcm])
+        installation.simulator.inject(SimulatorFault(.answer(reason: "UNREGISTERED"), token: gone))
+        let send = #"{"to":{"user":"dryrun"},"body":"nobody reads this","dryRun":true}"#
+        struct Accepted: Decodable {
+            let id: String
+            let dryRun: Bool
+        }
+        let accepted = try await installation.asBackend("POST", "/api/sends", body: send).decoded(Accepted.self)
+        #expect(accepted.dryRun)
+        let job = try await installation.finished(accepted.id)
+        installation.simulator.clearFaults()
+        #expect(job.state == "completed")
+        #expect(job.totals.targets == 3 && job.totals.accepted == 2)
+        #expect(job.totals.failed == ["unregistered": 1])
+        for (pns, handle) in handles {
+            let pushes = installation.simulator.received(token: handle)
+            #expect(pushes.map(\.status) == (pns == .fcm ? [404] : []), "\(pns)")
+            #expect(pushes.allSatisfy { $0.body.hasPrefix(#"{"validate_only":true,"#) })
+        }
+        // The registration that FCM called dead is there still, and gets the next send.
+        let real = try await self.send(#"{"to":{"user":"dryrun"},"body":"for real"}"#)
+        #expect(try await installation.finished(real).totals.accepted == 3)
+    }
+}

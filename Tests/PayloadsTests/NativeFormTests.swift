@@ -1,0 +1,262 @@
+import Payloads
+import PushModel
+import Testing
+
+/// The sender's own forms: what their service would refuse is refused first, and what is taken is sent as it was given.
+@Suite struct NativeFormTests {
+    private static let bundle = "com.example.app"
+
+    private static func apns(
+        _ payload: String = #"{"aps":{"alert":"a"}}"#,
+        _ headers: [NativeForm.Header] = []
+    ) throws -> NativePayload {
+        try NativeForm.apns(payload: JSONReader.read(Array(payload.utf8)), headers: headers, topic: Self.bundle)
+    }
+
+    private static func fcm(_ message: String) throws -> NativePayload {
+        try NativeForm.fcm(message: JSONReader.read(Array(message.utf8)))
+    }
+
+    private static func content(_ form: NativePayload, _ message: Content.Message? = nil) -> Content {
+        .native(.init(message: message, forms: [form]))
+    }
+
+    private static func fault(_ read: () throws -> NativePayload) -> InvalidValue? {
+        do { _ = try read() } catch { return error as? InvalidValue }
+        return nil
+    }
+
+    // MARK: APNs
+
+    @Test(arguments: APNsPushType.all.map(\.kind))
+    func everyPushTypeHasItsTopicAndPriority(kind: NativePayload.Kind) throws {
+        let type = try #require(APNsPushType.of(kind))
+        let form = try Self.apns(
+            type.needsAPS ? #"{"aps":{}}"# : #"{"id":7}"#,
+            [("Apns-Push-Type", kind.rawValue), ("apns-topic", Self.bundle + type.topicSuffix)]
+        )
+        #expect(form.kind == kind && form.headers.isEmpty)
+        let headers = PushHeaders(form, priority: .normal, keepUntil: nil, collapse: nil).apns(topic: Self.bundle)
+        #expect(headers.first { $0.name == "apns-push-type" }?.value == kind.rawValue)
+        #expect(headers.first { $0.name == "apns-topic" }?.value == Self.bundle + type.topicSuffix)
+        #expect(headers.first { $0.name == "apns-priority" }?.value == (kind == .background ? "5" : "10"))
+        let low = PushHeaders(form, priority: .low, keepUntil: nil, collapse: nil).apns(topic: Self.bundle)
+        #expect(low.first { $0.name == "apns-priority" }?.value == "5")
+    }
+
+    @Test func topicSuffixesAreApples() {
+        let suffixes = Dictionary(uniqueKeysWithValues: APNsPushType.all.map { ($0.kind.rawValue, $0.topicSuffix) })
+        #expect(
+            suffixes == [
+                "alert": "", "background": "", "mdm": "", "voip": ".voip", "complication": ".complication",
+                "fileprovider": ".pushkit.fileprovider", "location": ".location-query",
+                "liveactivity": ".push-type.liveactivity", "pushtotalk": ".voip-ptt",
+                "widgets": ".push-type.widgets", "controls": ".push-type.controls",
+            ]
+        )
+    }
+
+    @Test func headersOfTheFormGoBeforeTheSendsOptions() throws {
+        let form = try Self.apns(
+            #"{"aps":{}}"#,
+            [("apns-priority", "1"), ("apns-collapse-id", "mine"), ("apns-expiration", "0")]
+        )
+        let later = Timestamp.now.advanced(by: .seconds(60))
+        let headers = PushHeaders(form, priority: .high, keepUntil: later, collapse: "theirs").apns(topic: "t")
+        let values = Dictionary(uniqueKeysWithValues: headers.map { ($0.name, $0.value) })
+        #expect(
+            values["apns-priority"] == "1" && values["apns-collapse-id"] == "mine" && values["apns-expiration"] == "0"
+        )
+        let plain = try PushHeaders(Self.apns(), priority: .high, keepUntil: later, collapse: "theirs").apns(topic: "t")
+        #expect(plain.first { $0.name == "apns-collapse-id" }?.value == "theirs")
+        #expect(plain.first { $0.name == "apns-expiration" }?.value == "\(later.seconds)")
+    }
+
+    @Test(
+        arguments: [
+            ("apns-push-type", "alarm", "headers.apns-push-type"), ("apns-priority", "7", "headers.apns-priority"),
+            ("apns-topic", "com.example.other", "headers.apns-topic"),
+            ("apns-topic", "com.example.app.voip", "headers.apns-topic"),
+            ("apns-expiration", "1790000000000", "headers.apns-expiration"),
+            ("apns-expiration", "-1", "headers.apns-expiration"), ("apns-expiration", "٣", "headers.apns-expiration"),
+            ("apns-collapse-id", String(repeating: "x", count: 65), "headers.apns-collapse-id"),
+            ("apns-collapse-id", "", "headers.apns-collapse-id"),
+            ("apns-collapse-id", "a\r\napns-topic: other", "headers.apns-collapse-id"),
+            ("apns-collapse-id", "é", "headers.apns-collapse-id"), ("apns-id", "x", "headers.apns-id"),
+            ("Authorization", "bearer x", "headers.Authorization"), (":path", "/x", "headers.:path"),
+            ("", "x", "headers."), ("host", "evil", "headers.host"),
+            ("apns-topic\r\nx", "y", "headers.apns-topic\r\nx"),
+        ]
+    )
+    func otherHeadersAreRefused(name: String, value: String, member: String) {
+        #expect(Self.fault { try Self.apns(#"{"aps":{}}"#, [(name, value)]) }?.member == member)
+    }
+
+    @Test func aRepeatedHeaderIsRefused() {
+        let fault = Self.fault { try Self.apns(#"{"aps":{}}"#, [("apns-priority", "5"), ("APNS-Priority", "10")]) }
+        #expect(fault?.member == "headers.APNS-Priority")
+    }
+
+    @Test(arguments: [("background", "10"), ("liveactivity", "1"), ("location", "1")])
+    func aPriorityThatItsTypeMayNotHaveIsRefused(type: String, priority: String) {
+        let fault = Self.fault {
+            try Self.apns(#"{"aps":{}}"#, [("apns-push-type", type), ("apns-priority", priority)])
+        }
+        #expect(fault?.member == "headers.apns-priority")
+    }
+
+    @Test(arguments: ["7", "[]", "\"x\"", "null"]) func aPayloadIsAnObject(payload: String) {
+        #expect(Self.fault { try Self.apns(payload) }?.member == "payload")
+    }
+
+    @Test(arguments: ["{}", #"{"aps":"x"}"#, #"{"APS":{}}"#]) func anAlertNeedsItsDictionary(payload: String) {
+        #expect(Self.fault { try Self.apns(payload) }?.member == "payload.aps")
+    }
+
+    @Test func aRepeatedMemberIsRefused() {
+        #expect(Self.fault { try Self.apns(#"{"aps":{},"aps":{}}"#) }?.member == "payload.aps")
+    }
+
+    @Test func thePayloadKeepsItsMembersInTheirOrder() throws {
+        let text = #"{"z":[1.50,1e3,null,true],"aps":{"alert":{"body":"é \" \\ 😀"},"badge":0},"a":"\u2028"}"#
+        let form = try Self.apns(text)
+        #expect(String(decoding: form.body, as: UTF8.self) == text.replacing("\\u2028", with: "\u{2028}"))
+        #expect(try PayloadFormatter.format(Self.content(form), for: .apns) == form)
+    }
+
+    @Test(arguments: [("alert", 4096), ("voip", 5120), ("liveactivity", 4096)])
+    func theLimitIsThatOfThePushType(type: String, limit: Int) throws {
+        func form(_ size: Int) throws -> NativePayload {
+            let frame = #"{"aps":{"x":""}}"#.utf8.count
+            let text = #"{"aps":{"x":""# + String(repeating: "x", count: size - frame) + #""}}"#
+            return try Self.apns(text, [("apns-push-type", type)])
+        }
+        _ = try PayloadFormatter.format(Self.content(form(limit)), for: .apns)
+        let large = Self.content(try form(limit + 3))
+        let error = #expect(throws: InvalidValue.self) { try PayloadFormatter.format(large, for: .apns) }
+        #expect(error?.member == "native.apns.payload")
+        #expect(error?.reason.contains("3 more than the \(limit)") == true)
+        let measured = try PayloadFormatter.measure(large, for: .apns)
+        #expect(measured.size == limit + 3 && measured.limit == limit && measured.excess != nil)
+    }
+
+    // MARK: FCM
+
+    @Test func theMessageGetsTheSendsOptionsWhereItHasNone() throws {
+        let options = PayloadFormatter.Options(priority: .high, timeToLive: .seconds(60), collapse: "c")
+        func formatted(_ message: String) throws -> String {
+            let content = Self.content(try Self.fcm(message))
+            return String(
+                decoding: try PayloadFormatter.format(content, for: .fcm, options: options).body,
+                as: UTF8.self
+            )
+        }
+        #expect(
+            try formatted(#"{"data":{"a":"b"},"apns":{"headers":{"apns-priority":"5"}}}"#)
+                == #"{"data":{"a":"b"},"apns":{"headers":{"apns-priority":"5"}},"#
+                + #""android":{"collapse_key":"c","priority":"HIGH","ttl":"60s"}}"#
+        )
+        #expect(
+            try formatted(#"{"android":{"ttl":"5s","collapseKey":"own","notification":{"channel_id":"x"}},"data":{}}"#)
+                == #"{"data":{},"android":{"ttl":"5s","collapseKey":"own","notification":{"channel_id":"x"},"priority":"HIGH"}}"#
+        )
+    }
+
+    @Test(
+        arguments: [
+            (#"{}"#, "message"), (#"[]"#, "message"), (#"{"token":"x","data":{}}"#, "message.token"),
+            (#"{"topic":"x"}"#, "message.topic"), (#"{"condition":"x"}"#, "message.condition"),
+            (#"{"fid":"x"}"#, "message.fid"), (#"{"validate_only":true}"#, "message.validate_only"),
+            (#"{"name":"x"}"#, "message.name"), (#"{"data":{"a":1}}"#, "message.data.a"),
+            (#"{"data":{"from":"x"}}"#, "message.data.from"), (#"{"data":7}"#, "message.data"),
+            (#"{"data":{"a":"1","a":"2"}}"#, "message.data.a"), (#"{"data":{},"data":{}}"#, "message.data"),
+            (#"{"android":[]}"#, "message.android"), (#"{"android":{"ttl":"1s","ttl":"2s"}}"#, "message.android.ttl"),
+            (#"{"android":{"data":{"gcm.x":"y"}}}"#, "message.android.data.gcm.x"),
+            (#"{"notification":"x"}"#, "message.notification"),
+        ]
+    )
+    func otherMessagesAreRefused(message: String, member: String) {
+        #expect(Self.fault { try Self.fcm(message) }?.member == member)
+    }
+
+    @Test func dataAndNotificationCountTowardsTheLimit() throws {
+        let text = String(repeating: "x", count: 4096)
+        let content = Self.content(try Self.fcm(#"{"android":{"data":{"k":"\#(text)"}}}"#))
+        let error = #expect(throws: InvalidValue.self) { try PayloadFormatter.format(content, for: .fcm) }
+        #expect(error?.member == "native.fcm.message")
+        let elsewhere = Self.content(try Self.fcm(#"{"data":{"k":"v"},"webpush":{"headers":{"x":"\#(text)"}}}"#))
+        _ = try PayloadFormatter.format(elsewhere, for: .fcm)
+    }
+
+    // MARK: WNS
+
+    @Test(
+        arguments: [
+            (NativePayload.Kind.toast, "<toast launch=\"a\"><visual/></toast>"),
+            (.tile, "<?xml version=\"1.0\"?>\n<tile/>"),
+            (.badge, "<badge value=\"7\"/>"), (.raw, "{\"any\": \"text\"} <"), (.toast, "<toast>é &amp; 😀</toast>"),
+        ]
+    )
+    func theBodyIsSentByteForByte(kind: NativePayload.Kind, body: String) throws {
+        let form = try NativeForm.wns(body: body, headers: [("x-wns-type", "wns/\(kind.rawValue)")])
+        #expect(form.kind == kind)
+        #expect(try PayloadFormatter.format(Self.content(form), for: .wns).body == Array(body.utf8))
+        let headers = PushHeaders(form, priority: .normal, keepUntil: nil, collapse: nil).wns()
+        #expect(headers.first?.value == (kind == .raw ? "application/octet-stream" : "text/xml"))
+        #expect(headers.first { $0.name == "X-WNS-Type" }?.value == "wns/\(kind.rawValue)")
+    }
+
+    @Test(
+        arguments: [
+            "", "text", "<toast>", "<toast></tile>", "<tile/>", "<toast/><toast/>", "<toast>\u{1}</toast>",
+            "<toast>&x;</toast>",
+            "<!DOCTYPE toast [<!ENTITY x \"y\">]><toast>&x;</toast>", "<toast a=1/>", "<toast xmlns=\"x\"/",
+            "<?xml version=\"1.0\" encoding=\"utf-16\"?><toast>é</toast>",
+            String(repeating: "<toast>", count: 600),
+        ]
+    )
+    func whatIsNoToastIsRefused(body: String) {
+        #expect(Self.fault { try NativeForm.wns(body: body, headers: []) }?.member == "body")
+    }
+
+    @Test(
+        arguments: [
+            ("X-WNS-Type", "wns/alarm"), ("X-WNS-Cache-Policy", "always"), ("X-WNS-PRIORITY", "0"),
+            ("X-WNS-Tag", "seventeen letters"), ("X-WNS-Tag", "a-b"), ("X-WNS-Group", ""), ("X-WNS-TTL", "soon"),
+            ("X-WNS-TTL", "-1"), ("X-WNS-RequestForStatus", "yes"), ("X-WNS-SuppressPopup", "true"),
+            ("X-WNS-Match", "x"), ("Authorization", "Bearer x"), ("Content-Type", "text/html"),
+            ("X-WNS-Tag", "a\r\nAuthorization: x"),
+        ]
+    )
+    func otherWNSHeadersAreRefused(name: String, value: String) {
+        let fault = Self.fault { try NativeForm.wns(body: "<toast/>", headers: [(name, value)]) }
+        #expect(fault?.member == "headers.\(name)")
+    }
+
+    @Test func wnsHeadersGoBeforeTheSendsOptions() throws {
+        let form = try NativeForm.wns(
+            body: "<toast/>",
+            headers: [("X-WNS-TTL", "9"), ("X-WNS-Tag", "t"), ("x-wns-priority", "4")]
+        )
+        let later = Timestamp.now.advanced(by: .seconds(60))
+        let headers = PushHeaders(form, priority: .high, keepUntil: later, collapse: nil).wns()
+        let values = Dictionary(uniqueKeysWithValues: headers.map { ($0.name, $0.value) })
+        #expect(values["X-WNS-TTL"] == "9" && values["X-WNS-Tag"] == "t" && values["X-WNS-PRIORITY"] == "4")
+        #expect(values["X-WNS-Cache-Policy"] == "cache")
+    }
+
+    // MARK: Beside a message
+
+    @Test func aFormWinsForItsService() throws {
+        let form = try Self.apns(#"{"aps":{"badge":1}}"#)
+        let content = Self.content(form, .init(body: "b"))
+        #expect(try PayloadFormatter.format(content, for: .apns) == form)
+        for pns in [PushService.fcm, .wns] {
+            #expect(
+                try PayloadFormatter.format(content, for: pns)
+                    == PayloadFormatter.format(.message(.init(body: "b")), for: pns)
+            )
+            #expect(throws: InvalidValue.self) { try PayloadFormatter.format(Self.content(form), for: pns) }
+        }
+    }
+}

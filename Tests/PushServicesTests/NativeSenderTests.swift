@@ -1,0 +1,106 @@
+import Foundation
+import Payloads
+import PushModel
+import PushServices
+import PushlineSimulator
+import Testing
+
+/// The sender's own forms at the services, which are as strict as the real ones.
+@Suite(.serialized) struct NativeSenderTests {
+    @Test(arguments: APNsPushType.all.map(\.kind))
+    func everyPushTypeIsAccepted(kind: NativePayload.Kind) async throws {
+        try await Senders.with { senders in
+            var batch = try senders.batch(.apns, 2)
+            batch.payload = try NativeForm.apns(
+                payload: JSONReader.read(Array(#"{"aps":{"x":1},"own":2}"#.utf8)),
+                headers: [("apns-push-type", kind.rawValue), ("apns-collapse-id", "own")],
+                topic: nil
+            )
+            #expect(try await senders.sender(.apns).send(batch) == [.accepted, .accepted])
+            let push = try #require(senders.simulator.received().last)
+            #expect(push.headers["apns-push-type"] == kind.rawValue)
+            #expect(push.headers["apns-collapse-id"] == "own")
+            #expect(push.body == #"{"aps":{"x":1},"own":2}"#)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("wns/toast", "<toast>a</toast>"), ("wns/tile", "<tile/>"), ("wns/badge", "<badge value=\"1\"/>"),
+            ("wns/raw", "raw <"),
+        ]
+    )
+    func everyTypeOfWNSIsAccepted(type: String, body: String) async throws {
+        try await Senders.with { senders in
+            var batch = try senders.batch(.wns, 1)
+            batch.payload = try NativeForm.wns(
+                body: body,
+                headers: [
+                    ("X-WNS-Type", type), ("X-WNS-TTL", "30"), ("X-WNS-Cache-Policy", "no-cache"), ("X-WNS-Tag", "t1"),
+                    ("X-WNS-PRIORITY", "2"), ("X-WNS-RequestForStatus", "true"), ("X-WNS-Group", "g"),
+                ]
+            )
+            #expect(try await senders.sender(.wns).send(batch) == [.accepted])
+            let push = try #require(senders.simulator.received().last)
+            #expect(push.body == body)
+            #expect(push.headers["x-wns-type"] == type && push.headers["x-wns-ttl"] == "30")
+            #expect(push.headers["x-wns-tag"] == "t1" && push.headers["x-wns-cache-policy"] == "no-cache")
+        }
+    }
+
+    @Test(arguments: [PushService.apns, .fcm, .wns])
+    func aDryRunReachesNobody(pns: PushService) async throws {
+        try await Senders.with { senders in
+            var batch = try senders.batch(pns, 3)
+            batch.isDryRun = true
+            #expect(try await senders.sender(pns).send(batch) == Array(repeating: .accepted, count: 3))
+            let counts = senders.simulator.counts[pns]
+            #expect(counts.accepted == 0)
+            // FCM is asked all the same; the credentials of all are used.
+            #expect(counts.requests == (pns == .fcm ? 3 : 0))
+            #expect(counts.accessTokens == (pns == .apns ? 0 : 1))
+            for push in senders.simulator.received() {
+                #expect(push.body.hasPrefix(#"{"validate_only":true,"message":{"token":"device-"#))
+            }
+        }
+    }
+
+    @Test func aDryRunLearnsWhatFCMSaysOfATokenOrMessage() async throws {
+        try await Senders.with { senders in
+            var batch = try senders.batch(.fcm, 2)
+            batch.isDryRun = true
+            senders.simulator.inject(
+                SimulatorFault(.answer(reason: "UNREGISTERED"), token: try senders.handle(.fcm, 1))
+            )
+            let results = try await senders.sender(.fcm).send(batch)
+            #expect(results[0] == .accepted)
+            guard case .dead(_, "UNREGISTERED", 404) = results[1] else {
+                Issue.record("\(results[1])")
+                return
+            }
+            batch.payload = NativePayload(kind: .message, body: Array(#"{"text":"x"}"#.utf8))
+            for result in try await senders.sender(.fcm).send(batch) {
+                guard case .rejected = result else {
+                    Issue.record("\(result)")
+                    return
+                }
+            }
+        }
+    }
+
+    /// A forged message may name headers that no send may set: they are not sent.
+    @Test func otherHeadersAreNotSent() async throws {
+        try await Senders.with { senders in
+            var batch = try senders.batch(.apns, 1)
+            batch.payload = NativePayload(
+                kind: .alert,
+                headers: [.init("authorization", "bearer x"), .init("apns-topic", "other"), .init("apns-id", "x")],
+                body: Array(#"{"aps":{}}"#.utf8)
+            )
+            #expect(try await senders.sender(.apns).send(batch) == [.accepted])
+            #expect(
+                senders.simulator.received().last?.headers["apns-id"] == batch.job.notificationID(row: 1).description
+            )
+        }
+    }
+}
