@@ -14,6 +14,7 @@ struct SendJobs: Sendable {
     ///   - request: The request, with the caller.
     ///   - startsAt: The start; nil = now.
     ///   - notification: The rich notification to store with the send.
+    ///   - recipients: The devices, where the send names them one by one.
     ///   - wait: The longest wait for the hub's answer.
     ///   - route: The route's name for `Idempotency-Key`; nil = the route ignores the header.
     /// - Returns: The result, if there is one in time.
@@ -24,6 +25,7 @@ struct SendJobs: Sendable {
         request: APIRequest,
         startsAt: Timestamp? = nil,
         notification: NewRichNotification? = nil,
+        recipients: RecipientList? = nil,
         wait: Duration,
         idempotentAs route: String?
     ) async throws -> JobIntake.Answer {
@@ -38,7 +40,8 @@ struct SendJobs: Sendable {
                 NewJob.Idempotency(caller: caller.description, route: $0.route, key: $0.key, hash: $0.hash)
             },
             startsAt: startsAt,
-            notification: notification
+            notification: notification,
+            recipients: recipients
         )
         // The hub has no answer before the start.
         return try await self.context.intake.take(job, wait: job.startsAt == nil ? wait : .zero)
@@ -52,7 +55,8 @@ struct SendJobs: Sendable {
         app: AppID,
         idempotency: NewJob.Idempotency?,
         startsAt: Timestamp?,
-        notification: NewRichNotification? = nil
+        notification: NewRichNotification? = nil,
+        recipients: RecipientList? = nil
     ) -> NewJob {
         let start = startsAt.flatMap { $0 > .now ? $0 : nil }
         return NewJob(
@@ -64,7 +68,8 @@ struct SendJobs: Sendable {
             lifetime: self.lifetime(of: send),
             idempotency: idempotency,
             startsAt: start,
-            notification: notification
+            notification: notification,
+            recipients: recipients
         )
     }
 

@@ -228,7 +228,8 @@ private final class SendUpload: Sendable {
                 caller: self.caller,
                 app: self.request.app,
                 idempotency: idempotency,
-                startsAt: body.startsAt
+                startsAt: body.startsAt,
+                recipients: body.target.recipients
             )
             return Candidate(line: number, job: job)
         } catch let problem as Problem {

@@ -20,6 +20,8 @@ package final class NewJob: Sendable {
     package let startsAt: Timestamp?
     /// The rich notification to store with it.
     package let notification: NewRichNotification?
+    /// The list of a send that names its devices one by one.
+    package let recipients: RecipientList?
 
     package init(
         id: JobID = .make(),
@@ -32,7 +34,8 @@ package final class NewJob: Sendable {
         waiter: String? = nil,
         idempotency: Idempotency? = nil,
         startsAt: Timestamp? = nil,
-        notification: NewRichNotification? = nil
+        notification: NewRichNotification? = nil,
+        recipients: RecipientList? = nil
     ) {
         self.id = id
         self.app = app
@@ -45,22 +48,29 @@ package final class NewJob: Sendable {
         self.idempotency = idempotency
         self.startsAt = startsAt
         self.notification = notification
+        self.recipients = recipients
     }
 
     /// The same job, with the routing key of the process that waits for its answer.
-    package func waited(by waiter: String) -> NewJob {
+    package func waited(by waiter: String) -> NewJob { self.with(waiter: waiter, work: self.work) }
+
+    /// The same job with other work.
+    package func with(work: Job.Work) -> NewJob { self.with(waiter: self.waiter, work: work) }
+
+    private func with(waiter: String?, work: Job.Work) -> NewJob {
         NewJob(
             id: self.id,
             app: self.app,
             user: self.user,
             key: self.key,
             priority: self.priority,
-            work: self.work,
+            work: work,
             lifetime: self.lifetime,
             waiter: waiter,
             idempotency: self.idempotency,
             startsAt: self.startsAt,
-            notification: self.notification
+            notification: self.notification,
+            recipients: self.recipients
         )
     }
 

@@ -14,7 +14,7 @@ import StoreKit
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 104
+    static let version = 105
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -35,8 +35,8 @@ enum Schema {
 
     static func create(in database: Database) throws {
         for tables in [
-            self.administration, self.registrations, OutboxTable.schema, self.jobs, self.batches, self.deadLetters,
-            self.contents, ContentUsage.tables, KeptNotification.tables,
+            self.administration, self.registrations, OutboxTable.schema, self.jobs, RecipientTable.schema, self.batches,
+            self.deadLetters, self.contents, ContentUsage.tables, KeptNotification.tables,
         ] {
             try database.execute(sql: tables)
         }
@@ -301,7 +301,7 @@ enum Schema {
             UNION ALL SELECT sequence, inline_pns, \(DeliveryCountClass.accepted.number), inline_size FROM job
                 WHERE inline_pns IS NOT NULL AND finished IS NOT NULL;
 
-        -- Single devices: those that failed, and all where the app records all.
+        -- Single devices: those that failed, and all where the app records all. row: as in recipient. reference: from there.
         CREATE TABLE delivery(
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             job INTEGER NOT NULL REFERENCES job,
@@ -310,7 +310,8 @@ enum Schema {
             class INTEGER NOT NULL,
             status INTEGER NOT NULL,
             reason TEXT NOT NULL,
-            at INTEGER NOT NULL
+            at INTEGER NOT NULL,
+            reference TEXT
         ) STRICT;
         CREATE INDEX delivery_job ON delivery(job);
         """
