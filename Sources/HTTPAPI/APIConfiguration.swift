@@ -5,7 +5,7 @@ package struct APIConfiguration: Sendable {
     /// The most bytes of a request's body, but for sends and uploads.
     package var maximumBodySize = 1 << 20
     /// The most bytes of a send, as a body or a line of many: 20,000 users with the longest names take 2.3 MB.
-    package var maximumSendSize = 4 << 20
+    package var maximumSendSize = 8 << 20
     /// The most bytes of an uploaded content.
     package var maximumContentSize = 5 << 20
     /// The longest time for a body, and the longest lag of a longer upload behind its rate.

@@ -134,7 +134,8 @@ extension EmbeddedHub {
         var cursor = cursors.remove(at: index)
         let (job, pns) = (campaign.job, cursor.pns)
         let audience = try await self.store.audience(
-            of: campaign.request.audience,
+            of: campaign.request,
+            job: job.sequence,
             app: job.app,
             pns: pns,
             after: cursor.after,

@@ -153,7 +153,8 @@ package struct EmbeddedHub: NotificationHub {
         var devices = DeliverBatch.Devices()
         if batch.key.attempt == 0 {
             let page = try await self.store.wholeAudience(
-                of: batch.request.audience,
+                of: batch.request,
+                job: batch.job.sequence,
                 app: batch.job.app,
                 pns: batch.key.pns,
                 after: batch.from,
@@ -165,7 +166,8 @@ package struct EmbeddedHub: NotificationHub {
         }
         let handles = try await self.store.handles(
             of: batch.retries.map(\.row),
-            in: batch.request.audience,
+            in: batch.request,
+            job: batch.job.sequence,
             app: batch.job.app,
             pns: batch.key.pns,
             memory: memory

@@ -75,9 +75,7 @@ struct GroupFanOut {
             self.credit[pns, default: 0] -= size
             pages.append(SinglePage(pns: pns, size: size, message: index))
         }
-        self.step.sends.append(FanOutSend(sequence: send.sequence, fate: .batches(pages)))
-        // The same for all: they were read together.
-        self.step.through = send.through
+        self.step.sends.append(FanOutSend(sequence: send.sequence, fate: .batches(pages, through: send.through)))
         self.written.append(send)
     }
 

@@ -28,6 +28,16 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
         public let reason: String?
     }
 
+    /// Of a send to a list of devices, or to all.
+    public struct Recipients: Sendable, Equatable, Codable {
+        /// `handles`, `registrations` or `all`.
+        public let kind: String
+        /// How many devices the list named.
+        public let given: Int?
+        /// How many of them it is for: each once, and only registrations that were there.
+        public let count: Int?
+    }
+
     /// A UUID.
     public let id: String
     /// The app's name.
@@ -71,6 +81,8 @@ public struct Job: Sendable, Equatable, Codable, Identifiable {
     public let toCount: Int?
     /// The tag expression that another send is for; a long one is cut.
     public let expression: String?
+    /// The list of devices that another send is for.
+    public let recipients: Recipients?
     /// The services that a send was limited to.
     public let platforms: [Platform]?
     /// A send's counts by service.
@@ -99,6 +111,10 @@ public struct Delivery: Sendable, Equatable, Codable {
     public let registration: String?
     /// The device's user.
     public let user: String?
+    /// Of a send to handles: the device's place in the list, from 1.
+    public let place: Int?
+    /// The sender's own name for the device.
+    public let reference: String?
     /// `accepted`, or the class of failure, such as `unregistered`.
     public let outcome: String
     /// The push service's status, where it answered.

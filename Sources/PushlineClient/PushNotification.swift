@@ -38,8 +38,14 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         case tags([String])
         /// All devices whose tags satisfy an expression of `!`, `&&`, `||` and parentheses, such as `beta && !muted`.
         case matching(String)
+        /// These devices, whether registered or not; 1 to 20,000. Needs the role sender or operator, as all below.
+        case handles([Recipient])
+        /// The devices of these registrations; 1 to 20,000.
+        case registrations([String])
+        /// All devices of the app.
+        case all
 
-        private enum CodingKeys: String, CodingKey { case user, users, tag, tags }
+        private enum CodingKeys: String, CodingKey { case user, users, tag, tags, handles, registrations, all }
 
         /// Writes the API's form, such as `{"user":"ann"}`.
         public func encode(to encoder: any Encoder) throws {
@@ -50,7 +56,27 @@ public struct PushNotification: Sendable, Equatable, Encodable {
             case .tag(let tag): try container.encode(tag, forKey: .tag)
             case .tags(let tags): try container.encode(tags, forKey: .tags)
             case .matching(let expression): try container.encode(expression, forKey: .tags)
+            case .handles(let devices): try container.encode(devices, forKey: .handles)
+            case .registrations(let ids): try container.encode(ids, forKey: .registrations)
+            case .all: try container.encode(true, forKey: .all)
             }
+        }
+    }
+
+    /// A device that a notification names by its handle.
+    public struct Recipient: Sendable, Equatable, Encodable {
+        /// The push service.
+        public var pns: Platform
+        /// The device token, registration token or channel.
+        public var handle: String
+        /// Your own name for it, at most 200 characters, which ``Delivery/reference`` has again.
+        public var reference: String?
+
+        /// Creates a recipient.
+        public init(pns: Platform, handle: String, reference: String? = nil) {
+            self.pns = pns
+            self.handle = handle
+            self.reference = reference
         }
     }
 

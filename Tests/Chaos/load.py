@@ -97,6 +97,8 @@ class Load:
         # marker -> what is known of the send; accepted = answered 2xx.
         self.sends = {}
         self.registers = {}
+        # Ids of registrations that never change.
+        self.ids = []
         self.violations = []
         self.counts = collections.Counter()
         self.recent = collections.deque(maxlen=50)
@@ -111,6 +113,10 @@ class Load:
         status, _, text = client.request("POST", "/api/registrations/import", "".join(lines), {"Content-Type": "application/x-ndjson"})
         if status != 200 or json.loads(text)["failed"]:
             raise RuntimeError(f"the devices were not imported: {status} {text[:300]!r}")
+        status, _, text = client.request("GET", "/api/registrations/export")
+        if status != 200:
+            raise RuntimeError(f"the devices were not exported: {status} {text[:300]!r}")
+        self.ids = [line["id"] for line in map(json.loads, text.splitlines()) if line["user"] in self.devices.static]
         return len(lines)
 
     def start(self):
@@ -187,6 +193,7 @@ class Load:
         chance = random.Random(f"{self.options.seed} client {number}")
         client = self._client()
         kinds = [self._single, self._single, self._single, self._single, self._many, self._campaign, self._batch, self._cancel, self._look]
+        kinds += [self._handles, self._listed]
         pace = self.options.pace
         while self.is_running:
             began = time.monotonic()
@@ -211,8 +218,8 @@ class Load:
             message["at"] = begin.isoformat().replace("+00:00", "Z")
         return marker, message
 
-    def _post(self, client, marker, message, expected):
-        send = {"expected": expected, "ttl": message["ttl"], "scheduled": "at" in message, "id": None}
+    def _post(self, client, marker, message, expected, listed=()):
+        send = {"expected": expected, "ttl": message["ttl"], "scheduled": "at" in message, "id": None, "listed": listed}
         with self.lock:
             self.sends[marker] = send
         answer = self._insist(
@@ -247,6 +254,30 @@ class Load:
         group = chance.randrange(7)
         tags = chance.choice(["everyone", f"group-{group}", f"everyone && !group-{group}", f"group-{group} || group-{(group + 3) % 7}"])
         self._post(client, marker, {**message, "to": {"tags": tags}}, None)
+
+    def _handles(self, client, chance):
+        """A send to handles: of registrations, of devices that nobody registered, and some twice."""
+        marker, message = self._message(chance)
+        count = chance.randrange(101, 1500) if chance.random() < 0.1 else chance.randrange(1, 40)
+        listed = []
+        for number in range(count):
+            if chance.random() < 0.3:
+                listed.append(chance.choice(self.devices.static[user_name(chance.randrange(STATIC_USERS))])[:2])
+            elif chance.random() < 0.3:
+                listed.append(("fcm", fcm_token(f"direct {marker} {number}")))
+            else:
+                listed.append(("apns", apns_token(f"direct {marker} {number}")))
+        listed += chance.sample(listed, len(listed) // 10)
+        handles = [{"pns": pns, "handle": handle, "reference": f"{marker}-{place}"} for place, (pns, handle) in enumerate(listed, 1)]
+        self._post(client, marker, {**message, "to": {"handles": handles}}, len(set(listed)), listed=listed)
+
+    def _listed(self, client, chance):
+        """A send to registrations, of which one is unknown, or to all."""
+        marker, message = self._message(chance)
+        if chance.random() < 0.2:
+            return self._post(client, marker, {**message, "to": {"all": True}}, None)
+        ids = chance.sample(self.ids, chance.randrange(1, 150))
+        self._post(client, marker, {**message, "to": {"registrations": [*ids, "unknown", ids[0]]}}, len(ids))
 
     def _batch(self, client, chance):
         markers, lines = [], []
@@ -304,6 +335,11 @@ class Load:
             marker = f"c{self._next()}"
             message = {"title": marker, "body": "calm", "ttl": 7200, "to": {"user": owner}}
             self._post(client, marker, message, len(self.devices.static[owner]))
+            self.sends[marker]["must_arrive"] = True
+            marker = f"c{self._next()}"
+            listed = [("apns", apns_token(f"calm {number}")), self.devices.static[owner][0][:2]]
+            handles = [{"pns": pns, "handle": handle} for pns, handle in listed]
+            self._post(client, marker, {**message, "title": marker, "to": {"handles": handles}}, len(listed), listed=listed)
             self.sends[marker]["must_arrive"] = True
         client.close()
 

@@ -10,6 +10,8 @@ import urllib.parse
 FINAL = 10
 CONDEMNED = "its message could not be worked on"
 TARGETS, ACCEPTED, DEAD = 0, 1, 15
+# Numbers above are places in a send's list, those below rows of registrations.
+PLACES = 1 << 48
 
 
 class Verdict:
@@ -129,7 +131,9 @@ class Verdict:
             counted.add((job, row))
             if kind != ACCEPTED or job not in self.markers:
                 continue
-            key = (*handles.get(row, (None, None)), self.markers[job])
+            marker = self.markers[job]
+            device = self.load.sends[marker]["listed"][row - PLACES - 1] if row > PLACES else handles.get(row, (None, None))
+            key = (*device, marker)
             accepted.add(key)
             if key not in self.witness.seen:
                 self.lost += 1

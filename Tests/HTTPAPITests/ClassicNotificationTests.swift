@@ -26,7 +26,7 @@ import Testing
             #expect(answer.status == 200)
             #expect(answer.bytes.isEmpty)
             let send = try await Self.job(answer, api)
-            #expect(send.audience.tags.map(\.name) == ["username:bob", "from:alice"])
+            #expect(send.audience.alternatives?.map(\.name) == ["username:bob", "from:alice"])
             #expect(send.platforms == [pns])
             #expect(send.content == .classic(sender: "alice", text: "hello"))
         }
@@ -170,7 +170,7 @@ import Testing
             #expect(answer.status == 200)
             #expect(answer.bytes.isEmpty)
             let send = try await Self.job(answer, api)
-            #expect(send.audience == .tag(Tag(user: try UserName("alice", .folded))))
+            #expect(send.audience == .tags(.tag(Tag(user: try UserName("alice", .folded)))))
             // As the classic backend has it.
             #expect(send.platforms == [.apns])
             guard case .rich(let rich) = send.content else {

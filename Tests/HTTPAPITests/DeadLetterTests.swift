@@ -77,8 +77,9 @@ import Testing
                     )
                     group.messages += 1
                 }
-                group.sends.append(FanOutSend(sequence: send.sequence, fate: .batches(batches)))
-                group.through = max(group.through, send.through)
+                group.sends.append(
+                    FanOutSend(sequence: send.sequence, fate: .batches(batches, through: send.through))
+                )
             }
             step = .group(group)
         case .campaign: throw Problem.notFound("a campaign")

@@ -193,7 +193,7 @@ import Testing
                 Issue.record("no send")
                 return
             }
-            #expect(send.audience == (try TagExpression(parsing: "beta && !(muted || ios)", .folded)))
+            #expect(send.audience == .tags(try TagExpression(parsing: "beta && !(muted || ios)", .folded)))
             // What is one of some tags is told as such, however it was asked.
             let any = try await api.call(
                 .post,

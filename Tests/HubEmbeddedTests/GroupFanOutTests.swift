@@ -72,8 +72,9 @@ import Testing
         fanOut.step.sends.map { send in
             switch send.fate {
             case .alone: "\(send.sequence) alone"
-            case .batches(let batches):
-                "\(send.sequence) " + batches.map { "\($0.pns.rawValue):\($0.message)" }.joined(separator: " ")
+            case .batches(let batches, let through):
+                "\(send.sequence) to \(through) "
+                    + batches.map { "\($0.pns.rawValue):\($0.message)" }.joined(separator: " ")
             }
         }
     }
@@ -81,9 +82,11 @@ import Testing
     @Test func eachServiceHasItsOwnMessages() throws {
         var fanOut = self.fanOut(apns: 10_000, fcm: 10_000)
         try self.divide([[.apns: 1], [.apns: 1, .fcm: 2], [:], nil, [.mpns: 1], [.fcm: 1]], with: &fanOut)
-        #expect(self.fates(fanOut) == ["1 apns:0", "2 apns:0 fcm:1", "3 ", "4 alone", "5 alone", "6 fcm:1"])
+        #expect(
+            self.fates(fanOut)
+                == ["1 to 7 apns:0", "2 to 7 apns:0 fcm:1", "3 to 7 ", "4 alone", "5 alone", "6 to 7 fcm:1"]
+        )
         #expect(fanOut.step.messages == 2)
-        #expect(fanOut.step.through == 7)
         #expect(fanOut.step.devices == [.apns: 2, .fcm: 3])
         #expect(fanOut.written.map(\.sequence) == [1, 2, 3, 6])
         #expect(fanOut.messages.map(\.count) == [2, 2])
@@ -100,20 +103,20 @@ import Testing
     @Test func sendsOnlyToServicesWithoutCreditAreSkipped() throws {
         var fanOut = self.fanOut(apns: 0, fcm: 10)
         try self.divide([[.apns: 1], [.fcm: 1], [.apns: 1, .fcm: 1], [.apns: 3]], with: &fanOut)
-        #expect(self.fates(fanOut) == ["2 fcm:0", "3 alone"])
+        #expect(self.fates(fanOut) == ["2 to 7 fcm:0", "3 alone"])
         #expect(fanOut.blocked == [.apns])
     }
 
     @Test func aStepEndsWhenCreditRunsOut() throws {
         var fanOut = self.fanOut(apns: 10, fcm: 0)
         try self.divide([[.apns: 8], [.fcm: 1], [.apns: 3]], looksAt: 2, with: &fanOut)
-        #expect(self.fates(fanOut) == ["1 apns:0"])
+        #expect(self.fates(fanOut) == ["1 to 7 apns:0"])
         #expect(fanOut.blocked == [.fcm])
     }
 
     @Test func aSendLargerThanAllCreditLeavesItsGroup() throws {
         var fanOut = self.fanOut(apns: 10, fcm: 0)
         try self.divide([[.apns: 11], [.apns: 10]], with: &fanOut)
-        #expect(self.fates(fanOut) == ["1 alone", "2 apns:0"])
+        #expect(self.fates(fanOut) == ["1 alone", "2 to 7 apns:0"])
     }
 }

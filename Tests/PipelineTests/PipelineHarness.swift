@@ -254,9 +254,19 @@ struct PipelineHarness: Sendable {
         app: AppID = .default,
         user: UserName? = nil,
         priority: Priority = .normal,
-        expires: Duration = .seconds(3600)
+        expires: Duration = .seconds(3600),
+        startsAt: Timestamp? = nil,
+        recipients: RecipientList? = nil
     ) async throws -> Job {
-        let new = NewJob(app: app, user: user, priority: priority, work: work, lifetime: expires)
+        let new = NewJob(
+            app: app,
+            user: user,
+            priority: priority,
+            work: work,
+            lifetime: expires,
+            startsAt: startsAt,
+            recipients: recipients
+        )
         let accepted = try await self.accept([new])
         guard case .accepted(let job) = accepted.answers.first else {
             throw HarnessError("a new job was not accepted")

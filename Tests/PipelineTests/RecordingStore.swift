@@ -125,6 +125,14 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
         through: Int64
     ) async throws -> AudienceCount { throw NotAsked() }
 
+    func recipients(
+        of job: Int64,
+        pns: PushService,
+        after: Int64,
+        through: Int64,
+        limit: Int
+    ) async throws -> AudiencePage { throw NotAsked() }
+
     func handles(
         of rows: [Int64],
         in expression: TagExpression,

@@ -24,6 +24,11 @@ import Testing
         (PushNotification.Audience.tag("a"), #"{"tag":"a"}"#), (.users(["ann", "bob"]), #"{"users":["ann","bob"]}"#),
         (.tags(["a", "b"]), #"{"tags":["a","b"]}"#),
         (.matching("a && !b"), #"{"tags":"a && !b"}"#),
+        (
+            .handles([.init(pns: .fcm, handle: "f", reference: "r"), .init(pns: .apns, handle: "a")]),
+            #"{"handles":[{"handle":"f","pns":"fcm","reference":"r"},{"handle":"a","pns":"apns"}]}"#
+        ),
+        (.registrations(["x"]), #"{"registrations":["x"]}"#), (.all, #"{"all":true}"#),
     ])
     func audiences(audience: PushNotification.Audience, text: String) throws {
         #expect(try Coding.body(audience) == Data(text.utf8))

@@ -30,6 +30,8 @@ import Testing
         ["send", "--user", "ann", "--user", "bob", "hello"], ["send", "--users", "-", "hello"],
         ["send", "--users", "names.txt", "--count"],
         ["send", "--tag", "a", "--tag", "b", "--data", "k=v=w"],
+        ["send", "--handle", "apns:ab", "--handle", "wns:https://x", "hello"], ["send", "--all", "hello"],
+        ["send", "--registration", "a", "--registration", "b", "hello"],
         ["send", "--user", "ann", "--title", "T", "--watch", "--priority", "high", "--ttl", "0"],
         ["send", "--user", "ann", "--native", "-", "--label", "sale"], ["send", "--user", "ann", "hello", "--preview"],
         ["send", "--user", "ann", "hello", "--dry-run", "--watch"],
@@ -53,7 +55,8 @@ import Testing
     @Test(arguments: [
         ["bogus"], ["send"], ["send", "--user", "ann"], ["send", "hello"], ["send", "--user", "a", "--tag", "b", "x"],
         ["send", "--user", "a", "--users", "f", "x"], ["send", "--batch", "f", "--users", "f"],
-        ["send", "--users", "f"],
+        ["send", "--users", "f"], ["send", "--handle", "ab", "x"], ["send", "--handle", "adm:ab", "x"],
+        ["send", "--all", "--user", "a", "x"], ["send", "--batch", "f", "--all"],
         ["send", "--user", "a", "--data", "novalue"], ["send", "--user", "a", "--data", "=v"],
         ["send", "--user", "a", "--data", "k=1", "--data", "k=2"],
         ["send", "--user", "a", "x", "--priority", "urgent"], ["send", "--batch", "f", "x"],
@@ -125,6 +128,16 @@ import Testing
         #expect(command.audience() == .matching("a && !b"))
         // Counting needs nothing to say.
         #expect(try SendCommand.parse(["--tags", "!a", "--count"]).count)
+    }
+
+    @Test func singleDevicesOfASend() throws {
+        let handles = try SendCommand.parse(["--handle", "gcm:a:b", "--handle", "wns:https://x/?y=z", "x"])
+        #expect(
+            handles.audience()
+                == .handles([.init(pns: .fcm, handle: "a:b"), .init(pns: .wns, handle: "https://x/?y=z")])
+        )
+        #expect(try SendCommand.parse(["--registration", "a", "x"]).audience() == .registrations(["a"]))
+        #expect(try SendCommand.parse(["--all", "x"]).audience() == .all)
     }
 
     @Test func usersOfASend() throws {

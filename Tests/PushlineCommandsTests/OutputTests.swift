@@ -188,9 +188,21 @@ import Testing
             (#""to":["username:ann","username:bob"]"#, "none of the users has a matching device"),
             (#""to":["news"]"#, "no device has such a tag"),
             (#""expression":"a && b""#, "no device fits the expression"),
+            (#""recipients":{"kind":"registrations","given":2,"count":0}"#, "none of the devices is there"),
+            (#""recipients":{"kind":"all"}"#, "the app has no device"),
         ] {
             let job = try self.job(#""state":"completed","isFinal":true,"hubState":"NoTargetFound",\#(members)"#)
             #expect(JobText(job: job).progress == "completed, \(words); nothing was sent")
+        }
+    }
+
+    @Test func aListIsShownInWords() throws {
+        for (list, words) in [
+            (#"{"kind":"handles","given":3,"count":2}"#, "2 of 3 handles"),
+            (#"{"kind":"handles","given":2,"count":2}"#, "2 handles"), (#"{"kind":"all"}"#, "all"),
+        ] {
+            let job = try self.job(#""state":"queued","isFinal":false,"recipients":\#(list)"#)
+            #expect(JobText(job: job).target == words)
         }
     }
 

@@ -17,6 +17,11 @@ struct AccountingContract {
         }
         // Two that share a message.
         life.jobs += try await scenario.acceptGroup(["u1", "u2"]).jobs
+        // A list of one device, and one in pages.
+        for count in [1, 101] {
+            let lifetime = Duration.seconds(Int64.random(in: 100...100_000, using: &random))
+            life.jobs.append(try await scenario.accept(.list(apns: count), lifetime: lifetime).id)
+        }
         for _ in 0..<90 {
             try await life.step(&random)
             try await life.check()
@@ -67,6 +72,7 @@ private struct Life {
             let message = try self.scenario.message(of: key)
             _ = try await self.store.redelivered(message.id)
             if Bool.random(using: &random) { try await self.store.split(message.id) }
+        case 22: _ = try await self.store.remove(.recipients, olderThan: .zero, after: 0, limit: 50)
         default:
             for batch in try await self.scenario.takeDueBatches(limit: 3) {
                 #expect(batch.key.attempt == 0 || self.batches[batch.key] == batch.retries.count)
@@ -107,12 +113,14 @@ private struct Life {
         guard case .campaign(let campaign) = claim.work else { return try await self.fanOut(claim, random: &random) }
         guard let cursor = campaign.cursors.filter({ !$0.isDone }).randomElement(using: &random) else { return }
         let page = try await self.store.audience(
-            of: campaign.request.audience,
+            of: campaign.request,
+            job: campaign.job.sequence,
             app: .default,
             pns: cursor.pns,
             after: cursor.after,
             through: cursor.through,
-            limit: Int.random(in: 1...6, using: &random)
+            limit: Int.random(in: 1...6, using: &random),
+            memory: nil
         )
         var step = CampaignClaim(scenario: self.scenario, claim: claim, campaign: campaign)
         let result = try await step.commit(

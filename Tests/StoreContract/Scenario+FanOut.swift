@@ -20,12 +20,14 @@ extension Scenario {
         for pns in claim.campaign.cursors.map(\.pns) {
             while let cursor = claim.campaign.cursors.first(where: { $0.pns == pns && !$0.isDone }) {
                 let page = try await self.store.audience(
-                    of: claim.campaign.request.audience,
+                    of: claim.campaign.request,
+                    job: job.sequence,
                     app: job.app,
                     pns: pns,
                     after: cursor.after,
                     through: cursor.through,
-                    limit: size
+                    limit: size,
+                    memory: nil
                 )
                 let end = page.scannedThrough
                 let result = try await claim.commit(
@@ -82,7 +84,6 @@ extension Scenario {
         var step = GroupStep(messages: PushService.allCases.count)
         var keys: [BatchKey] = []
         for send in try await self.sends(of: claim) {
-            step.through = max(step.through, send.through)
             guard case .all(let reaches) = send.audience else {
                 step.sends.append(FanOutSend(sequence: send.sequence, fate: .alone))
                 continue
@@ -92,7 +93,7 @@ extension Scenario {
                 let message = PushService.allCases.firstIndex(of: reach.pns) ?? 0
                 return SinglePage(pns: reach.pns, size: reach.devices.count, message: message)
             }
-            step.sends.append(FanOutSend(sequence: send.sequence, fate: .batches(batches)))
+            step.sends.append(FanOutSend(sequence: send.sequence, fate: .batches(batches, through: send.through)))
         }
         return (step, keys)
     }

@@ -58,6 +58,20 @@ package struct Scenario: Sendable {
         )
     }
 
+    /// Accepts a send to a list.
+    package func accept(
+        _ list: RecipientList,
+        platforms: [PushService] = [],
+        lifetime: Duration = .seconds(86_400),
+        startsAt: Timestamp? = nil
+    ) async throws -> Job {
+        let send = SendRequest(to: .list(list.count), platforms: platforms, content: .message(.init(body: "b")))
+        let work = Job.Work.send(send)
+        return try await self.accept(
+            NewJob(app: .default, work: work, lifetime: lifetime, startsAt: startsAt, recipients: list)
+        )
+    }
+
     /// Accepts one job, and remembers its message.
     package func accept(_ new: NewJob) async throws -> Job {
         let accepted = try await self.store.accept([new])
@@ -336,5 +350,26 @@ extension ContentStore {
             throw StoreError(.unavailable, "content was not kept")
         }
         return id
+    }
+}
+
+extension RecipientList {
+    /// Handles as somebody lists them: the first has the place 1 and the reference `ref-1`.
+    package static func handles(_ handles: [(PushService, String)]) -> RecipientList {
+        RecipientList(
+            handles: handles.enumerated().map { index, device in
+                Recipient(
+                    place: index + 1,
+                    pns: device.0,
+                    handle: Handle(stored: device.1),
+                    reference: "ref-\(index + 1)"
+                )
+            }
+        )
+    }
+
+    /// So many handles, from `direct-1` on.
+    package static func list(apns count: Int) -> RecipientList {
+        .handles((1...count).map { (.apns, "direct-\($0)") })
     }
 }

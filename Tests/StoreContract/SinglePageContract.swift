@@ -51,10 +51,10 @@ struct SinglePageContract {
             let fannedOut = sends.enumerated().map { index, send in
                 FanOutSend(
                     sequence: send.sequence,
-                    fate: .batches([SinglePage(pns: .apns, size: 1, message: index)])
+                    fate: .batches([SinglePage(pns: .apns, size: 1, message: index)], through: send.through)
                 )
             }
-            let step = GroupStep(sends: fannedOut, messages: sends.count, through: sends.map(\.through).max() ?? 0)
+            let step = GroupStep(sends: fannedOut, messages: sends.count)
             let deliveries = try await store.commit(.group(step), of: claim).written.deliveries.compactMap { $0 }
             for (key, delivery) in zip(keys, deliveries) { scenario.note(delivery, batches: [key]) }
             try await store.markPublished(deliveries)

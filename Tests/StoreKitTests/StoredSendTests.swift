@@ -19,6 +19,16 @@ import Testing
                     timeToLive: .seconds(text?.count ?? 0),
                     collapse: text
                 ),
+                SendRequest(
+                    to: .list(RecipientCount(kind: .handles, given: 20_000, count: 7)),
+                    platforms: [.wns],
+                    content: .message(.init(title: text, data: ["k": "v"])),
+                    collapse: text
+                ),
+                SendRequest(
+                    to: .list(RecipientCount(kind: .registrations, given: 1, count: 0)),
+                    content: .message(.init(body: text))
+                ),
             ]
         }
     }()
@@ -54,7 +64,8 @@ import Testing
             content: .message(.init(body: "b")),
             isDryRun: true
         )
-        for send in [any, classic, native, dry] {
+        let all = SendRequest(to: .all, content: .message(.init(body: "b")))
+        for send in [any, classic, native, dry, all] {
             #expect(StoredSend.text(.send(send)) == nil)
             let text = try StoredJSON.text(work: .send(send))
             #expect(try StoredJSON.work(from: Array(text.utf8)) == .send(send))

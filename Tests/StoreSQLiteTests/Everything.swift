@@ -138,8 +138,28 @@ enum Everything {
             _ = try await store.richNotifications(query)
         }
         _ = try await store.richNotification(1, app: .default)
+        try await Self.sendToLists(scenario)
         try await Self.doEverythingTogether(scenario)
         try await Self.removeEverything(scenario)
+    }
+
+    private static func sendToLists(_ scenario: Scenario) async throws {
+        _ = try await scenario.accept(RecipientList(registrations: [.random()]))
+        let long = try await scenario.accept(.list(apns: 150))
+        #expect(try await scenario.fanOut(long, pages: 100).count == 2)
+        let short = try await scenario.accept(.list(apns: 1))
+        let key = try #require(try await scenario.fanOut(group: scenario.message(of: short.id)).keys.first)
+        let row = Recipient(place: 1, pns: .apns, handle: Handle(stored: ""), reference: nil).number
+        let outcome = BatchOutcome(
+            key: key,
+            failures: [DeviceFailure(row: row, failure: .unregistered, status: 410, reason: "")],
+            deadHandles: [
+                DeadHandle(row: row, handle: Handle(stored: "direct-1"), before: scenario.time.wall, reason: "")
+            ],
+            at: scenario.time.wall
+        )
+        #expect(try await scenario.record(outcome))
+        #expect(try await scenario.store.remove(.recipients, olderThan: .zero, after: 0, limit: 9).removed == 1)
     }
 
     /// What is done for many at once: imports, groups and their deliveries.

@@ -246,7 +246,7 @@ import Testing
         let listed = try #require(try await keep.store.jobs(JobQuery(app: .default, kind: .send)).items.first)
         for job in [accepted, listed, try await scenario.job(accepted.id)] {
             guard case .send(let told) = job.work else { throw Unexpected("no send") }
-            #expect(told.audience.tags.map(\.name) == (0..<100).map { "username:u\($0)" })
+            #expect(told.audience.alternatives?.map(\.name) == (0..<100).map { "username:u\($0)" })
             #expect(told.truncatedTags == 19_900)
         }
         let claim = try #require(try await scenario.claimCampaign(accepted))
@@ -255,11 +255,11 @@ import Testing
         let key = try #require(try await scenario.fanOut(accepted).first)
         let message = try scenario.message(of: key)
         let first = try #require(try await keep.store.batches(of: message.id).first)
-        #expect(first.key == key && first.request.audience == everybody)
+        #expect(first.key == key && first.request.audience == .tags(everybody))
         let retry = RetryDevice(row: 1, tries: 1, wait: .zero)
         #expect(try await scenario.record(BatchOutcome(key: key, retries: [retry], at: keep.time.wall)))
         let second = try #require(try await scenario.takeDueBatches().first)
         #expect(second.key.attempt == 1 && second.retries.map(\.row) == [1])
-        #expect(second.request.audience == everybody)
+        #expect(second.request.audience == .tags(everybody))
     }
 }

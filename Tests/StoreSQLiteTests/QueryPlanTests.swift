@@ -69,6 +69,23 @@ struct QueryPlanTests {
             plan: ["SEARCH registration USING INDEX registration_user (app=? AND user=? AND state=?)"]
         ),
         Pinned(
+            sql: RecipientTable.page,
+            plan: [
+                "SEARCH t USING PRIMARY KEY (job=? AND pns=? AND number>? AND number<?)",
+                "SEARCH r USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN",
+            ]
+        ),
+        Pinned(
+            sql: RecipientTable.all,
+            plan: [
+                "SEARCH t USING PRIMARY KEY (job=?)", "SEARCH r USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN",
+            ]
+        ),
+        Pinned(
+            sql: RecipientTable.registration,
+            plan: ["SEARCH registration USING INDEX registration_id (app=? AND id=?)"]
+        ),
+        Pinned(
             sql: RowWalker.tagged.ofNumber,
             plan: ["SEARCH tagged USING PRIMARY KEY (tag=? AND pns=? AND row>?)"]
         ),

@@ -25,15 +25,21 @@ struct AudienceCounts: Sendable {
     }
 
     /// - Throws: ``Problem`` 503 when too many counts run; the store's error.
-    func count(_ audience: TagExpression, for caller: Caller, platforms: [PushService]) async throws -> Answer {
+    func count(_ target: SendTarget, for caller: Caller, platforms: [PushService]) async throws -> Answer {
         guard self.permits.take(for: caller) else {
             throw Problem.later(.serviceUnavailable, "too many audiences are being counted at once", seconds: 1)
         }
         defer { self.permits.release(of: caller) }
 
         let end = ContinuousClock.now + self.time
+        let services = platforms.isEmpty ? PushService.allCases : platforms
+        guard let audience = target.audience.expression else {
+            let (found, isComplete) = try await self.services(of: target.recipients, app: caller.app, until: end)
+            let counts = services.map { pns in (pns, found.count { $0 == pns }) }
+            return Answer(counts: counts, isComplete: isComplete)
+        }
         var answer = Answer()
-        for pns in platforms.isEmpty ? PushService.allCases : platforms {
+        for pns in services {
             var count = 0
             var after: Int64 = 0
             while after < .max {
@@ -54,5 +60,27 @@ struct AudienceCounts: Sendable {
             answer.counts.append((pns, count))
         }
         return answer
+    }
+
+    /// The services of the devices of a list, as far as they are found in time.
+    private func services(
+        of list: RecipientList?,
+        app: AppID,
+        until end: ContinuousClock.Instant
+    ) async throws -> ([PushService], isComplete: Bool) {
+        switch list?.devices {
+        case nil: return ([], true)
+        case .handles(let handles): return (handles.map(\.pns), true)
+        case .registrations(let ids):
+            var found: [PushService] = []
+            for id in ids {
+                guard ContinuousClock.now < end else { return (found, false) }
+                guard let device = try await self.store.registration(id, app: app), device.state == .live else {
+                    continue
+                }
+                if let pns = device.pns { found.append(pns) }
+            }
+            return (found, true)
+        }
     }
 }

@@ -77,7 +77,7 @@ final class JobIntake: Sendable {
     func accept(_ jobs: [NewJob]) async throws -> [JobAcceptance] { try await self.acceptor.accept(jobs) }
 
     private func accept(_ job: NewJob) async throws -> Answer {
-        let answer = try await job.isToOneUser ? self.groups.accept(job) : self.acceptor.accept([job])[0]
+        let answer = try await job.isToFew ? self.groups.accept(job) : self.acceptor.accept([job])[0]
         switch answer {
         case .accepted(let accepted): return Answer(accepted: accepted, isRepeat: false)
         case .repeated(let id):
@@ -130,14 +130,12 @@ final class JobIntake: Sendable {
 }
 
 extension NewJob {
-    /// Whether it is a send to one user, who has few devices: it is accepted together with others (rule 15).
-    fileprivate var isToOneUser: Bool {
+    /// Whether it is a send to one user, who has few devices, or to a few: it is accepted together with others (rule 15).
+    fileprivate var isToFew: Bool {
         // A rich notification may exceed a quota, and its refusal would split the group.
-        guard self.notification == nil, case .send(let send) = self.work, let tags = send.audience.alternatives,
-            tags.count == 1
-        else {
-            return false
-        }
+        guard self.notification == nil, case .send(let send) = self.work else { return false }
+        if case .list(let list) = send.audience { return list.count <= 10 }
+        guard let tags = send.audience.alternatives, tags.count == 1 else { return false }
         return tags[0].owned == .user
     }
 }

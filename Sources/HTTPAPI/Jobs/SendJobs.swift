@@ -15,6 +15,7 @@ struct SendJobs: Sendable {
     ///   - startsAt: The start; nil = now.
     ///   - notification: The rich notification to store with the send.
     ///   - label: The sender's own name for it.
+    ///   - recipients: The devices, where the send names them one by one.
     ///   - wait: The longest wait for the hub's answer.
     ///   - route: The route's name for `Idempotency-Key`; nil = the route ignores the header.
     /// - Returns: The result, if there is one in time.
@@ -26,6 +27,7 @@ struct SendJobs: Sendable {
         startsAt: Timestamp? = nil,
         notification: NewRichNotification? = nil,
         label: JobLabel? = nil,
+        recipients: RecipientList? = nil,
         wait: Duration,
         idempotentAs route: String?
     ) async throws -> JobIntake.Answer {
@@ -41,7 +43,8 @@ struct SendJobs: Sendable {
             },
             startsAt: startsAt,
             notification: notification,
-            label: label
+            label: label,
+            recipients: recipients
         )
         // The hub has no answer before the start.
         return try await self.context.intake.take(job, wait: job.startsAt == nil ? wait : .zero)
@@ -56,7 +59,8 @@ struct SendJobs: Sendable {
         idempotency: NewJob.Idempotency?,
         startsAt: Timestamp?,
         notification: NewRichNotification? = nil,
-        label: JobLabel? = nil
+        label: JobLabel? = nil,
+        recipients: RecipientList? = nil
     ) -> NewJob {
         let start = startsAt.flatMap { $0 > .now ? $0 : nil }
         return NewJob(
@@ -69,7 +73,8 @@ struct SendJobs: Sendable {
             idempotency: idempotency,
             startsAt: start,
             notification: notification,
-            label: label
+            label: label,
+            recipients: recipients
         )
     }
 

@@ -114,6 +114,8 @@ struct JobRoutes: Sendable {
             "pns": .string(record.pns.rawValue),
             "registration": record.registration.map { .string($0.text) },
             "user": record.user.map { .string($0.name) },
+            "place": record.place.map { .integer($0) },
+            "reference": record.reference.map { .string($0) },
             "outcome": .string(outcome),
             "status": record.status == 0 ? nil : .integer(record.status),
             "reason": record.reason.isEmpty ? nil : .string(record.reason),

@@ -63,19 +63,32 @@ struct JobText {
             members.add("result", job.result.map { Self.result($0, of: request.registration) })
         case .send(let send):
             if send.isDryRun { members.add("dryRun", true) }
-            if let tags = send.audience.alternatives {
-                let preview = tags.prefix(SendRequest.previewTags)
-                members.addArray("to") { for tag in preview { $0.append(tag.name) } }
-                let count = tags.count + send.truncatedTags
-                members.add("toCount", count > preview.count ? count : nil)
-            } else {
-                members.add("expression", Self.expression(send.audience))
+            switch send.audience {
+            case .tags(let expression):
+                Self.write(expression, truncated: send.truncatedTags, to: &members)
+            case .all: members.add("recipients") { $0.add("kind", "all") }
+            case .list(let list):
+                members.add("recipients") { recipients in
+                    recipients.add("kind", list.kind.rawValue)
+                    recipients.add("given", list.given)
+                    recipients.add("count", list.count)
+                }
             }
             if !send.platforms.isEmpty {
                 members.addArray("platforms") { for platform in send.platforms { $0.append(platform.rawValue) } }
             }
             self.writeCounts(to: &members)
         }
+    }
+
+    private static func write(_ expression: TagExpression, truncated: Int, to members: inout JSONWriter) {
+        guard let tags = expression.alternatives else {
+            return members.add("expression", Self.expression(expression))
+        }
+        let preview = tags.prefix(SendRequest.previewTags)
+        members.addArray("to") { for tag in preview { $0.append(tag.name) } }
+        let count = tags.count + truncated
+        members.add("toCount", count > preview.count ? count : nil)
     }
 
     /// The most characters of an expression to show.

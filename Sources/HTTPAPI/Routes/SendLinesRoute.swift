@@ -229,7 +229,8 @@ private final class SendUpload: Sendable {
                 app: self.request.app,
                 idempotency: idempotency,
                 startsAt: body.startsAt,
-                label: body.label
+                label: body.label,
+                recipients: body.target.recipients
             )
             return Candidate(line: number, job: job)
         } catch let problem as Problem {

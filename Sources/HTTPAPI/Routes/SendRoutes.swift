@@ -45,6 +45,7 @@ struct SendRoutes: Sendable {
             request: request,
             startsAt: body.startsAt,
             label: body.label,
+            recipients: body.target.recipients,
             wait: preference.limit(most: most) ?? .zero,
             idempotentAs: "POST /api/sends"
         )
@@ -64,10 +65,10 @@ struct SendRoutes: Sendable {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
         let body = try StrictMembers(request.json(), known: SendBody.members)
-        let target = try SendTarget(body, request.spec.users)
+        let target = try SendTarget(body, request.spec)
         try Self.authorize(target, caller: caller)
         let platforms = try SendContent.platforms(body, named: target.platforms)
-        let answer = try await self.audiences.count(target.audience, for: caller, platforms: platforms)
+        let answer = try await self.audiences.count(target, for: caller, platforms: platforms)
         return .json(
             .members([
                 "total": .integer(answer.counts.reduce(0) { $0 + $1.count }),
@@ -109,38 +110,57 @@ struct SendRoutes: Sendable {
         return body
     }
 
-    /// A user writes to users; tags are for senders and operators.
+    /// A user writes to users; all else is for senders and operators.
     private static func authorize(_ target: SendTarget, caller: Caller) throws {
         guard caller.role == .user, !target.isToUser else { return }
         throw Problem.forbidden(
-            "sending to tags requires the role sender or operator; a user may send to users (to.user, to.users)"
+            "sending to tags, lists or all requires the role sender or operator; a user may send to users (to.user, to.users)"
         )
     }
 }
 
 /// The audience and services of a send.
 struct SendTarget {
-    let audience: TagExpression
+    let audience: SendAudience
+    /// The devices of a list.
+    let recipients: RecipientList?
     let isToUser: Bool
     let platforms: [PushService]
 
     /// The members that name an audience.
-    private static let audiences = ["user", "users", "tag", "tags"]
+    private static let audiences = ["user", "users", "tag", "tags", "handles", "registrations", "all"]
 
-    init(_ body: StrictMembers, _ users: AppSpec.Users) throws {
-        guard let to = body["to"] else {
-            throw body.fault("to", "is needed: {\"user\": …}, {\"users\": …}, {\"tag\": …} or {\"tags\": …}")
+    init(_ body: StrictMembers, _ spec: AppSpec) throws {
+        guard let value = body["to"] else {
+            throw body.fault("to", "is needed: an object with one of \(Self.audiences.joined(separator: ", "))")
         }
-        (self.audience, self.isToUser) = try Self.audience(to, users)
+        let to = try StrictMembers(value, path: "to", known: Self.audiences)
+        guard (Self.audiences.count { to[$0] != nil }) == 1 else {
+            throw Problem.invalid("to", "must have exactly one of \(Self.audiences.joined(separator: ", "))")
+        }
+        self.recipients = try Self.recipients(to, spec)
+        if let recipients = self.recipients {
+            (self.audience, self.isToUser) = (.list(recipients.count), false)
+        } else if let isAll = try to.bool("all") {
+            guard isAll else { throw to.fault("all", "must be true, or left out") }
+            (self.audience, self.isToUser) = (.all, false)
+        } else {
+            let (expression, isToUser) = try Self.expression(to, spec.users)
+            (self.audience, self.isToUser) = (.tags(expression), isToUser)
+        }
         self.platforms =
             try body.array("platforms").map { try Self.platforms($0, member: body.name(of: "platforms")) } ?? []
     }
 
-    private static func audience(_ value: JSONValue, _ users: AppSpec.Users) throws -> (TagExpression, isToUser: Bool) {
-        let to = try StrictMembers(value, path: "to", known: Self.audiences)
-        guard (Self.audiences.count { to[$0] != nil }) == 1 else {
-            throw Problem.invalid("to", "must have exactly one of user, users, tag and tags")
-        }
+    private static func recipients(_ to: StrictMembers, _ spec: AppSpec) throws -> RecipientList? {
+        if let handles = try to.array("handles") { return try RecipientList(handles: handles, of: to, spec: spec) }
+        return try to.array("registrations").map { try RecipientList(registrations: $0, of: to) }
+    }
+
+    private static func expression(
+        _ to: StrictMembers,
+        _ users: AppSpec.Users
+    ) throws -> (TagExpression, isToUser: Bool) {
         if let user = try to.string("user") {
             do { return (.tag(Tag(user: try UserName(user, users))), true) } catch {
                 throw Problem.invalid([error.named("to.user")])
@@ -231,7 +251,7 @@ struct SendBody {
     /// The send as its job keeps it.
     var request: SendRequest {
         SendRequest(
-            audience: self.target.audience,
+            to: self.target.audience,
             platforms: self.content.platforms,
             content: self.content.content,
             timeToLive: self.timeToLive,
@@ -242,7 +262,7 @@ struct SendBody {
 
     init(_ value: JSONValue, _ spec: AppSpec) throws {
         let body = try StrictMembers(value, known: Self.members)
-        self.target = try SendTarget(body, spec.users)
+        self.target = try SendTarget(body, spec)
         self.content = try SendContent(body, platforms: self.target.platforms, spec: spec)
         self.priority = try Self.priority(body)
         self.timeToLive = try body.integer("ttl", in: 0...SendRoutes.maximumTimeToLive).map { .seconds($0) }

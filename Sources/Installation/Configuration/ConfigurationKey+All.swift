@@ -22,7 +22,7 @@ extension ConfigurationKey {
     static let apiCertificate = text("api.certificate_file")
     static let apiKey = text("api.key_file")
     static let apiBodySize = integer("api.body_size", in: 1024...16_777_216, default: 65_536)
-    static let apiSendSize = integer("api.send_size", in: 1024...16_777_216, default: 4_194_304)
+    static let apiSendSize = integer("api.send_size", in: 1024...16_777_216, default: 8_388_608)
     static let apiContentSize = integer("api.content_size", in: 1024...268_435_456, default: 8_388_608)
     static let apiHeaderSize = integer("api.header_size", in: 1024...1_048_576, default: 16_384)
     static let apiRequestTime = seconds("api.request_time", in: 1...3600, default: 30)

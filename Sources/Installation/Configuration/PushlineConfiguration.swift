@@ -118,6 +118,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
                 (.registrations, .retentionRegistrations), (.deadLetters, .retentionDead),
             ].map { (kind: Retained, key: ConfigurationKey) in (kind, .seconds(try values.integer(key) * 86_400)) }
         )
+        self.retention[.recipients] = .zero
         self.broker = try Broker(values)
         self.api = try API(values)
         self.workers = Workers(

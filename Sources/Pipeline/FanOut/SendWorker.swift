@@ -256,6 +256,6 @@ extension FanOutClaim {
 
     fileprivate var isLarge: Bool {
         guard case .campaign(let campaign) = self.work else { return false }
-        return campaign.request.audience.tags.count > LargeClaims.names
+        return (campaign.request.audience.alternatives?.count ?? 0) > LargeClaims.names
     }
 }

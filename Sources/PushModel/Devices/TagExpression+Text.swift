@@ -3,6 +3,7 @@ extension TagExpression: CustomStringConvertible {
     ///
     /// Reading it gives an equal expression.
     package var description: String {
+        guard !self.tags.isEmpty else { return "*" }
         let begins = self.operandBegins
         var text = ""
         // The pieces to write, the next at the end.

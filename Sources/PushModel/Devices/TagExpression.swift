@@ -9,7 +9,7 @@ package struct TagExpression: Hashable, Sendable {
         case tag(Int)
         /// The operand before does not hold.
         case not
-        /// All of the preceding operands, of this number, hold; at least 2.
+        /// All of the preceding operands, of this number, hold; at least 2, or none: then every registration is meant.
         case all(Int)
         /// One of the preceding operands, of this number, holds; at least 2.
         case any(Int)
@@ -29,6 +29,15 @@ package struct TagExpression: Hashable, Sendable {
         var expression = TagExpression()
         expression.tags = [tag]
         expression.steps = [.tag(0)]
+        return expression
+    }
+
+    /// All registrations: whatever no condition excludes.
+    ///
+    /// It has no text that could be read again.
+    package static var everyone: TagExpression {
+        var expression = TagExpression()
+        expression.steps = [.all(0)]
         return expression
     }
 
@@ -64,7 +73,7 @@ package struct TagExpression: Hashable, Sendable {
 
     /// The tags of which one is enough; nil where the expression is not as simple as that.
     package var alternatives: [Tag]? {
-        guard self.steps.count > 1 else { return self.tags }
+        guard self.steps.count > 1 else { return self.tags.isEmpty ? nil : self.tags }
         guard case .any(let count)? = self.steps.last, count == self.steps.count - 1 else { return nil }
         let isPlain = self.steps.dropLast().allSatisfy { step in
             if case .tag = step { true } else { false }

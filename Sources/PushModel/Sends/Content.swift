@@ -66,7 +66,7 @@ package enum Content: Codable, Sendable, Equatable {
 
 /// A send as its job row keeps it.
 package struct SendRequest: Codable, Sendable, Equatable {
-    package let audience: TagExpression
+    package let audience: SendAudience
     /// The number of tags of an `||` omitted from ``audience``; 0 = it is complete.
     ///
     /// A job has the first tags of a long list and the number of the others. A fan-out reads the complete list, and
@@ -84,7 +84,7 @@ package struct SendRequest: Codable, Sendable, Equatable {
     package let isDryRun: Bool
 
     package init(
-        audience: TagExpression,
+        to audience: SendAudience,
         truncatedTags: Int = 0,
         platforms: [PushService] = [],
         content: Content,
@@ -99,6 +99,25 @@ package struct SendRequest: Codable, Sendable, Equatable {
         self.timeToLive = timeToLive
         self.collapse = collapse
         self.isDryRun = isDryRun
+    }
+
+    /// A send to the registrations that an expression selects.
+    package init(
+        audience expression: TagExpression,
+        platforms: [PushService] = [],
+        content: Content,
+        timeToLive: Duration? = nil,
+        collapse: String? = nil,
+        isDryRun: Bool = false
+    ) {
+        self.init(
+            to: .tags(expression),
+            platforms: platforms,
+            content: content,
+            timeToLive: timeToLive,
+            collapse: collapse,
+            isDryRun: isDryRun
+        )
     }
 
     /// Until when push services are to keep it, as ``DeliverBatch/keepUntil``.
@@ -116,15 +135,15 @@ package struct SendRequest: Codable, Sendable, Equatable {
     package var preview: SendRequest {
         guard let tags = self.audience.alternatives, tags.count > Self.previewTags else { return self }
         return self.with(
-            audience: .any(Array(tags.prefix(Self.previewTags))),
+            audience: .tags(.any(Array(tags.prefix(Self.previewTags)))),
             truncatedTags: tags.count - Self.previewTags
         )
     }
 
     /// The same for another audience.
-    package func with(audience: TagExpression, truncatedTags: Int = 0) -> SendRequest {
+    package func with(audience: SendAudience, truncatedTags: Int = 0) -> SendRequest {
         SendRequest(
-            audience: audience,
+            to: audience,
             truncatedTags: truncatedTags,
             platforms: self.platforms,
             content: self.content,
@@ -140,7 +159,7 @@ package struct SendRequest: Codable, Sendable, Equatable {
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        self.audience = try container.decode(TagExpression.self, forKey: .audience)
+        self.audience = try container.decode(SendAudience.self, forKey: .audience)
         self.truncatedTags = try container.decodeIfPresent(Int.self, forKey: .truncatedTags) ?? 0
         self.platforms = try container.decodeIfPresent([PushService].self, forKey: .platforms) ?? []
         self.content = try container.decode(Content.self, forKey: .content)

@@ -51,6 +51,9 @@ struct JobText {
             return users.count == 1
                 ? "user \"\(users[0])\" has no matching device" : "none of the users has a matching device"
         }
+        if let list = self.job.recipients {
+            return list.kind == "all" ? "the app has no device" : "none of the devices is there"
+        }
         return self.job.expression == nil ? "no device has such a tag" : "no device fits the expression"
     }
 
@@ -135,7 +138,14 @@ struct JobText {
     }
 
     /// The audience, as a tag expression.
-    var target: String? { self.job.to?.joined(separator: " || ") ?? self.job.expression }
+    var target: String? { self.job.to?.joined(separator: " || ") ?? self.job.expression ?? self.recipients }
+
+    /// A list, in words.
+    private var recipients: String? {
+        guard let list = self.job.recipients else { return nil }
+        guard let count = list.count, let given = list.given else { return list.kind }
+        return count == given ? "\(count) \(list.kind)" : "\(count) of \(given) \(list.kind)"
+    }
 
     /// Of many tags a few and their number.
     private var audience: String? {

@@ -144,11 +144,15 @@ struct JobCommand: AsyncParsableCommand {
             guard !found.isEmpty else {
                 return ["No failed devices are recorded (cancelled and expired ones are not listed)."]
             }
-            var table = Table(["at", "service", "registration", "user", "outcome", "status", "reason"], numeric: [5])
+            var table = Table(
+                ["at", "service", "registration", "user", "place", "reference", "outcome", "status", "reason"],
+                numeric: [4, 7]
+            )
             for delivery in found {
                 table.add([
                     JobText.moment(delivery.at), delivery.pns.rawValue, delivery.registration, delivery.user,
-                    delivery.outcome, delivery.status.map(String.init), delivery.reason,
+                    delivery.place.map(String.init), delivery.reference, delivery.outcome,
+                    delivery.status.map(String.init), delivery.reason,
                 ])
             }
             return table.lines

@@ -7,11 +7,12 @@ import PushlineClient
 struct SendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send",
-        abstract: "Send a notification to users, or to the devices with a tag.",
+        abstract: "Send a notification to users, to the devices with a tag, to single devices or to all.",
         discussion: """
             Examples: pushline send --user ann --title Hello "It works" --watch
                       pushline send --users names.txt --title News "Come and see"
                       pushline send --tags 'beta && (ios || android) && !muted' --count
+                      pushline send --handle apns:740f4707bebcf74f9b7c25d48e335894 --handle fcm:cT8…:APA91b… "It works"
 
             Many at once: pushline send --batch sends.ndjson, a line of JSON for each as POST /api/sends takes it; - reads
             standard input. Repeat it with the same --idempotency-key and file when it breaks off: nothing is sent twice.
@@ -48,6 +49,20 @@ struct SendCommand: AsyncParsableCommand {
 
     @Option(help: "Send to the devices that match this tag expression (!, &&, ||, parentheses).")
     var tags: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Send to the device with this handle, registered or not; repeatable.",
+            valueName: "service:handle"
+        )
+    )
+    var handle: [String] = []
+
+    @Option(help: ArgumentHelp("Send to the device of this registration; repeatable.", valueName: "id"))
+    var registration: [String] = []
+
+    @Flag(help: "Send to all devices of the app.")
+    var all = false
 
     @Flag(help: "Send nothing; print how many devices would receive it.")
     var count = false
@@ -109,11 +124,10 @@ struct SendCommand: AsyncParsableCommand {
     func validate() throws {
         if self.batch != nil {
             let others: [Any?] = [
-                self.body, self.users, self.title, self.priority, self.ttl, self.collapse, self.at, self.label,
-                self.native,
+                self.body, self.title, self.priority, self.ttl, self.collapse, self.at, self.label, self.native,
             ]
-            guard others.allSatisfy({ $0 == nil }), self.user.isEmpty, self.tag.isEmpty, self.tags == nil, !self.count,
-                self.data.isEmpty, self.platform.isEmpty, !self.watch, !self.preview, !self.dryRun
+            guard others.allSatisfy({ $0 == nil }), self.targets == 0, !self.count, self.data.isEmpty,
+                self.platform.isEmpty, !self.watch, !self.preview, !self.dryRun
             else {
                 throw ValidationError(
                     "--batch takes everything from the file's lines; only --idempotency-key may be given beside it."
@@ -121,11 +135,13 @@ struct SendCommand: AsyncParsableCommand {
             }
             return
         }
-        let targets = [!self.user.isEmpty, self.users != nil, !self.tag.isEmpty, self.tags != nil].count { $0 }
         guard self.native != "-" || self.users != "-" else {
             throw ValidationError("Only one of --users and --native can read standard input.")
         }
-        guard targets <= 1 else { throw ValidationError("Give only one of --user, --users, --tag and --tags.") }
+        guard self.targets <= 1 else { throw ValidationError("Give only one of \(Self.targetNames).") }
+        for text in self.handle where Self.recipient(text) == nil {
+            throw ValidationError("--handle takes service:handle, as apns:740f47…, not \"\(text.prefix(12))…\".")
+        }
         guard self.within > 0 else { throw ValidationError("--within must be at least 1.") }
         guard [self.count, self.watch, self.preview].count(where: { $0 }) <= 1 else {
             throw ValidationError("Give only one of --count, --preview and --watch.")
@@ -139,12 +155,31 @@ struct SendCommand: AsyncParsableCommand {
     /// Parsing calls ``validate()`` before it reports unknown options: checked there, a misspelt option would look like a missing one.
     func requireParts() throws {
         guard self.batch == nil else { return }
-        guard !self.user.isEmpty || self.users != nil || !self.tag.isEmpty || self.tags != nil else {
-            throw CommandFailure.usage("there is no recipient: give one of --user, --users, --tag and --tags")
+        guard self.targets > 0 else {
+            throw CommandFailure.usage("there is no recipient: give one of \(Self.targetNames)")
         }
         guard self.count || self.title != nil || self.body != nil || !self.data.isEmpty || self.native != nil else {
             throw CommandFailure.usage("there is nothing to send: give a text, --title, --data or --native")
         }
+    }
+
+    private static let targetNames = "--user, --users, --tag, --tags, --handle, --registration and --all"
+
+    /// How many kinds of recipients are given.
+    private var targets: Int {
+        [
+            !self.user.isEmpty, self.users != nil, !self.tag.isEmpty, self.tags != nil, !self.handle.isEmpty,
+            !self.registration.isEmpty, self.all,
+        ].count { $0 }
+    }
+
+    /// A handle with its service before it; nil without one.
+    private static func recipient(_ text: String) -> PushNotification.Recipient? {
+        guard let colon = text.firstIndex(of: ":"), let pns = PushService(platformName: String(text[..<colon])) else {
+            return nil
+        }
+        let handle = String(text[text.index(after: colon)...])
+        return PushNotification.Recipient(pns: Platform(rawValue: pns.rawValue), handle: handle)
     }
 
     func run() async throws {
@@ -241,6 +276,9 @@ struct SendCommand: AsyncParsableCommand {
         if let list { return .users(list.names) }
         if !self.user.isEmpty { return self.user.count == 1 ? .user(self.user[0]) : .users(self.user) }
         if let expression = self.tags { return .matching(expression) }
+        if !self.handle.isEmpty { return .handles(self.handle.compactMap(Self.recipient)) }
+        if !self.registration.isEmpty { return .registrations(self.registration) }
+        if self.all { return .all }
         return self.tag.count == 1 ? .tag(self.tag[0]) : .tags(self.tag)
     }
 }

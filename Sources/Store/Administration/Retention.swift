@@ -14,6 +14,10 @@ package enum Retained: Sendable, CaseIterable {
     case registrations
     /// Dead letters, from when they were stored.
     case deadLetters
+    /// The lists of sends, with their handles: as soon as nothing of the job will be sent again, whatever the age.
+    ///
+    /// That is from its end, or where a dead message of it is kept from the end of its time.
+    case recipients
 }
 
 /// The result of a chunk.

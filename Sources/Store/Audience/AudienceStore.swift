@@ -30,6 +30,17 @@ package protocol AudienceStore: Sendable {
         through: Int64
     ) async throws -> AudienceCount
 
+    /// The devices of a job's list with numbers in `(after, through]` (``Recipient/number``), in that order, at most `limit`.
+    ///
+    /// Of a registration it has the present handle; one that is not live on that service is left out.
+    func recipients(
+        of job: Int64,
+        pns: PushService,
+        after: Int64,
+        through: Int64,
+        limit: Int
+    ) async throws -> AudiencePage
+
     /// Which of these rows are still live on that service and in the audience, and where they are reached now.
     func handles(
         of rows: [Int64],

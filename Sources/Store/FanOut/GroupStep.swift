@@ -5,19 +5,16 @@ package struct GroupStep: Sendable {
     package var sends: [FanOutSend]
     /// How many delivery messages the batches are divided into.
     package var messages: Int
-    /// How far the audiences of its batches go: ``SmallSend/through``.
-    package var through: Int64
 
-    package init(sends: [FanOutSend] = [], messages: Int = 0, through: Int64 = 0) {
+    package init(sends: [FanOutSend] = [], messages: Int = 0) {
         self.sends = sends
         self.messages = messages
-        self.through = through
     }
 
     /// How many devices it has of each service.
     package var devices: [PushService: Int] {
         var devices: [PushService: Int] = [:]
-        for case .batches(let batches) in self.sends.map(\.fate) {
+        for case .batches(let batches, _) in self.sends.map(\.fate) {
             for batch in batches { devices[batch.pns, default: 0] += batch.size }
         }
         return devices
@@ -27,8 +24,9 @@ package struct GroupStep: Sendable {
 /// The result for a send of a group.
 package struct FanOutSend: Sendable {
     package enum Fate: Sendable {
-        /// These are all its batches, at most one a service; none = it has no target.
-        case batches([SinglePage])
+        /// These are all its batches, at most one a service, and so far goes its audience (``SmallSend/through``); none = it has
+        /// no target.
+        case batches([SinglePage], through: Int64)
         /// It gets its own message.
         case alone
     }

@@ -27,7 +27,7 @@ package struct SmallSend: Sendable, Equatable {
     package let startsAt: Timestamp?
     package let waiter: String?
     package let audience: Audience
-    /// The highest registration row when it was read: all that were there when the send was accepted.
+    /// Where its audience ends: the highest registration row when it was read, or the end of its list.
     package let through: Int64
 
     package init(

@@ -37,9 +37,13 @@ package struct DeliveryRecord: Sendable, Equatable {
 
     package let pns: PushService
     package let row: Int64
+    /// The place in the send's list, for a handle of one.
+    package var place: Int? { Recipient.place(of: self.row) }
     /// The registration's id, while the store still has it.
     package let registration: RegistrationID?
     package let user: UserName?
+    /// The sender's own name for a device of a list.
+    package let reference: String?
     package let outcome: Outcome
     /// The push service's status, where it answered; 0 = none.
     package let status: Int
@@ -54,6 +58,7 @@ package struct DeliveryRecord: Sendable, Equatable {
         row: Int64,
         registration: RegistrationID?,
         user: UserName?,
+        reference: String? = nil,
         outcome: Outcome,
         status: Int,
         reason: String,
@@ -64,6 +69,7 @@ package struct DeliveryRecord: Sendable, Equatable {
         self.row = row
         self.registration = registration
         self.user = user
+        self.reference = reference
         self.outcome = outcome
         self.status = status
         self.reason = reason

@@ -22,6 +22,8 @@ package final class NewJob: Sendable {
     package let notification: NewRichNotification?
     /// The sender's own name for it.
     package let label: JobLabel?
+    /// The list of a send that names its devices one by one.
+    package let recipients: RecipientList?
 
     package init(
         id: JobID = .make(),
@@ -35,7 +37,8 @@ package final class NewJob: Sendable {
         idempotency: Idempotency? = nil,
         startsAt: Timestamp? = nil,
         notification: NewRichNotification? = nil,
-        label: JobLabel? = nil
+        label: JobLabel? = nil,
+        recipients: RecipientList? = nil
     ) {
         self.id = id
         self.app = app
@@ -49,23 +52,30 @@ package final class NewJob: Sendable {
         self.startsAt = startsAt
         self.notification = notification
         self.label = label
+        self.recipients = recipients
     }
 
     /// The same job, with the routing key of the process that waits for its answer.
-    package func waited(by waiter: String) -> NewJob {
+    package func waited(by waiter: String) -> NewJob { self.with(waiter: waiter, work: self.work) }
+
+    /// The same job with other work.
+    package func with(work: Job.Work) -> NewJob { self.with(waiter: self.waiter, work: work) }
+
+    private func with(waiter: String?, work: Job.Work) -> NewJob {
         NewJob(
             id: self.id,
             app: self.app,
             user: self.user,
             key: self.key,
             priority: self.priority,
-            work: self.work,
+            work: work,
             lifetime: self.lifetime,
             waiter: waiter,
             idempotency: self.idempotency,
             startsAt: self.startsAt,
             notification: self.notification,
-            label: self.label
+            label: self.label,
+            recipients: self.recipients
         )
     }
 

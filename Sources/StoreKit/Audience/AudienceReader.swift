@@ -149,6 +149,9 @@ package struct AudienceReader<Source: RowSource> {
                 }
                 found.formUnion(candidates)
                 return isFound || !candidates.isEmpty
+            case .all(let members) where members.isEmpty:
+                found.formUnion(candidates)
+                return true
             case .all(let members):
                 let ordered = try self.rarestFirst(members, candidates: candidates, base: base)
                 for member in ordered.dropLast() {

@@ -1,20 +1,30 @@
 package import PushModel
 
-/// The stored form of the most frequent send, a message to one tag, without the cost of a coder.
+/// The stored form of the most frequent sends, a message to one tag or to a list, without the cost of a coder.
 ///
 /// It is the JSON of ``StoredJSON``, member for member. Other sends are left to that.
 package enum StoredSend {
     /// The JSON text, or nil where the work is of another kind.
     package static func text(_ work: Job.Work) -> String? {
-        guard case .send(let send) = work, let tag = send.audience.onlyTag, send.truncatedTags == 0,
-            case .message(let message) = send.content
-        else { return nil }
+        guard case .send(let send) = work, send.truncatedTags == 0, case .message(let message) = send.content else {
+            return nil
+        }
         if let ttl = send.timeToLive, ttl.components.attoseconds != 0 { return nil }
         if send.isDryRun { return nil }
         var text: [UInt8] = []
         text.reserveCapacity(256)
         text += Part.audience
-        self.quote(tag.name, to: &text)
+        if let tag = send.audience.onlyTag {
+            self.quote(tag.name, to: &text)
+        } else if case .list(let list) = send.audience {
+            text += Part.count + Array(String(list.count).utf8)
+            text += Part.given + Array(String(list.given).utf8)
+            text += Part.kind
+            self.quote(list.kind.rawValue, to: &text)
+            text += Part.brace
+        } else {
+            return nil
+        }
         if let collapse = send.collapse {
             text += Part.collapse
             self.quote(collapse, to: &text)
@@ -54,9 +64,7 @@ package enum StoredSend {
     /// Decodes the output of ``text(_:)``; nil for any other text, which may be valid too.
     package static func read(_ text: [UInt8]) -> SendRequest? {
         var reader = Reader(text)
-        guard reader.take(Part.audience), let name = reader.string(), let tag = try? Tag(name, .exact) else {
-            return nil
-        }
+        guard reader.take(Part.audience), let audience = self.audience(&reader) else { return nil }
         var collapse: String?
         if reader.take(Part.collapse) {
             guard let value = reader.string() else { return nil }
@@ -79,12 +87,23 @@ package enum StoredSend {
         }
         guard reader.take(Part.end), reader.isAtEnd else { return nil }
         return SendRequest(
-            audience: .tag(tag),
+            to: audience,
             platforms: platforms,
             content: .message(message),
             timeToLive: ttl,
             collapse: collapse
         )
+    }
+
+    private static func audience(_ reader: inout Reader) -> SendAudience? {
+        guard reader.take(Part.count) else {
+            return reader.string().flatMap { try? Tag($0, .exact) }.map { .tags(.tag($0)) }
+        }
+        guard let count = reader.number(), reader.take(Part.given), let given = reader.number(),
+            reader.take(Part.kind), let kind = reader.string().flatMap(RecipientCount.Kind.init(rawValue:)),
+            reader.take(Part.brace)
+        else { return nil }
+        return .list(RecipientCount(kind: kind, given: Int(given), count: Int(count)))
     }
 
     private static func message(_ reader: inout Reader) -> Content.Message? {
@@ -112,6 +131,9 @@ package enum StoredSend {
     /// The text between the values.
     private enum Part {
         static let audience = Array(#"{"send":{"_0":{"audience":"#.utf8)
+        static let count = Array(#"{"count":"#.utf8)
+        static let given = Array(#","given":"#.utf8)
+        static let kind = Array(#","kind":"#.utf8)
         static let collapse = Array(#","collapse":"#.utf8)
         static let message = Array(#","content":{"message":{"_0":{"#.utf8)
         static let body = Array(#""body":"#.utf8)
@@ -226,4 +248,11 @@ package enum StoredSend {
 extension TagExpression {
     /// The tag that it consists of; nil where it is more than one.
     package var onlyTag: Tag? { self.steps.count == 1 ? self.tags.first : nil }
+}
+
+extension SendAudience {
+    /// The tag of a send to just one.
+    package var onlyTag: Tag? {
+        if case .tags(let expression) = self { expression.onlyTag } else { nil }
+    }
 }

@@ -79,6 +79,9 @@ private struct AuditedJob {
         return faults
     }
 
+    /// How many devices its list has; null where it has none.
+    private static let listed = "json_extract(job.work, '$.send._0.audience.count')"
+
     /// Queries for rows that must not exist.
     private static let checks: [(sql: String, (text: String, isOfFinal: Bool))] = [
         (
@@ -138,6 +141,21 @@ private struct AuditedJob {
                 AND NOT EXISTS (SELECT 1 FROM message WHERE message.id = job.message)
             """,
             ("jobs are unfinished and in no message", false)
+        ),
+        (
+            """
+            SELECT abs(coalesce(\(Self.listed) - (SELECT count(*) FROM recipient WHERE job = ?1), 0)) FROM job
+            WHERE sequence = ?1 AND finished IS NULL
+            """,
+            ("devices of its list are missing, or more than it counts", false)
+        ),
+        (
+            """
+            SELECT max(0, coalesce(
+                (SELECT sum(count) FROM job_counts WHERE job = ?1 AND class = \(DeliveryCountClass.targets.number)) - \(Self.listed), 0))
+            FROM job WHERE sequence = ?1
+            """,
+            ("targets are more than its list has", false)
         ),
         (
             """

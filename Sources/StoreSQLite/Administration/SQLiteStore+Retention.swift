@@ -22,6 +22,7 @@ extension SQLiteStore {
         case .contents: return try await self.removeContents(before: before, from: cursor, limit: limit)
         case .registrations: return try await self.removeRegistrations(before: before, limit: limit)
         case .deadLetters: return try await self.removeDeadLetters(before: before, limit: limit)
+        case .recipients: return try await self.removeRecipients(after: cursor, limit: limit)
         }
     }
 
@@ -190,6 +191,7 @@ extension WriteContext {
             DELETE FROM batch WHERE job = ?1 AND (pns, page, attempt) IN (
                 SELECT pns, page, attempt FROM batch WHERE job = ?1 LIMIT ?2)
             """,
+            RecipientTable.remove,
         ] {
             left -= try self.database.change(sql, [job, left])
             guard left > 0 else {

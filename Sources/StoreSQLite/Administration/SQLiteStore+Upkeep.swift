@@ -53,6 +53,10 @@ extension SQLiteStore {
                     faults.append("a row of \(row[0] as String) names one of \(row[2] as String) that is not there")
                 }
                 let digest = try database.handleDigest(mask: mask)
+                let lists = try database.first(
+                    "SELECT count(DISTINCT job) FROM recipient WHERE NOT EXISTS (SELECT 1 FROM job WHERE sequence = recipient.job)"
+                ) { $0[0] as Int }
+                if let lists, lists > 0 { faults.append("\(lists) lists of devices are of no job") }
                 return try faults + TagList.faults(in: database) + HandleIndex.faults(in: database, digest)
             }
         }

@@ -10,8 +10,9 @@ extension Database {
 
     /// Stores the whole audience of a new job whose work has only the first tags.
     func insertAudience(of work: Job.Work, job: Int64) throws {
-        guard case .send(let send) = work, send.preview.truncatedTags > 0 else { return }
-        let lines = send.audience.tags.map(\.name).joined(separator: "\n")
+        guard case .send(let send) = work, send.preview.truncatedTags > 0, let tags = send.audience.alternatives
+        else { return }
+        let lines = tags.map(\.name).joined(separator: "\n")
         try self.run("INSERT INTO audience(job, tags) VALUES (?, ?)", [job, lines])
     }
 }
@@ -33,6 +34,6 @@ extension SQLiteStore {
         // Parsed outside of the transaction.
         let tags = try lines.utf8.split(separator: UInt8(ascii: "\n")).map { try Tag(stored: String($0) ?? "") }
         guard !tags.isEmpty else { throw StoreError(.corrupt, "a job's audience names nobody") }
-        return request.with(audience: .any(tags))
+        return request.with(audience: .tags(.any(tags)))
     }
 }

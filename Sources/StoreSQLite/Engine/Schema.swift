@@ -35,8 +35,8 @@ enum Schema {
 
     static func create(in database: Database) throws {
         for tables in [
-            self.administration, self.registrations, OutboxTable.schema, self.jobs, self.batches, self.deadLetters,
-            self.contents, ContentUsage.tables, KeptNotification.tables,
+            self.administration, self.registrations, OutboxTable.schema, self.jobs, RecipientTable.schema, self.batches,
+            self.deadLetters, self.contents, ContentUsage.tables, KeptNotification.tables,
         ] {
             try database.execute(sql: tables)
         }
@@ -304,7 +304,7 @@ enum Schema {
             UNION ALL SELECT sequence, inline_pns, \(DeliveryCountClass.accepted.number), inline_size FROM job
                 WHERE inline_pns IS NOT NULL AND finished IS NOT NULL;
 
-        -- Single devices: those that failed, and all where the app records all.
+        -- Single devices: those that failed, and all where the app records all. row: as in recipient. reference: from there.
         CREATE TABLE delivery(
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             job INTEGER NOT NULL REFERENCES job,
@@ -313,7 +313,8 @@ enum Schema {
             class INTEGER NOT NULL,
             status INTEGER NOT NULL,
             reason TEXT NOT NULL,
-            at INTEGER NOT NULL
+            at INTEGER NOT NULL,
+            reference TEXT
         ) STRICT;
         CREATE INDEX delivery_job ON delivery(job);
         """

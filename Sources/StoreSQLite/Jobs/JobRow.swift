@@ -120,7 +120,7 @@ struct JobRow {
             [self.sequence]
         ) { row in
             (
-                pns: try PushService(stored: row[0]), after: row[1] as Int64, through: row[2] as Int64,
+                pns: try PushService(stored: row[0]), after: Self.position(row[1]), through: Self.position(row[2]),
                 isDone: row[3] as Bool,
                 devices: row[4] as Int
             )
@@ -139,6 +139,9 @@ struct JobRow {
         }
         return Job.Progress(progress)
     }
+
+    /// The part of an audience's numbers that a number ends.
+    private static func position(_ number: Int64) -> Int64 { Recipient.place(of: number).map(Int64.init) ?? number }
 
     private func counts(
         in database: Database,

@@ -124,7 +124,10 @@ extension WriteContext {
         // The devices of a first attempt are known only by number: their list was in the message.
         for device in try found.retries.map(RetryList.decode) ?? [] {
             try self.database.run(
-                "INSERT INTO delivery(job, pns, row, class, status, reason, at) VALUES (?, ?, ?, ?, 0, '', ?)",
+                """
+                INSERT INTO delivery(job, pns, row, class, status, reason, at, reference)
+                VALUES (?1, ?2, ?3, ?4, 0, '', ?5, \(RecipientTable.reference))
+                """,
                 [found.job, batch.pns, device.row, DeliveryCountClass.failed(.dead).number, self.wall.milliseconds]
             )
         }

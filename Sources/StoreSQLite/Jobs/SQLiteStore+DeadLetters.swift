@@ -98,7 +98,8 @@ extension SQLiteStore: DeadLetterStore {
         guard let row, case .send(let preview) = row.work else { return [] }
         let request = try await self.whole(preview, job: batch.sequence)
         let page = try await self.wholeAudience(
-            of: request.audience,
+            of: request,
+            job: batch.sequence,
             app: row.app,
             pns: batch.pns,
             after: batch.from,

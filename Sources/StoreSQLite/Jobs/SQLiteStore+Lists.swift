@@ -59,7 +59,7 @@ extension SQLiteStore {
             let rows = try database.all(
                 """
                 SELECT delivery.id, delivery.pns, delivery.row, delivery.class, delivery.status, delivery.reason, delivery.at,
-                    registration.id, registration.user, registration.user_shown
+                    registration.id, registration.user, registration.user_shown, delivery.reference
                 FROM delivery LEFT JOIN registration ON registration.row = delivery.row
                 WHERE \(conditions) ORDER BY delivery.id LIMIT ?
                 """,
@@ -149,6 +149,7 @@ extension DeliveryRecord {
             row: number,
             registration: try (row[7] as String?).map { try RegistrationID(stored: $0) },
             user: try (row[8] as String?).map { try UserName(stored: $0, shown: row[9]) },
+            reference: row[10],
             outcome: try Outcome(DeliveryCountClass(number: row[3])),
             status: row[4],
             reason: row[5],

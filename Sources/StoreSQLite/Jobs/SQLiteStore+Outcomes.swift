@@ -23,6 +23,8 @@ extension SQLiteStore: OutcomeSink {
             let users = try RawStatement("SELECT user FROM registration WHERE row = ? AND state = 1", in: database)
             defer { users.reset() }
             return try rows.reduce(into: []) { found, row in
+                // A handle of a list is nobody's: each counts for itself.
+                guard Recipient.place(of: row) == nil else { return found.append(nil) }
                 try users.restart(row)
                 if try users.step() { found.append(try users.text(0).map { try UserName(stored: $0, shown: nil) }) }
             }
@@ -68,12 +70,13 @@ extension WriteContext {
         try self.markClosed(target.batch, of: target.job)
         try self.insertDeliveries(of: outcome, job: target.job)
         for dead in outcome.deadHandles {
+            guard let row = try self.row(of: dead, outcome.key.pns, app: target.app) else { continue }
             try self.database.run(
                 """
                 INSERT INTO dead_handle(row, handle, before, reason) VALUES (?, ?, ?, ?)
                 ON CONFLICT (row, handle) DO UPDATE SET before = max(before, excluded.before)
                 """,
-                [dead.row, dead.handle.text, dead.before.milliseconds, String(dead.reason.prefix(200))]
+                [row, dead.handle.text, dead.before.milliseconds, String(dead.reason.prefix(200))]
             )
         }
         self.count(outcome, target: target)
@@ -136,7 +139,10 @@ extension WriteContext {
     }
 
     func insertDeliveries(of outcome: BatchOutcome, job: Int64) throws {
-        let sql = "INSERT INTO delivery(job, pns, row, class, status, reason, at) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        let sql = """
+            INSERT INTO delivery(job, pns, row, class, status, reason, at, reference)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, \(RecipientTable.reference))
+            """
         let pns = outcome.key.pns.number
         for row in outcome.acceptedRows {
             try self.database.run(

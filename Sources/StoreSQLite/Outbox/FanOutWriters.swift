@@ -50,8 +50,9 @@ struct GroupStepWriter {
             switch send.fate {
             case .alone:
                 isWritten = try self.writeAlone(send.sequence, &written)
-            case .batches(let batches) where batches.isEmpty: isWritten = try self.writeNoTarget(send.sequence)
-            case .batches(let batches): isWritten = try self.write(batches, of: send.sequence)
+            case .batches(let batches, _) where batches.isEmpty: isWritten = try self.writeNoTarget(send.sequence)
+            case .batches(let batches, let through):
+                isWritten = try self.write(batches, of: send.sequence, through: through)
             }
             if isWritten {
                 self.context.leave(message: self.claim.message.id.number)
@@ -84,7 +85,7 @@ struct GroupStepWriter {
         guard isMember, let row = try database.jobRow(sequence: job), case .send(let request) = row.work else {
             return false
         }
-        for cursor in try database.newCursors(for: request) { try self.context.insert(cursor, of: job) }
+        for cursor in try database.newCursors(for: request, job: job) { try self.context.insert(cursor, of: job) }
         let priority = self.claim.message.priority
         let state = try self.window.begin(in: .send, database)
         let id = try self.context.insertMessage(
@@ -108,7 +109,7 @@ struct GroupStepWriter {
     /// Writes all batches of a send.
     ///
     /// - Returns: Whether it was still its message's.
-    private mutating func write(_ batches: [SinglePage], of job: Int64) throws -> Bool {
+    private mutating func write(_ batches: [SinglePage], of job: Int64, through: Int64) throws -> Bool {
         // A single batch needs no row of its own.
         let only = batches.count == 1 ? batches.first : nil
         let message = try only.map { try self.delivery(for: $0, of: job).id }
@@ -117,11 +118,11 @@ struct GroupStepWriter {
         try statement.bind(self.claim.message.id.number, at: 2)
         try statement.bind(self.context.wall.milliseconds, at: 3)
         try statement.bind(only.map { Int64($0.pns.number) }, at: 4)
-        try statement.bind(only.map { _ in self.step.through }, at: 5)
+        try statement.bind(only.map { _ in through }, at: 5)
         try statement.bind(only.map { Int64($0.size) }, at: 6)
         try statement.bind(message, at: 7)
         guard try self.fanOut.make() else { return false }
-        for batch in batches { try self.put(batch, of: job, isInline: only != nil) }
+        for batch in batches { try self.put(batch, of: job, through: through, isInline: only != nil) }
         return true
     }
 
@@ -145,7 +146,7 @@ struct GroupStepWriter {
         return delivery
     }
 
-    private mutating func put(_ batch: SinglePage, of job: Int64, isInline: Bool) throws {
+    private mutating func put(_ batch: SinglePage, of job: Int64, through: Int64, isInline: Bool) throws {
         var delivery = try self.delivery(for: batch, of: job)
         delivery.last = job
         delivery.batches += 1
@@ -154,7 +155,7 @@ struct GroupStepWriter {
         guard !isInline else { return }
         try self.batch.run(
             job,
-            [batch.pns.number, 0, 0, Int(self.step.through), batch.size, Int(delivery.id)]
+            [batch.pns.number, 0, 0, Int(through), batch.size, Int(delivery.id)]
         )
     }
 

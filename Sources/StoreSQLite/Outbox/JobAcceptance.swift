@@ -7,12 +7,13 @@ import StoreKit
 extension WriteContext {
     /// Accepts jobs of one app, those of one priority next to each other.
     func accept(
-        _ jobs: [NewJob],
+        _ listed: [ListedJob],
         works: [String],
         joining message: MessageID?,
         backlog: Int?,
         flow: FlowControl
     ) throws -> AcceptedJobs {
+        let jobs = listed.map(\.job)
         guard let app = jobs.first?.app else { return AcceptedJobs() }
         guard jobs.count <= OutboxMessage.maximumMembers, jobs.allSatisfy({ $0.app == app }) else {
             throw StoreError(.corrupt, "jobs that cannot be accepted together")
@@ -21,7 +22,7 @@ extension WriteContext {
         for priority in Priority.allCases {
             var window = JobWindow(flow: flow, now: self.now, app: group.number, priority: priority)
             for (index, job) in jobs.enumerated() where job.priority == priority {
-                try group.take(index, job, work: works[index], within: &window)
+                try group.take(index, job, listed[index].recipients, work: works[index], within: &window)
             }
             try group.end(priority)
         }
@@ -73,7 +74,13 @@ private struct JobGroup {
         self.capacity = (max(0, backlog - counts.unfinished), max(0, backlog - counts.scheduled))
     }
 
-    mutating func take(_ index: Int, _ job: NewJob, work: String, within window: inout JobWindow) throws {
+    mutating func take(
+        _ index: Int,
+        _ job: NewJob,
+        _ recipients: [Recipient],
+        work: String,
+        within window: inout JobWindow
+    ) throws {
         if let key = job.idempotency {
             // The first request with that key may be among those that are not written yet.
             if self.next.contains(where: { $0.row.job.idempotency?.isSame(as: key) == true }) { try self.insert() }
@@ -89,7 +96,8 @@ private struct JobGroup {
         if let notification = job.notification { try self.context.insert(notification, app: self.number) }
         let message = isScheduled ? nil : try self.message(for: job, within: &window)
         let state: Job.State = isScheduled ? .scheduled : .queued
-        self.next.append((index, JobInserter.NewRow(job: job, work: work, state: state, message: message)))
+        let row = JobInserter.NewRow(job: job, recipients: recipients, work: work, state: state, message: message)
+        self.next.append((index, row))
         if self.next.count == JobInserter.most { try self.insert() }
     }
 
@@ -193,6 +201,7 @@ private struct JobInserter {
     /// A job as it is to be inserted.
     struct NewRow {
         let job: NewJob
+        let recipients: [Recipient]
         /// As it is stored.
         let work: String
         let state: Job.State
@@ -228,6 +237,7 @@ private struct JobInserter {
             self.context.countBacklog(unfinished: isScheduled ? 0 : 1, scheduled: isScheduled ? 1 : 0)
             let sequence = first + Int64(offset)
             try self.context.database.insertAudience(of: row.job.work, job: sequence)
+            try self.context.insert(row.recipients, of: sequence)
             if let key = row.job.idempotency { try self.insert(key, of: sequence) }
         }
         return first
@@ -290,9 +300,11 @@ private struct JobInserter {
 }
 
 extension Job.Work {
-    /// Whether it is a send that can be fanned out in one step, together with others: to the devices of one tag.
+    /// Whether it is a send that can be fanned out in one step, together with others: to the devices of one tag, or to a few.
     fileprivate var isSmall: Bool {
-        if case .send(let send) = self { send.audience.onlyTag != nil } else { false }
+        guard case .send(let send) = self else { return false }
+        if case .list(let list) = send.audience { return list.count <= SmallSend.maximumDevices }
+        return send.audience.onlyTag != nil
     }
 
     /// The services that the work names, as bits; 0 = it names none.

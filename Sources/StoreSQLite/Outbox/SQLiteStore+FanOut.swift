@@ -165,7 +165,7 @@ extension Database {
         guard let row = try self.jobRow(sequence: sequence), case .send(let request) = row.work else { return nil }
         var cursors = try self.cursors(of: sequence)
         // The first commit writes them: until then nothing depends on them.
-        if cursors.isEmpty { cursors = try self.newCursors(for: request) }
+        if cursors.isEmpty { cursors = try self.newCursors(for: request, job: sequence) }
         return .campaign(
             Campaign(
                 job: try row.job(in: self, clock: flow.clock),
@@ -191,12 +191,15 @@ extension Database {
         }
     }
 
-    /// A cursor for each service that the send goes to, up to the highest registration there is now.
-    func newCursors(for request: SendRequest) throws -> [AudienceCursor] {
-        let through = try self.highestRegistration()
+    /// A cursor for each service that the send goes to, up to the highest registration there is now, or the end of its list.
+    func newCursors(for request: SendRequest, job: Int64) throws -> [AudienceCursor] {
+        let highest = request.audience.expression == nil ? nil : try self.highestRegistration()
         let services =
             request.platforms.isEmpty ? PushService.allCases : PushService.allCases.filter(request.platforms.contains)
-        return services.map { AudienceCursor(pns: $0, after: 0, through: through, nextPage: 0, isDone: false) }
+        return try services.map { pns in
+            let through = try highest ?? self.first(RecipientTable.last, [job, pns.number]) { $0[0] as Int64 } ?? 0
+            return AudienceCursor(pns: pns, after: 0, through: through, nextPage: 0, isDone: false)
+        }
     }
 
     func highestRegistration() throws -> Int64 {

@@ -5,9 +5,11 @@ import StoreKit
 
 extension SQLiteStore: OutboxStore {
     package func accept(_ jobs: [NewJob], joining message: MessageID?) async throws -> AcceptedJobs {
-        let works = try jobs.map { try StoredJSON.text(work: $0.work) }
+        let jobs = try await self.listed(jobs)
+        let works = try jobs.map { try StoredJSON.text(work: $0.job.work) }
         let (limit, flow) = (self.configuration.maximumBacklog, self.flowControl)
-        return try await self.write(.of(rows: jobs.count)) {
+        let rows = jobs.reduce(jobs.count) { $0 + $1.recipients.count }
+        return try await self.write(.of(rows: rows)) {
             try $0.accept(jobs, works: works, joining: message, backlog: limit, flow: flow)
         }
     }

@@ -28,6 +28,7 @@ struct SmallSendReader {
     private let jobs: RawStatement
     private let tags: TagFinder
     private let devices: PreparedTagQuery
+    private let recipients: RawStatement
 
     init(
         database: Database,
@@ -41,6 +42,7 @@ struct SmallSendReader {
         self.through = try database.highestRegistration()
         self.jobs = try RawStatement(Self.members, in: database)
         self.devices = try PreparedTagQuery(Self.query, in: database)
+        self.recipients = try RawStatement(RecipientTable.all, in: database)
     }
 
     /// Reads as many as one step can write: what is behind the first that finds a service's credit used up would be read again.
@@ -63,7 +65,8 @@ struct SmallSendReader {
             guard let id = JobID(bytes: self.jobs.bytes(1)) else {
                 throw StoreError(.corrupt, "a row's job id is not 16 bytes")
             }
-            let audience = try self.audience(of: request)
+            let sequence = self.jobs.integer(0)
+            let audience = try self.audience(of: request, job: sequence)
             for reach in audience.reaches {
                 count += reach.devices.count
                 guard reach.pns.isInService else { continue }
@@ -77,7 +80,7 @@ struct SmallSendReader {
             let startsAt = self.jobs.integer(5)
             sends.append(
                 SmallSend(
-                    sequence: self.jobs.integer(0),
+                    sequence: sequence,
                     id: id,
                     request: request,
                     accepted: Timestamp(milliseconds: self.jobs.integer(3)),
@@ -85,27 +88,37 @@ struct SmallSendReader {
                     startsAt: startsAt == 0 ? nil : Timestamp(milliseconds: startsAt),
                     waiter: self.jobs.text(6),
                     audience: audience,
-                    through: self.through
+                    through: request.audience.expression == nil ? .max : self.through
                 )
             )
         }
         return (sends, credit)
     }
 
-    private func audience(of request: SendRequest) throws -> SmallSend.Audience {
+    private func audience(of request: SendRequest, job: Int64) throws -> SmallSend.Audience {
+        if case .list(let list) = request.audience {
+            guard list.count <= SmallSend.maximumDevices else { return .large }
+            self.recipients.reset()
+            try self.recipients.bind(job, at: 1)
+            defer { self.recipients.reset() }
+            return try self.audience(read: self.recipients, platforms: request.platforms)
+        }
         guard let only = request.audience.onlyTag else { return .large }
         guard let tag = try self.tags.find(only) else { return .all([]) }
-        let limit = SmallSend.maximumDevices
-        let devices = try self.devices.start(tag, self.through, Int64(limit + 1))
+        let devices = try self.devices.start(tag, self.through, Int64(SmallSend.maximumDevices + 1))
         defer { devices.reset() }
+        return try self.audience(read: devices, platforms: request.platforms)
+    }
+
+    /// The devices of a statement, which come service by service.
+    private func audience(read devices: RawStatement, platforms: [PushService]) throws -> SmallSend.Audience {
         var reaches: [SmallSend.Reach] = []
         var count = 0
         while try devices.step() {
             count += 1
-            if count > limit { return .large }
+            if count > SmallSend.maximumDevices { return .large }
             let pns = try PushService(stored: Int(devices.integer(0)))
-            guard request.platforms.isEmpty || request.platforms.contains(pns) else { continue }
-            // They come service by service.
+            guard platforms.isEmpty || platforms.contains(pns) else { continue }
             if reaches.last?.pns != pns { reaches.append(SmallSend.Reach(pns: pns)) }
             reaches[reaches.count - 1].devices.rows.append(devices.integer(1))
             devices.append(2, to: &reaches[reaches.count - 1].devices.handles)

@@ -1,0 +1,103 @@
+import PushModel
+
+// The lists of a send's `to`. An error names the first few wrong places.
+extension RecipientList {
+    /// The most devices that a send may name.
+    static let maximum = 20_000
+    private static let shownFaults = 10
+
+    /// Reads `to.handles`.
+    ///
+    /// - Parameters:
+    ///   - values: `[{"pns": …, "handle": …, "reference": …}, …]`.
+    ///   - to: The object that has them.
+    ///   - spec: The app, which says what handles may be like.
+    /// - Throws: ``Problem`` that names the places.
+    init(handles values: [JSONValue], of to: StrictMembers, spec: AppSpec) throws {
+        var list: [Recipient] = []
+        list.reserveCapacity(values.count)
+        try Self.read(values, of: to, "handles") { place, value throws(InvalidValue) in
+            list.append(try Self.recipient(value, place: place, spec: spec))
+        }
+        self.init(handles: list)
+    }
+
+    /// Reads `to.registrations`.
+    ///
+    /// - Parameters:
+    ///   - values: The ids.
+    ///   - to: The object that has them.
+    /// - Throws: ``Problem`` that names the places.
+    init(registrations values: [JSONValue], of to: StrictMembers) throws {
+        var list: [RegistrationID] = []
+        list.reserveCapacity(values.count)
+        try Self.read(values, of: to, "registrations") { _, value throws(InvalidValue) in
+            guard case .string(let text) = value else { throw InvalidValue("must be a string, not \(value.kind)") }
+            guard let id = RegistrationID(text) else {
+                throw InvalidValue("must be an id: 1 to 128 letters, digits and - _ . ~")
+            }
+            list.append(id)
+        }
+        self.init(registrations: list)
+    }
+
+    /// Reads each value, with its place from 1 on.
+    private static func read(
+        _ values: [JSONValue],
+        of to: StrictMembers,
+        _ member: String,
+        _ take: (Int, JSONValue) throws(InvalidValue) -> Void
+    ) throws {
+        guard (1...Self.maximum).contains(values.count) else {
+            throw to.fault(member, "must have 1 to \(Self.maximum) devices")
+        }
+        var faults: [InvalidValue] = []
+        for (index, value) in values.enumerated() {
+            do { try take(index + 1, value) } catch {
+                faults.append(error.named("\(to.name(of: member))[\(index)]"))
+            }
+            if faults.count == Self.shownFaults { break }
+        }
+        guard faults.isEmpty else { throw Problem.invalid(faults) }
+    }
+
+    /// A device by its handle; without a path until there is a fault, for there are thousands.
+    private static func recipient(
+        _ value: JSONValue,
+        place: Int,
+        spec: AppSpec
+    ) throws(InvalidValue) -> Recipient {
+        guard case .object(let members) = value else {
+            throw InvalidValue("must be an object with pns and handle, not \(value.kind)")
+        }
+        var texts: [String: String] = [:]
+        for member in members {
+            guard ["pns", "handle", "reference"].contains(member.name) else {
+                throw InvalidValue("has an unknown member; known are pns, handle and reference")
+            }
+            if member.name == "reference", case .null = member.value { continue }
+            guard case .string(let text) = member.value else {
+                throw InvalidValue(member: member.name, "must be a string, not \(member.value.kind)")
+            }
+            guard texts.updateValue(text, forKey: member.name) == nil else {
+                throw InvalidValue(member: member.name, "is there twice")
+            }
+        }
+        guard let pns = texts["pns"].flatMap(PushService.init(platformName:)) else {
+            throw PushService.unknown(texts["pns"]).named("pns")
+        }
+        let handle: Handle
+        do { handle = try spec.handle(texts["handle"] ?? "", of: pns) } catch { throw error.named("handle") }
+        if let reference = texts["reference"] {
+            let scalars = reference.unicodeScalars
+            guard (1...Recipient.longestReference).contains(scalars.count), scalars.allSatisfy({ $0.value >= 0x20 })
+            else {
+                throw InvalidValue(
+                    member: "reference",
+                    "must have 1 to \(Recipient.longestReference) characters, and no control character"
+                )
+            }
+        }
+        return Recipient(place: place, pns: pns, handle: handle, reference: texts["reference"])
+    }
+}

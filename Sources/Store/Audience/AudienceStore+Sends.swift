@@ -1,0 +1,78 @@
+package import PushModel
+
+/// The audiences of sends: what an expression selects, or the list of a job.
+extension AudienceStore {
+    /// A piece of a send's audience.
+    ///
+    /// See ``audience(of:app:pns:after:through:limit:memory:)`` and ``recipients(of:pns:after:through:limit:)``.
+    package func audience(
+        of send: SendRequest,
+        job: Int64,
+        app: AppID,
+        pns: PushService,
+        after: Int64,
+        through: Int64,
+        limit: Int,
+        memory: AudienceMemory?
+    ) async throws -> AudiencePage {
+        guard let expression = send.audience.expression else {
+            return try await self.recipients(of: job, pns: pns, after: after, through: through, limit: limit)
+        }
+        return try await self.audience(
+            of: expression,
+            app: app,
+            pns: pns,
+            after: after,
+            through: through,
+            limit: limit,
+            memory: memory
+        )
+    }
+
+    /// A batch's devices when it is read again (rule 2).
+    ///
+    /// See ``wholeAudience(of:app:pns:after:through:memory:)``.
+    package func wholeAudience(
+        of send: SendRequest,
+        job: Int64,
+        app: AppID,
+        pns: PushService,
+        after: Int64,
+        through: Int64,
+        memory: AudienceMemory?
+    ) async throws -> AudiencePage {
+        guard let expression = send.audience.expression else {
+            return try await self.recipients(of: job, pns: pns, after: after, through: through, limit: .max)
+        }
+        return try await self.wholeAudience(
+            of: expression,
+            app: app,
+            pns: pns,
+            after: after,
+            through: through,
+            memory: memory
+        )
+    }
+
+    /// Which of these devices are in the audience still, and where they are reached now.
+    ///
+    /// See ``handles(of:in:app:pns:memory:)``.
+    package func handles(
+        of rows: [Int64],
+        in send: SendRequest,
+        job: Int64,
+        app: AppID,
+        pns: PushService,
+        memory: AudienceMemory?
+    ) async throws -> [Int64: Handle] {
+        if let expression = send.audience.expression {
+            return try await self.handles(of: rows, in: expression, app: app, pns: pns, memory: memory)
+        }
+        guard let first = rows.min(), let last = rows.max() else { return [:] }
+        // They are of one page.
+        let page = try await self.recipients(of: job, pns: pns, after: first - 1, through: last, limit: .max)
+        var found: [Int64: Handle] = [:]
+        for (index, row) in page.rows.enumerated() { found[row] = page.handles.handle(at: index) }
+        return found
+    }
+}

@@ -1,0 +1,190 @@
+import GRDB
+package import PushModel
+package import Store
+import StoreKit
+
+/// The lists of sends that name their devices one by one.
+///
+/// A list is written with its job and read by ranges of numbers, as registrations are by rows. It goes soon after the job is
+/// final, because a handle lets its reader send to the device.
+enum RecipientTable {
+    static let schema = """
+        -- number: a registration's row, or a place in the list (Recipient). No foreign keys: each would cost a look-up a row; the
+        -- store's check does it.
+        CREATE TABLE recipient(
+            job INTEGER NOT NULL,
+            pns INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            handle TEXT,
+            reference TEXT,
+            PRIMARY KEY (job, pns, number)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    /// Registrations are read where they stand: one that has left its service, or is not live, is no target.
+    private static let devices = """
+        recipient AS t LEFT JOIN registration AS r ON t.handle IS NULL AND r.row = t.number AND r.pns = t.pns AND r.state = 1
+        """
+    private static let isThere = "(t.handle IS NOT NULL OR r.row IS NOT NULL)"
+
+    /// The devices of a range.
+    static let page = """
+        SELECT t.number, coalesce(t.handle, r.handle) FROM \(Self.devices)
+        WHERE t.job = ?1 AND t.pns = ?2 AND t.number > ?3 AND t.number <= ?4 AND \(Self.isThere) ORDER BY t.number LIMIT ?5
+        """
+
+    /// All devices.
+    static let all = """
+        SELECT t.pns, t.number, coalesce(t.handle, r.handle) FROM \(Self.devices)
+        WHERE t.job = ?1 AND \(Self.isThere) ORDER BY t.pns, t.number
+        """
+
+    static let insert = "INSERT INTO recipient(job, pns, number, handle, reference) VALUES (?, ?, ?, ?, ?)"
+
+    /// A live registration by its id.
+    static let registration = "SELECT row, pns FROM registration WHERE app = ?1 AND id = ?2 AND state = 1"
+
+    /// The sender's name of a device, for its row in `delivery`.
+    static let reference = "(SELECT reference FROM recipient WHERE job = ?1 AND pns = ?2 AND number = ?3)"
+
+    /// Where a list ends at a service.
+    static let last = "SELECT coalesce(max(number), 0) FROM recipient WHERE job = ? AND pns = ?"
+
+    /// The first job from a number on whose list is kept.
+    static let next = "SELECT job FROM recipient WHERE job > ? ORDER BY job LIMIT 1"
+
+    /// Whether nothing of a job will be sent again: a replay of its dead letters is over with its time.
+    static let isOver = """
+        SELECT 1 FROM job WHERE sequence = ?1 AND finished IS NOT NULL
+            AND (ends <= ?2 OR NOT EXISTS (SELECT 1 FROM dead WHERE dead.job = job.id))
+        """
+
+    static let remove = """
+        DELETE FROM recipient WHERE job = ?1 AND (pns, number) IN (
+            SELECT pns, number FROM recipient WHERE job = ?1 LIMIT ?2)
+        """
+}
+
+/// A job with its list as it is stored.
+struct ListedJob: Sendable {
+    let job: NewJob
+    let recipients: [Recipient]
+}
+
+extension SQLiteStore {
+    package func recipients(
+        of job: Int64,
+        pns: PushService,
+        after: Int64,
+        through: Int64,
+        limit: Int
+    ) async throws -> AudiencePage {
+        guard limit > 0, after < through else { return AudiencePage(scannedThrough: max(after, through)) }
+        return try await self.read { database in
+            let statement = try RawStatement(RecipientTable.page, in: database)
+            defer { statement.reset() }
+            try statement.restart(job, Int64(pns.number), after, through, Int64(limit))
+            var page = AudiencePage(scannedThrough: through)
+            while try statement.step() {
+                page.rows.append(statement.integer(0))
+                statement.append(1, to: &page.handles)
+            }
+            if page.rows.count == limit, let last = page.rows.last { page.scannedThrough = last }
+            return page
+        }
+    }
+
+    /// Registrations that are looked up in one read transaction.
+    private static let idsARead = 1000
+
+    /// New jobs with their lists: of registrations those that are there.
+    func listed(_ jobs: [NewJob]) async throws -> [ListedJob] {
+        var listed: [ListedJob] = []
+        listed.reserveCapacity(jobs.count)
+        for job in jobs {
+            switch job.recipients?.devices {
+            case nil: listed.append(ListedJob(job: job, recipients: []))
+            case .handles(let recipients): listed.append(ListedJob(job: job, recipients: recipients))
+            case .registrations(let ids): listed.append(try await self.find(ids, for: job))
+            }
+        }
+        return listed
+    }
+
+    private func find(_ ids: [RegistrationID], for job: NewJob) async throws -> ListedJob {
+        var recipients: [Recipient] = []
+        for start in stride(from: 0, to: ids.count, by: Self.idsARead) {
+            let some = ids[start..<min(start + Self.idsARead, ids.count)]
+            recipients += try await self.read { database in
+                guard let app = try database.number(of: job.app) else { return [] }
+                let statement = try RawStatement(RecipientTable.registration, in: database)
+                defer { statement.reset() }
+                return try some.compactMap { id in
+                    statement.reset()
+                    try statement.bind(app, at: 1)
+                    try statement.bind(id.text, at: 2)
+                    guard try statement.step() else { return nil }
+                    return Recipient(
+                        row: statement.integer(0),
+                        pns: try PushService(stored: Int(statement.integer(1)))
+                    )
+                }
+            }
+        }
+        guard case .send(let send) = job.work, case .list(let list) = send.audience else {
+            throw StoreError(.corrupt, "a list of devices for another job than a send to them")
+        }
+        let count = RecipientCount(kind: list.kind, given: list.given, count: recipients.count)
+        return ListedJob(job: job.with(work: .send(send.with(audience: .list(count)))), recipients: recipients)
+    }
+
+    /// Removes lists of which nothing will be sent again.
+    func removeRecipients(after cursor: Int64, limit: Int) async throws -> RetentionChunk {
+        let now = self.clock.now
+        // Looks before it writes, and at some hundred jobs at a time.
+        let (over, next) = try await self.read { database in
+            var (over, last) = ([Int64](), cursor)
+            for _ in 0..<min(limit, 500) {
+                guard let job = try database.first(RecipientTable.next, [last], read: { $0[0] as Int64 }) else {
+                    return (over, nil as Int64?)
+                }
+                last = job
+                if try database.exists(RecipientTable.isOver, [job, now]) { over.append(job) }
+            }
+            return (over, last)
+        }
+        guard !over.isEmpty else { return RetentionChunk(removed: 0, next: next) }
+        return try await self.write { context in
+            var left = limit
+            for job in over where try context.database.exists(RecipientTable.isOver, [job, context.now]) {
+                left -= try context.database.change(RecipientTable.remove, [job, left])
+                // The rest of this list is next.
+                if left == 0 { return RetentionChunk(removed: limit, next: job - 1) }
+            }
+            return RetentionChunk(removed: limit - left, next: next)
+        }
+    }
+}
+
+extension WriteContext {
+    /// Writes the list of a new job.
+    func insert(_ recipients: [Recipient], of job: Int64) throws {
+        guard !recipients.isEmpty else { return }
+        let statement = try RawStatement(RecipientTable.insert, in: self.database)
+        defer { statement.clear() }
+        for recipient in recipients {
+            try statement.bind(job, at: 1)
+            try statement.bind(Int64(recipient.pns.number), at: 2)
+            try statement.bind(recipient.number, at: 3)
+            try statement.bind(recipient.handle?.text, at: 4)
+            try statement.bind(recipient.reference, at: 5)
+            try statement.run()
+        }
+    }
+
+    /// The registration that a dead handle is pruned from; nil where no registration has it.
+    func row(of dead: DeadHandle, _ pns: PushService, app: Int64) throws -> Int64? {
+        guard Recipient.place(of: dead.row) != nil else { return dead.row }
+        return try self.registration(with: dead.handle, pns, app: app)
+    }
+}
