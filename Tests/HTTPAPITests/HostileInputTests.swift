@@ -17,7 +17,25 @@ import Testing
         Array(#"{"Platform":{"a":1},"Handle":[]}"#.utf8),
         Array(#"{"name":"\u0000","role":"sender"}"#.utf8), Array(#"{"disabled":1e5}"#.utf8),
         Array(#"{"message":"\u0000","richType":7,"content":"../../etc/passwd"}"#.utf8),
+        Array(#"{"to":{"user":"bob"},"native":{"apns":{"payload":{"aps":{}},"headers":{"\u0000":"\r\n"}}}}"#.utf8),
+        Array(
+            #"{"to":{"user":"bob"},"native":{"fcm":{"message":{"data":{"\ud800":"\u0000"}}}},"label":"\u0000"}"#.utf8
+        ),
+        Array(
+            #"{"to":{"user":"bob"},"native":{"wns":{"body":"<!DOCTYPE x [<!ENTITY a \"b\">]><toast>&a;</toast>"}}}"#
+                .utf8
+        ),
     ]
+
+    @Test func randomBodiesAndQueriesNeverCrash() {
+        var generator = SystemRandomNumberGenerator()
+        let alphabet = Array("{}[]\":,\\u0dD8e+-.tfn \n".utf8) + [0, 0x80, 0xC3, 0xFF]
+        for _ in 0..<5000 {
+            let bytes = (0..<Int.random(in: 0...40)).map { _ in alphabet.randomElement(using: &generator) ?? 0 }
+            _ = try? ClassicBody(bytes)
+            _ = QueryParameters(String(decoding: bytes, as: UTF8.self)).tolerant("a")
+        }
+    }
 
     private static let paths: [(HTTPRequest.Method, String)] = [
         (.post, "/api/register?handle=%"), (.post, "/api/register?handle=%00%ff"), (.post, "/api/register?=&&=&handle"),

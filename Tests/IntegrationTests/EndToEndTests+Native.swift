@@ -49,7 +49,7 @@ extension EndToEndTests {
             switch pns {
             case .apns:
                 #expect(push.body == #"{"call":7}"#)
-                #expect(push.headers["apns-topic"] == installation.simulator.credentials.apnsTopic + ".voip")
+                #expect(try push.headers["apns-topic"] == installation.simulator.credentials.apnsTopic + ".voip")
                 #expect(push.headers["apns-priority"] == "5" && push.headers["apns-collapse-id"] == "c")
             case .fcm:
                 #expect(

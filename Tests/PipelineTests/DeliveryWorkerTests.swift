@@ -295,18 +295,18 @@ extension PipelineLoadTests {
                     while site.store.with({ $0.outcomes.count }) < 150 { try await Task.sleep(for: .milliseconds(10)) }
                     #expect(site.simulator.counts.apns.requests == 150)
                     // It is open; while it is, nothing goes out.
-                    await site.publish(2, (200..<300).map(Self.batch))
+                    await site.publish(2, (200..<300).map { Self.batch($0) })
                     while site.store.with({ $0.deferrals[MessageID(number: 2)] }) == nil {
                         try await Task.sleep(for: .milliseconds(10))
                     }
                     try await Task.sleep(for: .milliseconds(600))
-                    await site.publish(2, (200..<300).map(Self.batch))
+                    await site.publish(2, (200..<300).map { Self.batch($0) })
                     while site.store.with({ $0.outcomes.count }) < 250 { try await Task.sleep(for: .milliseconds(10)) }
                     #expect(site.simulator.counts.apns.requests == 150 + configuration.breaker.probe)
                     // A probe that is answered lets the rest of its message follow.
                     site.simulator.clearFaults()
                     try await Task.sleep(for: .milliseconds(1100))
-                    await site.publish(3, (300..<400).map(Self.batch))
+                    await site.publish(3, (300..<400).map { Self.batch($0) })
                 }
                 let accepted = site.store.with { $0.outcomes.reduce(0) { $0 + $1.accepted } }
                 #expect(accepted == 100)

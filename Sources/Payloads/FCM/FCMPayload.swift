@@ -42,16 +42,8 @@ enum FCMPayload {
         _ form: NativePayload,
         options: PayloadFormatter.Options
     ) throws(InvalidValue) -> PayloadFormatter.Measured {
-        let members: [JSONValue.Member]
-        do {
-            guard case .object(let read) = try JSONReader.read(form.body) else {
-                throw InvalidValue(member: "native.fcm.message", "must be an object")
-            }
-            members = read
-        } catch let error as InvalidValue {
-            throw error
-        } catch {
-            throw InvalidValue(member: "native.fcm.message", "is no JSON")
+        guard case .object(let members)? = try? JSONReader.read(form.body) else {
+            throw InvalidValue(member: "native.fcm.message", "must be an object")
         }
         var android: [JSONValue.Member] = []
         if case .object(let own)? = members.first(where: { $0.name == "android" })?.value { android = own }

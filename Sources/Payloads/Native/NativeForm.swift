@@ -101,9 +101,9 @@ extension JSONValue {
         guard case .object(let members) = self else {
             throw InvalidValue(member: member, "must be an object, not \(self.kind)")
         }
-        var names: Set<String> = []
         // By bytes: to Swift, two ways to write an accent are the same name.
-        for each in members where !names.insert(String(decoding: each.name.utf8, as: UTF8.self)).inserted {
+        var names: Set<[UInt8]> = []
+        for each in members where !names.insert(Array(each.name.utf8)).inserted {
             throw InvalidValue(member: "\(member).\(each.name.prefix(40))", "is there twice")
         }
         return members

@@ -40,7 +40,8 @@ extension DeliveryWorker {
             // A dry run proves nothing about service and tokens: it neither opens nor closes the breaker.
             let real = groups.indices.filter { !sending.isDryRun(groups[$0]) }
             let rows = { real.flatMap { sending.rows(of: groups[$0]) } }
-            let areKept = await self.record(real.flatMap { results[$0] }, of: rows, as: permission, app, pns)
+            let answers = real.lazy.map { results[$0] }.joined()
+            let areKept = await self.record(answers, of: rows, as: permission, app, pns)
             let goesOn = ContinuousClock.now < deadline && !self.isHalted(app, pns)
             for (group, results) in zip(groups, results) {
                 let answers = DeliveryProgress.Answers(

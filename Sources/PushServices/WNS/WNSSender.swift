@@ -4,6 +4,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import Payloads
 import PushModel
 
 /// Delivers to Windows devices: one POST a channel over HTTP/1.1.
