@@ -208,7 +208,8 @@ import Testing
 
     @Test(
         arguments: [
-            "", "text", "<toast>", "<toast></tile>", "<tile/>", "<toast/><toast/>", "<toast>\u{1}</toast>",
+            "", "text", "<toast>", "<toast></tile>", "<tile/>", "<toast/><toast/>", "<toast/>text", "<toast/><",
+            "<toast a=\"1\" a=\"2\"/>", "<toast/>\u{0}", "<toast>\u{1}</toast>",
             "<toast>&x;</toast>",
             "<!DOCTYPE toast [<!ENTITY x \"y\">]><toast>&x;</toast>", "<toast a=1/>", "<toast xmlns=\"x\"/",
             "<?xml version=\"1.0\" encoding=\"utf-16\"?><toast>é</toast>",

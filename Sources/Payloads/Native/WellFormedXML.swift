@@ -11,18 +11,17 @@ package enum WellFormedXML {
         let data = Data(text)
         // No push needs a DTD, and entities in one can grow without bound.
         guard data.range(of: Data("<!DOCTYPE".utf8)) == nil else { return nil }
-        let reader = ElementReader()
+        let reader = RootReader()
         let parser = XMLParser(data: data)
         parser.delegate = reader
-        return parser.parse() && reader.depth == 0 ? reader.root : nil
+        // Of what follows the root, or is missing at the end, the parser says so in its error alone.
+        return parser.parse() && parser.parserError == nil ? reader.root : nil
     }
 }
 
-/// Takes the events of Foundation's parser.
-private final class ElementReader: NSObject, XMLParserDelegate {
+/// Takes the first element of Foundation's parser.
+private final class RootReader: NSObject, XMLParserDelegate {
     private(set) var root: String?
-    /// Elements that are open: at the end of unfinished text, the parser itself sees nothing wrong.
-    private(set) var depth = 0
 
     func parser(
         _ parser: XMLParser,
@@ -32,15 +31,5 @@ private final class ElementReader: NSObject, XMLParserDelegate {
         attributes attributeDict: [String: String]
     ) {
         if self.root == nil { self.root = elementName }
-        self.depth += 1
-    }
-
-    func parser(
-        _ parser: XMLParser,
-        didEndElement elementName: String,
-        namespaceURI: String?,
-        qualifiedName qName: String?
-    ) {
-        self.depth -= 1
     }
 }
