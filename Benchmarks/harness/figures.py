@@ -11,6 +11,8 @@ from processes import Failure
 from signins import SignIns
 
 STREAMS_APNS, STREAMS_FCM = 1000, 100
+# Handles of direct sends: so many, so many a send, with numbers that no registered device has.
+DIRECT_DEVICES, DIRECT_LIST, UNREGISTERED = 400_000, 20_000, 1 << 32
 # Milliseconds that nothing happens before each single send, and before each of the parts that it is compared with.
 REST = 20
 MESSAGE = {"title": "Benchmark", "body": "One message for every device, about as long as people write them."}
@@ -77,13 +79,42 @@ class Figures:
         few = self._fan_out(registrations.SMALL, "apns", small)
         paths = (f"/3/device/{registrations.apns_token(number)}" for number in range(devices))
         limit = self._limit("apns", devices, STREAMS_APNS, paths)
+        direct = self._direct(int(DIRECT_DEVICES * self.options.scale))
         return {
             "fanout_ratio": many / limit,
+            "direct_ratio": direct / many,
+            "direct_per_s": direct,
             "fanout_growth": few / many,
             "fanout_memory_mb": max(memory.values()),
             "fanout_per_s": many,
             "h2load_per_s": limit,
         }
+
+    def _direct(self, devices):
+        """As a fan-out, for handles that no registration has: from before the first request until every outcome is recorded."""
+        installation = self.installation
+        bodies = []
+        for start in range(0, devices, DIRECT_LIST):
+            numbers = range(UNREGISTERED + start, UNREGISTERED + min(start + DIRECT_LIST, devices))
+            handles = [{"pns": "apns", "handle": registrations.apns_token(number)} for number in numbers]
+            bodies.append(json.dumps({"to": {"handles": handles}, **MESSAGE}).encode())
+        installation.receiver.reset()
+        before = installation.cpu()
+        start = time.monotonic()
+        jobs = [json.loads(installation.api.request("POST", "/api/sends", body))["id"] for body in bodies]
+        taken = time.monotonic() - start
+        accepted = sum(installation.api.wait_until_final(job)["totals"]["accepted"] for job in jobs)
+        seconds = time.monotonic() - start
+        after = installation.cpu()
+        received = installation.receiver.counts()["apns"]
+        if accepted != devices or received != devices:
+            raise Failure(f"{devices} handles were meant; the jobs say {accepted}, the receiver {received}")
+        costs = ", ".join(f"{name} {(after[name] - before[name]) / devices * 1e6:.2f}" for name in before)
+        self.say(
+            f"  {devices} handles, {DIRECT_LIST} a send: taken in {taken:.2f} s, done in {seconds:.2f} s = "
+            f"{devices / seconds:,.0f}/s; CPU a device in us: {costs}"
+        )
+        return devices / seconds
 
     def fcm(self):
         devices = int(registrations.FCM_DEVICES * self.options.scale)

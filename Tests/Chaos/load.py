@@ -116,7 +116,7 @@ class Load:
         status, _, text = client.request("GET", "/api/registrations/export")
         if status != 200:
             raise RuntimeError(f"the devices were not exported: {status} {text[:300]!r}")
-        self.ids = [line["id"] for line in map(json.loads, text.splitlines()) if line["user"] in self.devices.static]
+        self.ids = [line["id"] for line in map(json.loads, text.splitlines()) if line.get("user") in self.devices.static]
         return len(lines)
 
     def start(self):

@@ -157,6 +157,7 @@ import Testing
     @Test func largeSendsOfOneCallerDoNotBlockOthers() async throws {
         var configuration = APIConfiguration()
         configuration.maximumBodySize = 100
+        configuration.maximumSendSize = 4 << 20
         // Whatever else the machine has to do.
         configuration.requestTime = .seconds(600)
         let reader = BodyReader(configuration: configuration, large: LargeBodies(configuration: configuration))

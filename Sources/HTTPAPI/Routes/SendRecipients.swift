@@ -5,6 +5,8 @@ extension RecipientList {
     /// The most devices that a send may name.
     static let maximum = 20_000
     private static let shownFaults = 10
+    /// Of a device with a handle.
+    private static let members = ["pns", "handle", "reference"]
 
     /// Reads `to.handles`.
     ///
@@ -70,25 +72,37 @@ extension RecipientList {
         guard case .object(let members) = value else {
             throw InvalidValue("must be an object with pns and handle, not \(value.kind)")
         }
-        var texts: [String: String] = [:]
+        var service: String?
+        var address: String?
+        var reference: String?
         for member in members {
-            guard ["pns", "handle", "reference"].contains(member.name) else {
-                throw InvalidValue("has an unknown member; known are pns, handle and reference")
+            guard Self.members.contains(member.name) else {
+                throw InvalidValue("has an unknown member; known are \(Self.members.joined(separator: ", "))")
             }
             if member.name == "reference", case .null = member.value { continue }
             guard case .string(let text) = member.value else {
                 throw InvalidValue(member: member.name, "must be a string, not \(member.value.kind)")
             }
-            guard texts.updateValue(text, forKey: member.name) == nil else {
-                throw InvalidValue(member: member.name, "is there twice")
+            let earlier: String?
+            switch member.name {
+            case "pns":
+                earlier = service
+                service = text
+            case "handle":
+                earlier = address
+                address = text
+            default:
+                earlier = reference
+                reference = text
             }
+            guard earlier == nil else { throw InvalidValue(member: member.name, "is there twice") }
         }
-        guard let pns = texts["pns"].flatMap(PushService.init(platformName:)) else {
-            throw PushService.unknown(texts["pns"]).named("pns")
+        guard let pns = service.flatMap(PushService.init(platformName:)) else {
+            throw PushService.unknown(service).named("pns")
         }
         let handle: Handle
-        do { handle = try spec.handle(texts["handle"] ?? "", of: pns) } catch { throw error.named("handle") }
-        if let reference = texts["reference"] {
+        do { handle = try spec.handle(address ?? "", of: pns) } catch { throw error.named("handle") }
+        if let reference {
             let scalars = reference.unicodeScalars
             guard (1...Recipient.longestReference).contains(scalars.count), scalars.allSatisfy({ $0.value >= 0x20 })
             else {
@@ -98,6 +112,6 @@ extension RecipientList {
                 )
             }
         }
-        return Recipient(place: place, pns: pns, handle: handle, reference: texts["reference"])
+        return Recipient(place: place, pns: pns, handle: handle, reference: reference)
     }
 }
