@@ -1,9 +1,7 @@
-import PushModel
-
 /// Reads untrusted JSON (RFC 8259): bounded depth, exact numbers, and errors with a line and column.
-struct JSONReader {
+package struct JSONReader {
     /// Deeper nesting than this is refused.
-    static let maximumDepth = 32
+    package static let maximumDepth = 32
 
     private let bytes: [UInt8]
     private var position = 0
@@ -13,7 +11,7 @@ struct JSONReader {
     /// Reads a whole text.
     ///
     /// A lone surrogate in an escape becomes U+FFFD. Duplicate members are kept for the reader of the object to judge.
-    static func read(_ bytes: [UInt8]) throws(JSONSyntaxError) -> JSONValue {
+    package static func read(_ bytes: [UInt8]) throws(JSONSyntaxError) -> JSONValue {
         var reader = JSONReader(bytes)
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { reader.position = 3 }
         reader.skipSpace()
@@ -226,8 +224,8 @@ struct JSONReader {
 /// Where a text stops being JSON, and why.
 ///
 /// Lines and columns (in bytes) count from 1.
-struct JSONSyntaxError: Error, Equatable {
-    let line: Int
-    let column: Int
-    let reason: String
+package struct JSONSyntaxError: Error, Equatable {
+    package let line: Int
+    package let column: Int
+    package let reason: String
 }

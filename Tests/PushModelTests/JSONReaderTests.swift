@@ -1,8 +1,6 @@
 import PushModel
 import Testing
 
-@testable import HTTPAPI
-
 @Suite struct JSONReaderTests {
     @Test(arguments: [
         ("null", JSONValue.null), (" true ", .bool(true)), ("-0.5e+7", .number("-0.5e+7")),
@@ -68,8 +66,6 @@ import Testing
         for _ in 0..<5000 {
             let bytes = (0..<Int.random(in: 0...40)).map { _ in alphabet.randomElement(using: &generator) ?? 0 }
             _ = try? JSONReader.read(bytes)
-            _ = try? ClassicBody(bytes)
-            _ = QueryParameters(String(decoding: bytes, as: UTF8.self)).tolerant("a")
         }
     }
 }
