@@ -73,7 +73,7 @@ import TokenIssuer
             for number in 1...4 {
                 _ = try await api.register(as: carol, handle: String(repeating: "0\(number)", count: 32))
             }
-            let list = try await api.call(.get, "/api/registrations?user=carol&state=active", as: api.key(.operator))
+            let list = try await api.call(.get, "/api/registrations?user=carol&state=live", as: api.key(.operator))
             #expect(list.json["items"]?.elements.count == 2, "\(list.text)")
         }
     }
