@@ -107,6 +107,11 @@ let package = Package(
         .target(name: "Payloads", dependencies: ["PushModel"]),
         // Hashes of passwords and the secrets of keys, for the API and the command line alike.
         .target(name: "Authentication", dependencies: ["PushModel", crypto, cryptoExtras]),
+        // The tokens of an app's own issuer, and its keys.
+        .target(
+            name: "JSONWebTokens",
+            dependencies: ["PushModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioCore, nioHTTP1, nioSSL]
+        ),
 
         // What is measured: one table.
         .target(name: "PushlineMetrics", dependencies: [metrics]),
@@ -179,7 +184,7 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "CResources", "Authentication", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineMetrics",
+                "CResources", "Authentication", "JSONWebTokens", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineMetrics",
                 "FaultInjection",
                 deques,
                 crypto, httpTypes, hummingbird, hummingbirdCore,
@@ -200,7 +205,7 @@ let package = Package(
             name: "PushlineCommands",
             dependencies: [
                 "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Installation", "Authentication",
-                argumentParser, asyncHTTPClient, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL, yams,
+                "JSONWebTokens", argumentParser, asyncHTTPClient, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL, yams,
             ]
         ),
         .target(
@@ -229,6 +234,13 @@ let package = Package(
         .testTarget(name: "PayloadsTests", dependencies: ["Payloads", "PushModel"]),
         .testTarget(name: "AuthenticationTests", dependencies: ["Authentication", "PushModel"]),
         .testTarget(
+            name: "JSONWebTokensTests",
+            dependencies: [
+                "JSONWebTokens", "PushModel", "PushlineSimulator", "TokenIssuer", crypto, cryptoExtras, logging,
+                nioConcurrency, nioCore, nioPosix, nioSSL,
+            ]
+        ),
+        .testTarget(
             name: "HTTP2EngineTests",
             dependencies: [
                 "HTTP2Engine", "PushModel", "PushlineSimulator", crypto, logging, nioConcurrency, nioCore, nioPosix,
@@ -251,6 +263,7 @@ let package = Package(
         ),
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
         .target(name: "RawHTTP", dependencies: [nioCore, nioPosix], path: "Tests/RawHTTP"),
+        .target(name: "TokenIssuer", dependencies: ["PushModel", crypto, cryptoExtras], path: "Tests/TokenIssuer"),
         .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),
         .testTarget(name: "StoreKitTests", dependencies: ["StoreKit", "Store", "PushModel"]),
         // What any driver of the store must do: its suites run in the tests of whichever driver links them.
@@ -282,7 +295,8 @@ let package = Package(
         .testTarget(
             name: "HTTPAPITests",
             dependencies: [
-                "HTTPAPI", "Authentication", "Store", "StoreSQLite", "Broker", "PushModel", httpTypes, hummingbird,
+                "HTTPAPI", "Authentication", "TokenIssuer", "Store", "StoreSQLite", "Broker", "PushModel", httpTypes,
+                hummingbird,
                 hummingbirdCore,
                 hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,
             ]

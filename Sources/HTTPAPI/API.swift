@@ -69,15 +69,18 @@ package struct API: Sendable {
             metricsText: metricsText,
             logger: logger
         )
+        let directory = CallerDirectory(store: store, lifetime: configuration.directoryLifetime)
+        let failures = SignInFailures(logger: logger)
         self.responder = APIResponder(
             table: RouteTable(API.routes(context)),
             configuration: configuration,
             body: BodyReader(configuration: configuration, large: large),
             apps: AppDirectory(store: store, lifetime: configuration.directoryLifetime),
             authenticator: Authenticator(
-                directory: CallerDirectory(store: store, lifetime: configuration.directoryLifetime),
+                directory: directory,
                 passwords: passwords,
-                failures: SignInFailures(logger: logger),
+                tokens: TokenSignIn(directory: directory, failures: failures, logger: logger),
+                failures: failures,
                 proxies: configuration.trustedProxies,
                 isLoopback: configuration.isLoopback
             ),

@@ -18,11 +18,13 @@ public struct PushlineClient: Sendable {
         case account(name: String, password: String)
         /// The secret of a backend's key, `plk_…`.
         case key(String)
+        /// A token of the app's own issuer (a JWT), for its user.
+        case token(String)
 
         var header: String {
             switch self {
             case .account(let name, let password): "Basic " + Data("\(name):\(password)".utf8).base64EncodedString()
-            case .key(let secret): "Bearer \(secret)"
+            case .key(let secret), .token(let secret): "Bearer \(secret)"
             }
         }
     }

@@ -135,7 +135,8 @@ extension MetricDescription {
         "pushline_signin_failures_total",
         .counter,
         by: [.app, .reason],
-        "failed sign-ins, by `reason`: `password` (wrong name or password), `key` (no such key, or revoked)"
+        "failed sign-ins, by `reason`: `password` (wrong name or password), `key` (no such key, or revoked), `token` (a token of the app's "
+            + "own that is not valid, or names nobody who may sign in)"
     )
     package static let signInTurnedAway = MetricDescription(
         "pushline_signin_turned_away_total",

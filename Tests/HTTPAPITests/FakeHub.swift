@@ -74,7 +74,7 @@ struct FakeHub: Service {
                 user: job.user,
                 sequence: job.sequence,
                 expires: nil,
-                most: nil
+                most: try await self.store.app(job.app)?.registrationsPerUser
             )
             answered.append(
                 Answered(job: job.id, waiter: try await self.store.finishRegister(job.id, result: result))

@@ -69,6 +69,16 @@ import Testing
         }
     }
 
+    @Test func randomBytesNeverCrash() {
+        var generator = SystemRandomNumberGenerator()
+        let alphabet = Array("{}[]\":,\\u0dD8e+-.tfn \n".utf8) + [0, 0x80, 0xC3, 0xFF]
+        for _ in 0..<5000 {
+            let bytes = (0..<Int.random(in: 0...40)).map { _ in alphabet.randomElement(using: &generator) ?? 0 }
+            _ = try? ClassicBody(bytes)
+            _ = QueryParameters(String(decoding: bytes, as: UTF8.self)).tolerant("a")
+        }
+    }
+
     @Test func malformedJSONIsReportedWithItsPosition() async throws {
         try await Harness.run { api async throws in
             let answer = try await api.call(.post, "/api/sends", body: "{\"to\":\n {\"user\" \"bob\"}}")

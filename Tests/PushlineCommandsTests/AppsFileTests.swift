@@ -87,6 +87,55 @@ import Testing
         #expect(try apps[AppID("shop")] == AppSpec())
     }
 
+    @Test func tokensAndOrigins() throws {
+        let text = """
+            apps:
+              default:
+                tokens:
+                  issuer: https://login.example.com/
+                  audience: push
+                  algorithms: [ES256]
+                  jwks_url: https://login.example.com/jwks.json
+                  trust_file: ca.pem
+                  user_claim: email
+                  same_users: true
+                api: {origins: ["https://App.example.com:443", "http://localhost:5173"]}
+              shop:
+                users: folded
+                tokens: {issuer: shop, audience: push, jwks_file: jwks.json}
+            """
+        let apps = try self.parse(text).apps
+        let spec = try #require(apps[.default])
+        let url = "https://login.example.com/jwks.json"
+        #expect(
+            spec.tokens
+                == TokenSettings(
+                    issuer: "https://login.example.com/",
+                    audience: "push",
+                    algorithms: [.es256],
+                    keySet: .address(url: url, trustFile: "/srv/push/ca.pem"),
+                    userClaim: "email",
+                    sameUsers: true
+                )
+        )
+        // The issuer's names may differ by case alone.
+        #expect(spec.users == .exact)
+        #expect(spec.origins.map(\.text) == ["https://app.example.com", "http://localhost:5173"])
+        let shop = try #require(try apps[AppID("shop")])
+        #expect(shop.users == .folded)
+        #expect(shop.tokens?.keySet == .file(path: "/srv/push/jwks.json"))
+        #expect(shop.tokens?.algorithms == [.rs256, .es256])
+        #expect(shop.tokens?.userClaim == "sub")
+        // As the store has it.
+        for spec in [spec, shop] {
+            #expect(try JSONDecoder().decode(AppSpec.self, from: JSONEncoder().encode(spec)) == spec)
+        }
+        let shown = Dictionary(shop.changes(to: spec).map { ($0.path, $0.new) }, uniquingKeysWith: { $1 })
+        #expect(shown["tokens.jwks_url"] == url)
+        #expect(shown["tokens.same_users"] == "true")
+        #expect(shown["api.origins"] == "[https://app.example.com, http://localhost:5173]")
+    }
+
     @Test func defaults() throws {
         let text = """
             apps:
@@ -151,6 +200,39 @@ import Testing
             "apps:\n  default:\n    fcm: {service_account_file: a, endpoint: \"http://h\"}",
             "apps.yaml:3: apps.default.fcm.endpoint: must be an https address"
         ),
+        (
+            "apps:\n  default:\n    tokens: {issuer: i, audience: a}",
+            "apps.yaml:3: apps.default.tokens.jwks_file: is missing, and so is jwks_url: name one of them"
+        ),
+        (
+            "apps:\n  default:\n    tokens: {issuer: i, audience: a, jwks_file: f, jwks_url: \"https://h\"}",
+            "apps.yaml:3: apps.default.tokens.jwks_url: is there beside jwks_file: name one of them"
+        ),
+        (
+            "apps:\n  default:\n    tokens: {issuer: i, audience: a, jwks_url: \"http://h\"}",
+            "apps.yaml:3: apps.default.tokens.jwks_url: must be an https address"
+        ),
+        (
+            "apps:\n  default:\n    tokens: {issuer: i, audience: a, jwks_file: f, trust_file: t}",
+            "apps.yaml:3: apps.default.tokens.trust_file: is for jwks_url alone"
+        ),
+        (
+            "apps:\n  default:\n    tokens: {issuer: i, audience: a, jwks_file: f, algorithms: [ES256, HS256]}",
+            "apps.yaml:3: apps.default.tokens.algorithms: \"HS256\" is not taken; known are RS256 and ES256"
+        ),
+        (
+            "apps:\n  default:\n    tokens: {audience: a, jwks_file: f}",
+            "apps.yaml:3: apps.default.tokens.issuer: is missing"
+        ),
+        (
+            "apps:\n  default:\n    authentication: demonstration\n    tokens: {issuer: i, audience: a, jwks_file: f}",
+            "apps.yaml:4: apps.default.tokens: needs authentication: accounts"
+        ),
+        (
+            "apps:\n  default:\n    api: {origins: [\"https://*.example.com\"]}",
+            "apps.yaml:3: apps.default.api.origins: \"https://*.example.com\": must be an origin such as "
+                + "https://app.example.com or https://app.example.com:8443, with no path and no wildcard"
+        ),
         ("apps:\n  a: {}\n  a: {}", "apps.yaml:2: a: is there twice"),
         ("apps: [", "apps.yaml:2: is not YAML: did not find expected node content in column 1"),
     ])
@@ -173,7 +255,7 @@ import Testing
         #expect(apps[.default]?.apns?.keyFile.hasSuffix("/Config/secrets/AuthKey_ABC1234567.p8") == true)
         let text = try String(contentsOf: url, encoding: .utf8)
         let keys =
-            AppSpec.keys + AppSpec.RichDefault.keys
+            AppSpec.keys + AppSpec.RichDefault.keys + AppSpec.apiKeys + TokenSettings.keys
             + PushService.allCases.flatMap { $0.descriptor.credentials?.keys ?? [] }
         for key in keys { #expect(text.contains("\(key):"), "\(key) is missing") }
     }

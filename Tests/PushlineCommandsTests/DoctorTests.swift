@@ -35,6 +35,20 @@ import Testing
         #expect(!few.isRight && few.words.contains("needs 10200: raise the hard one (LimitNOFILE="), "\(few.words)")
     }
 
+    @Test func theKeysOfTokensAreRead() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "jwks-\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let missing = await Checkup.keys(of: .file(path: file.path), subject: "default tokens")
+        #expect(!missing.isRight && missing.words.hasPrefix("tokens.jwks_file: \(file.path): cannot be read"))
+        // The example of RFC 7515, appendix A.3.
+        let key =
+            #"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","#
+            + #""y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#
+        try Data(key.utf8).write(to: file)
+        let found = await Checkup.keys(of: .file(path: file.path), subject: "default tokens")
+        #expect(found.isRight && found.words.hasSuffix("can be read; keys: 1"), "\(found.words)")
+    }
+
     @Test func parkedMessagesAreReported() async throws {
         let broker = InMemoryBroker()
         try await broker.declare(.pushline)

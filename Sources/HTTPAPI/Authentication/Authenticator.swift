@@ -15,6 +15,7 @@ import Foundation
 struct Authenticator: Sendable {
     let directory: CallerDirectory
     let passwords: PasswordVerifier
+    let tokens: TokenSignIn
     let failures: SignInFailures
     let proxies: TrustedProxies
     /// Whether the demonstration scheme may be used: only on a loopback address.
@@ -34,7 +35,7 @@ struct Authenticator: Sendable {
         connection: () -> SocketAddress?
     ) async throws -> Caller {
         switch spec.authentication {
-        case .accounts: try await self.account(headers: headers, app: app, users: spec.users, connection: connection)
+        case .accounts: try await self.account(headers: headers, app: app, spec: spec, connection: connection)
         case .demonstration: try await self.demonstration(headers: headers, app: app, users: spec.users)
         }
     }
@@ -42,17 +43,20 @@ struct Authenticator: Sendable {
     private func account(
         headers: HTTPFields,
         app: AppID,
-        users: AppSpec.Users,
+        spec: AppSpec,
         connection: () -> SocketAddress?
     ) async throws -> Caller {
         switch Authorization(headers.text(of: .authorization)) {
         case nil:
             throw Self.unauthorized("authentication required: Basic with name and password, or Bearer with a key")
         case .basic(let name, let password):
-            return try await self.account(name: name, password: password, app: app, users: users) {
+            return try await self.account(name: name, password: password, app: app, users: spec.users) {
                 self.proxies.client(of: connection(), headers: headers)
             }
         case .bearer(let token):
+            if let settings = spec.tokens, !token.hasPrefix(APIKeySecret.prefix) {
+                return try await self.tokens.caller(token, app: app, settings: settings, users: spec.users)
+            }
             guard let caller = try await self.key(token, app: app) else {
                 throw Self.unauthorized(Self.unknownKey)
             }
@@ -135,11 +139,16 @@ struct Authenticator: Sendable {
         }
     }
 
-    private static func unauthorized(_ detail: String) -> Problem {
-        Problem(
+    /// - Parameters:
+    ///   - detail: The reason, for the problem.
+    ///   - error: The error of RFC 6750, section 3.1, for a token of the app's own.
+    /// - Returns: 401 with the schemes that are taken.
+    static func unauthorized(_ detail: String, error: String? = nil) -> Problem {
+        let schemes = "Basic realm=\"pushline\", charset=\"UTF-8\", Bearer realm=\"pushline\""
+        return Problem(
             .unauthorized,
             detail,
-            headers: [.wwwAuthenticate: "Basic realm=\"pushline\", charset=\"UTF-8\", Bearer realm=\"pushline\""]
+            headers: [.wwwAuthenticate: schemes + (error.map { ", error=\"\($0)\"" } ?? "")]
         )
     }
 }

@@ -12,6 +12,8 @@ final class SignInFailures: Sendable {
         case password
         /// No such key, or a revoked one.
         case key
+        /// A token of the app's own that is not to be believed, or names nobody who may sign in.
+        case token
     }
 
     private struct Counts {

@@ -51,18 +51,35 @@ package struct APIResponder: HTTPResponder {
         self.inFlight.increment(by: 1)
         defer { self.inFlight.decrement(by: 1) }
         var response: Response
-        do {
-            let match = try self.table.match(request.method, path: request.uri.path)
-            trace.found(match)
-            response =
-                match.route.access == .open
-                ? try await self.answerAnybody(request, match: match)
-                : try await self.answer(request, match: match, trace: trace, context: context)
-        } catch {
-            response = self.problem(of: error, trace: trace).response()
+        let origin = await self.declaredOrigin(of: request)
+        if origin != nil, let preflight = CrossOrigin.preflight(request) {
+            response = preflight
+        } else {
+            do {
+                let match = try self.table.match(request.method, path: request.uri.path)
+                trace.found(match)
+                response =
+                    match.route.access == .open
+                    ? try await self.answerAnybody(request, match: match)
+                    : try await self.answer(request, match: match, trace: trace, context: context)
+            } catch {
+                response = self.problem(of: error, trace: trace).response()
+            }
         }
+        if let origin { CrossOrigin.allow(origin, &response.headers) }
+        if origin != nil || trace.variesByOrigin { response.headers[.vary] = HTTPField.Name.origin.rawName }
         self.finish(&response, of: request, trace: trace, start: start)
         return response
+    }
+
+    /// The value of `Origin`, where the app declares it.
+    private func declaredOrigin(of request: Request) async -> String? {
+        guard let origin = request.headers.text(of: .origin), let app = CrossOrigin.app(of: request.uri.path),
+            // Without the declaration the request is refused, for a reason of its own.
+            let spec = try? await self.arrive({ try await self.apps.spec(of: app) }),
+            spec.origins.contains(where: { $0.text == origin })
+        else { return nil }
+        return origin
     }
 
     /// Answers on an open route, without authentication or limits: health checks must work under load too.
@@ -85,7 +102,9 @@ package struct APIResponder: HTTPResponder {
         trace: RequestTrace,
         context: Context
     ) async throws -> Response {
-        let (app, spec, caller) = try await self.admit(request, match: match, context: context)
+        let (app, spec, caller) = try await self.arrive {
+            try await self.admit(request, match: match, trace: trace, context: context)
+        }
         trace.caller = caller
         let rate = spec.requestsPerSecond ?? self.configuration.requestsPerSecond
         if let seconds = self.limiter.take(caller, rate: rate) {
@@ -103,14 +122,8 @@ package struct APIResponder: HTTPResponder {
         return try await match.route.handler(asked)
     }
 
-    /// Authenticates the caller and finds its app.
-    ///
-    /// These requests have a limit of their own: there is no caller yet to share by.
-    private func admit(
-        _ request: Request,
-        match: RouteTable.Match,
-        context: Context
-    ) async throws -> (app: AppID, spec: AppSpec, caller: Caller) {
+    /// Does what precedes authentication and is part of it, within a limit of its own: there is no caller yet to share by.
+    private func arrive<Value>(_ work: () async throws -> Value) async throws -> Value {
         let most = self.configuration.requestsInFlight
         let isFree = self.arriving.withLockedValue { count in
             guard count < most else { return false }
@@ -119,7 +132,18 @@ package struct APIResponder: HTTPResponder {
         }
         guard isFree else { throw Self.tooMany }
         defer { self.arriving.withLockedValue { $0 -= 1 } }
+        return try await work()
+    }
+
+    /// Authenticates the caller and finds its app.
+    private func admit(
+        _ request: Request,
+        match: RouteTable.Match,
+        trace: RequestTrace,
+        context: Context
+    ) async throws -> (app: AppID, spec: AppSpec, caller: Caller) {
         let (app, spec) = try await self.app(of: match)
+        if !spec.origins.isEmpty { trace.variesByOrigin = true }
         let caller = try await self.authenticator.caller(headers: request.headers, app: app, spec: spec) {
             context.connection
         }
@@ -238,6 +262,7 @@ final class RequestTrace: Sendable {
     private struct State {
         var template = "unknown"
         var isOpen = true
+        var variesByOrigin = false
         var caller: Caller?
     }
 
@@ -259,6 +284,12 @@ final class RequestTrace: Sendable {
             state.template = match.template
             state.isOpen = match.route.access == .open
         }
+    }
+
+    /// Whether a cache must keep answers to different origins apart.
+    var variesByOrigin: Bool {
+        get { self.state.withLockedValue { $0.variesByOrigin } }
+        set { self.state.withLockedValue { $0.variesByOrigin = newValue } }
     }
 
     var caller: Caller? {

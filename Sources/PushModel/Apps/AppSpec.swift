@@ -28,6 +28,8 @@ package struct AppSpec: Codable, Sendable, Equatable {
     }
 
     package var authentication: Authentication
+    /// The tokens of the app's own issuer, beside accounts and keys; nil = none are taken.
+    package var tokens: TokenSettings?
     /// It is fixed once there are registrations or jobs.
     package var users: Users
     /// Beginnings of tags that users may not claim.
@@ -45,6 +47,8 @@ package struct AppSpec: Codable, Sendable, Equatable {
     package var registrationLifetimeDays: Int?
     /// Live registrations that a user may make; nil = ``defaultRegistrationsPerUser``.
     package var registrationsPerUser: Int?
+    /// Whose pages in a browser may call the API (CORS).
+    package var origins: [WebOrigin] = []
 
     /// The default limit of a user's live registrations.
     package static let defaultRegistrationsPerUser = 100
@@ -76,6 +80,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
     private enum CodingKeys: String, CodingKey {
         case authentication, users, reservedTags, recording, richDefault, contents
         case requestsPerSecond, registrationLifetimeDays, registrationsPerUser
+        case tokens, origins
     }
 
     /// Reads the stored form, where credentials stand beside the rest.
@@ -91,6 +96,8 @@ package struct AppSpec: Codable, Sendable, Equatable {
         self.requestsPerSecond = try container.decodeIfPresent(Int.self, forKey: .requestsPerSecond)
         self.registrationLifetimeDays = try container.decodeIfPresent(Int.self, forKey: .registrationLifetimeDays)
         self.registrationsPerUser = try container.decodeIfPresent(Int.self, forKey: .registrationsPerUser)
+        self.tokens = try container.decodeIfPresent(TokenSettings.self, forKey: .tokens)
+        self.origins = try container.decodeIfPresent([WebOrigin].self, forKey: .origins) ?? []
     }
 
     package func encode(to encoder: any Encoder) throws {
@@ -105,6 +112,8 @@ package struct AppSpec: Codable, Sendable, Equatable {
         try container.encodeIfPresent(self.requestsPerSecond, forKey: .requestsPerSecond)
         try container.encodeIfPresent(self.registrationLifetimeDays, forKey: .registrationLifetimeDays)
         try container.encodeIfPresent(self.registrationsPerUser, forKey: .registrationsPerUser)
+        try container.encodeIfPresent(self.tokens, forKey: .tokens)
+        if !self.origins.isEmpty { try container.encode(self.origins, forKey: .origins) }
     }
 
     /// The push services that the app has credentials for.

@@ -6,7 +6,7 @@ extension AppSpec {
     static let keys =
         [
             "authentication", "users", "reserved_tags", "recording", "requests_per_second",
-            "registration_lifetime_days", "registrations_per_user",
+            "registration_lifetime_days", "registrations_per_user", "tokens", "api",
         ] + PushService.inService.map(\.rawValue) + ["rich", "contents"]
 
     /// - Parameters:
@@ -16,7 +16,15 @@ extension AppSpec {
     init(_ section: YAMLSection, folder: URL) throws {
         self.init()
         self.authentication = try section.choice("authentication", of: Authentication.self) ?? self.authentication
-        self.users = try section.choice("users", of: Users.self) ?? self.users
+        self.tokens = try section.section("tokens", known: TokenSettings.keys).map {
+            try TokenSettings(CredentialSection(section: $0, folder: folder))
+        }
+        guard self.tokens == nil || self.authentication == .accounts else {
+            throw section.fault("tokens", "needs authentication: accounts")
+        }
+        // The issuer's names may differ by letter case alone.
+        self.users =
+            try section.choice("users", of: Users.self) ?? (self.tokens == nil ? self.users : .exact)
         self.reservedTags = try section.texts("reserved_tags")
         for tag in self.reservedTags {
             do { _ = try Tag(tag, self.users) } catch {
@@ -36,6 +44,18 @@ extension AppSpec {
         self.richDefault =
             try section.section("rich", known: RichDefault.keys).map(RichDefault.init) ?? self.richDefault
         self.contents = try section.section("contents", known: Contents.keys).map(Contents.init)
+        self.origins = try section.section("api", known: Self.apiKeys).map(Self.origins) ?? []
+    }
+
+    /// The keys of the section `api`.
+    static let apiKeys = ["origins"]
+
+    private static func origins(_ section: YAMLSection) throws -> [WebOrigin] {
+        try section.texts("origins").map { text in
+            do throws(InvalidValue) { return try WebOrigin(text) } catch {
+                throw section.fault("origins", "\"\(text)\": \(error.reason)")
+            }
+        }
     }
 }
 
@@ -63,7 +83,44 @@ extension AppSpec.Contents {
     }
 }
 
-/// A push service's section of an app.
+extension TokenSettings {
+    static let keys = [
+        "issuer", "audience", "algorithms", "jwks_file", "jwks_url", "trust_file", "user_claim", "same_users",
+    ]
+
+    fileprivate init(_ settings: CredentialSection) throws {
+        let section = settings.section
+        self.init(
+            issuer: try section.requiredText("issuer"),
+            audience: try section.requiredText("audience"),
+            keySet: try Self.keySet(settings)
+        )
+        let algorithms = try section.texts("algorithms").map { name in
+            guard let algorithm = Algorithm(rawValue: name) else {
+                let known = Algorithm.allCases.map(\.rawValue).joined(separator: " and ")
+                throw section.fault("algorithms", "\"\(name)\" is not taken; known are \(known)")
+            }
+            return algorithm
+        }
+        if !algorithms.isEmpty { self.algorithms = algorithms }
+        self.userClaim = try section.text("user_claim") ?? self.userClaim
+        self.sameUsers = try section.boolean("same_users") ?? self.sameUsers
+    }
+
+    private static func keySet(_ settings: CredentialSection) throws -> KeySetPlace {
+        let trustFile = try settings.file("trust_file")
+        switch (try settings.file("jwks_file"), try settings.address("jwks_url")) {
+        case (let path?, nil):
+            guard trustFile == nil else { throw settings.error("trust_file", "is for jwks_url alone") }
+            return .file(path: path)
+        case (nil, let url?): return .address(url: url, trustFile: trustFile)
+        case (_?, _?): throw settings.error("jwks_url", "is there beside jwks_file: name one of them")
+        case (nil, nil): throw settings.error("jwks_file", "is missing, and so is jwks_url: name one of them")
+        }
+    }
+}
+
+/// A section of an app with files and addresses.
 private struct CredentialSection: SettingsSection {
     let section: YAMLSection
     /// The folder that relative paths start from.

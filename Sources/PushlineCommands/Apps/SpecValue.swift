@@ -57,6 +57,8 @@ extension AppSpec {
         let tail: KeyValuePairs<String, SpecValue?> = [
             "rich": self.richDefault.tree,
             "contents": (self.contents ?? Contents()).tree,
+            "tokens": self.tokens?.tree,
+            "api": .section(["origins": .list(self.origins.map(\.text))]),
         ]
         return .section(head + services + tail)
     }
@@ -97,6 +99,27 @@ extension AppSpec.RichDefault {
             "per_account": .number(self.perAccount),
             "per_app": .number(self.perApp),
         ])
+    }
+}
+
+extension TokenSettings {
+    fileprivate var tree: SpecValue {
+        var (file, url, trustFile) = (String?.none, String?.none, String?.none)
+        switch self.keySet {
+        case .file(let path): file = path
+        case .address(let address, let trust): (url, trustFile) = (address, trust)
+        }
+        let members: KeyValuePairs<String, SpecValue?> = [
+            "issuer": .text(self.issuer),
+            "audience": .text(self.audience),
+            "algorithms": .list(self.algorithms.map(\.rawValue)),
+            "jwks_file": file.map(SpecValue.text),
+            "jwks_url": url.map(SpecValue.text),
+            "trust_file": trustFile.map(SpecValue.text),
+            "user_claim": .text(self.userClaim),
+            "same_users": .text(String(self.sameUsers)),
+        ]
+        return .section(members)
     }
 }
 

@@ -1,6 +1,7 @@
 import Broker
 import Foundation
 import Installation
+import JSONWebTokens
 import Logging
 import PushModel
 import PushServices
@@ -138,6 +139,9 @@ struct Checkup {
                     findings.append(.wrong(subject, error.message))
                 }
             }
+            if let tokens = spec.tokens {
+                findings.append(await Self.keys(of: tokens.keySet, subject: "\(app) tokens"))
+            }
             if spec.services.isEmpty {
                 let sections = PushService.list(PushService.inService, otherNames: false)
                 findings.append(.wrong("\(app)", "declares no push service: add \(sections) to its file"))
@@ -145,5 +149,20 @@ struct Checkup {
         }
         await senders.close()
         return findings
+    }
+
+    /// Reads the keys of an app's own tokens, as the API would.
+    static func keys(of place: TokenSettings.KeySetPlace, subject: String) async -> Finding {
+        let setting =
+            switch place {
+            case .file(let path): "tokens.jwks_file: \(path)"
+            case .address(let url, _): "tokens.jwks_url: \(url)"
+            }
+        do throws(KeySetFault) {
+            let keys = try KeySet(json: try await KeySource(place).read())
+            return .right(subject, "\(setting): can be read; keys: \(keys.count)")
+        } catch {
+            return .wrong(subject, "\(setting): \(error.reason)")
+        }
     }
 }

@@ -9,7 +9,8 @@ struct DoctorCommand: AsyncParsableCommand {
         commandName: "doctor",
         abstract:
             "Check this host's configuration, store, broker and credentials, and say how to fix what is wrong.",
-        discussion: "Declares missing queues at the broker. Sends nothing to a push service."
+        discussion:
+            "Declares missing queues at the broker, and reads the keys of apps' own tokens. Sends nothing to a push service."
     )
 
     @OptionGroup var host: HostOptions

@@ -176,7 +176,7 @@ extension WriteContext {
             throw StoreError(
                 .conflict,
                 """
-                users is fixed once an app has registrations, jobs or contents: declare a new app with users: \(users.rawValue), \
+                users is fixed once an app has registrations, jobs or contents: say users: \(known.spec.users.rawValue), or declare a new app with users: \(users.rawValue) \
                 and bring the registrations over with pushline registrations export and import
                 """
             )

@@ -1,0 +1,144 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+import PushModel
+import Testing
+import TokenIssuer
+
+@testable import JSONWebTokens
+@testable import PushlineSimulator
+
+/// A server with TLS on the loopback that answers each path with the bytes that a test gives it, and closes no connection.
+private struct RawServer {
+    let port: Int
+    /// The authority of its certificate.
+    let trustFile: String
+
+    static func run(
+        _ answers: [String: String],
+        isExpired: Bool = false,
+        _ body: (RawServer) async throws -> Void
+    ) async throws {
+        let material = try KeyMaterial.load(folder: nil)
+        let trustFile = FileManager.default.temporaryDirectory.appending(path: "authority-\(UUID().uuidString).pem")
+        try Data(material.authorityPEM.utf8).write(to: trustFile)
+        defer { try? FileManager.default.removeItem(at: trustFile) }
+        let tls = try material.serverContext(protocols: ["http/1.1"], isExpired: isExpired)
+        let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
+                    try channel.pipeline.syncOperations.addHandler(Answering(answers))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let server = RawServer(port: try #require(channel.localAddress?.port), trustFile: trustFile.path)
+        let result: Result<Void, any Error>
+        do { result = .success(try await body(server)) } catch { result = .failure(error) }
+        try await channel.close()
+        try result.get()
+    }
+
+    func read(_ path: String, timeout: Duration = .seconds(20), trusting: Bool = true) async throws(KeySetFault)
+        -> [UInt8]
+    {
+        let place = TokenSettings.KeySetPlace.address(
+            url: "https://127.0.0.1:\(self.port)\(path)",
+            trustFile: trusting ? self.trustFile : nil
+        )
+        return try await KeySource(place, timeout: timeout).read()
+    }
+
+    private final class Answering: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
+
+        private let answers: [String: String]
+
+        init(_ answers: [String: String]) { self.answers = answers }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            let words = String(buffer: Self.unwrapInboundIn(data)).split(separator: " ")
+            guard words.count > 1, let answer = self.answers[String(words[1])] else { return }
+            context.writeAndFlush(Self.wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    }
+}
+
+@Suite struct KeySourceTests {
+    private static func answer(_ status: String, _ body: String, _ headers: String = "") -> String {
+        "HTTP/1.1 \(status)\r\ncontent-length: \(body.utf8.count)\r\n\(headers)\r\n\(body)"
+    }
+
+    private static let answers = [
+        "/keys": answer("200 OK", "{}"),
+        "/moved": answer("302 Found", "", "location: /keys\r\n"),
+        "/broken": answer("500 Internal Server Error", "{}"),
+        "/large": answer("200 OK", String(repeating: " ", count: KeySource.maximumSize + 1)),
+        "/endless": "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n100000\r\n"
+            + String(repeating: " ", count: 0x100000) + "\r\n",
+        "/stuck": "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{",
+        "/garbage": "220 mail.example.com ESMTP ready\r\n",
+    ]
+
+    @Test func aDocumentIsFetched() async throws {
+        try await RawServer.run(Self.answers) { server in
+            let document = try await server.read("/keys")
+            #expect(document == Array("{}".utf8))
+        }
+    }
+
+    @Test(arguments: [
+        // A redirect would let another decide who is let in.
+        ("/moved", "answers 302 instead of 200"), ("/broken", "answers 500 instead of 200"),
+        ("/large", "is larger than 256 KiB"), ("/endless", "is larger than 256 KiB"),
+        ("/garbage", "cannot be fetched: "),
+    ])
+    func otherAnswersAreFaults(path: String, reason: String) async throws {
+        try await RawServer.run(Self.answers) { server in
+            let fault = await #expect(throws: KeySetFault.self) { try await server.read(path) }
+            #expect(fault?.reason.hasPrefix(reason) == true, "\(String(describing: fault))")
+        }
+    }
+
+    @Test(arguments: ["/silent", "/stuck"])
+    func aFetchHasADeadline(path: String) async throws {
+        try await RawServer.run(Self.answers) { server in
+            let start = ContinuousClock.now
+            let fault = await #expect(throws: KeySetFault.self) {
+                try await server.read(path, timeout: .milliseconds(300))
+            }
+            #expect(fault?.reason.hasPrefix("gave no complete answer") == true)
+            #expect(ContinuousClock.now - start < .seconds(10))
+        }
+    }
+
+    @Test func theServerMustBeTrusted() async throws {
+        try await RawServer.run(Self.answers) { server in
+            await #expect(throws: KeySetFault.self) { try await server.read("/keys", trusting: false) }
+        }
+        try await RawServer.run(Self.answers, isExpired: true) { server in
+            await #expect(throws: KeySetFault.self) { try await server.read("/keys") }
+        }
+        let nowhere = TokenSettings.KeySetPlace.address(url: "https://127.0.0.1:1/", trustFile: nil)
+        await #expect(throws: KeySetFault.self) { try await KeySource(nowhere).read() }
+        let noAuthority = TokenSettings.KeySetPlace.address(url: "https://127.0.0.1:1/", trustFile: "/nowhere")
+        await #expect(throws: KeySetFault.self) { try await KeySource(noAuthority).read() }
+    }
+
+    @Test func aFileIsRead() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "jwks-\(UUID().uuidString).json")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let source = KeySource(.file(path: file.path))
+        await #expect(throws: KeySetFault.self) { try await source.read() }
+        try Data("{}".utf8).write(to: file)
+        let document = try await source.read()
+        #expect(document == Array("{}".utf8))
+        try Data(repeating: 32, count: KeySource.maximumSize + 1).write(to: file)
+        let fault = await #expect(throws: KeySetFault.self) { try await source.read() }
+        #expect(fault?.reason == "is larger than 256 KiB")
+    }
+}
