@@ -121,7 +121,7 @@ let package = Package(
             dependencies: [
                 "PushModel", "PushlineMetrics", "HTTP2Engine", asyncHTTPClient, crypto, jwtKit, lifecycle, logging,
                 metrics,
-                nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioPosix, nioSSL,
+                nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioPosix, nioSSL, swiftASN1, x509,
             ]
         ),
         .target(
@@ -238,7 +238,7 @@ let package = Package(
         .testTarget(
             name: "PushServicesTests",
             dependencies: [
-                "PushServices", "PushlineSimulator", "PushModel", "HTTP2Engine", crypto, logging, nioConcurrency,
+                "PushServices", "PushlineSimulator", "PushModel", "HTTP2Engine", crypto, logging, nioConcurrency, nioSSL,
             ]
         ),
         .testTarget(
