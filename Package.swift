@@ -238,7 +238,8 @@ let package = Package(
         .testTarget(
             name: "PushServicesTests",
             dependencies: [
-                "PushServices", "PushlineSimulator", "PushModel", "HTTP2Engine", crypto, logging, nioConcurrency, nioSSL,
+                "PushServices", "PushlineSimulator", "PushModel", "HTTP2Engine", crypto, logging, nioConcurrency,
+                nioSSL,
             ]
         ),
         .testTarget(
