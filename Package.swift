@@ -126,7 +126,7 @@ let package = Package(
             dependencies: [
                 "PushModel", "Payloads", "PushlineMetrics", "HTTP2Engine", asyncHTTPClient, crypto, jwtKit, lifecycle,
                 logging, metrics,
-                nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioPosix, nioSSL,
+                nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioPosix, nioSSL, swiftASN1, x509,
             ]
         ),
         .target(
@@ -252,6 +252,7 @@ let package = Package(
             dependencies: [
                 "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", crypto, logging,
                 nioConcurrency,
+                nioSSL,
             ]
         ),
         .testTarget(

@@ -61,6 +61,8 @@ package enum HTTP2Outcome: Sendable, Equatable {
         case outOfTime
         /// No connection could be made; the last fault in words.
         case noConnection(String)
+        /// The peer ended the handshake because of ``HTTP2Configuration/identity``; its alert.
+        case identityRefused(String)
         /// Refused more often than the engine tries again (REFUSED_STREAM, or above the last stream of a GOAWAY).
         case refused(String)
         /// Its path or a header cannot be sent.

@@ -126,7 +126,11 @@ package final class HTTP2Client: @unchecked Sendable {
     /// Why requests were not sent in time: the service could not be reached all the while, or there were too many.
     private var outOfTime: HTTP2Outcome.NotProcessed {
         let isReached = self.backoff.failures == 0 || self.connections.contains { $0.state != .connecting }
-        return isReached ? .outOfTime : .noConnection(self.fault)
+        return isReached ? .outOfTime : self.unreachable(self.fault)
+    }
+
+    private func unreachable(_ fault: String) -> HTTP2Outcome.NotProcessed {
+        self.configuration.refusal(in: fault).map { .identityRefused($0) } ?? .noConnection(fault)
     }
 
     /// A request has its outcome.
@@ -265,7 +269,7 @@ package final class HTTP2Client: @unchecked Sendable {
             self.fault = reason
             let others = self.connections.contains { $0.state == .ready }
             if !others, self.backoff.failures >= self.configuration.connectAttempts {
-                for run in self.waiting { self.withdraw(run, .noConnection(reason)) }
+                for run in self.waiting { self.withdraw(run, self.unreachable(reason)) }
             }
         }
         if self.isClosing { self.finishClosing() } else { self.eventLoop.execute { self.pump() } }

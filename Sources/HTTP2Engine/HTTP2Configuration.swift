@@ -1,5 +1,5 @@
 import NIOCore
-import NIOSSL
+package import NIOSSL
 
 /// Where an ``HTTP2Client`` connects to, and within which bounds.
 package struct HTTP2Configuration: Sendable {
@@ -11,9 +11,23 @@ package struct HTTP2Configuration: Sendable {
         case file(String)
     }
 
+    /// What we show to a peer that asks who we are.
+    package struct Identity: Sendable {
+        /// The certificate of the key comes first.
+        let chain: [NIOSSLCertificate]
+        let key: NIOSSLPrivateKey
+
+        package init(chain: [NIOSSLCertificate], key: NIOSSLPrivateKey) {
+            self.chain = chain
+            self.key = key
+        }
+    }
+
     package var host: String
     package var port: Int
     package var trust: Trust = .system
+    /// nil = no client certificate.
+    package var identity: Identity?
 
     /// The most connections that are open at once and take requests.
     package var maximumConnections: Int = 4
@@ -57,7 +71,28 @@ package struct HTTP2Configuration: Sendable {
         tls.minimumTLSVersion = .tlsv12
         tls.applicationProtocols = ["h2"]
         if case .file(let path) = self.trust { tls.trustRoots = .file(path) }
+        if let identity = self.identity {
+            tls.certificateChain = identity.chain.map { .certificate($0) }
+            tls.privateKey = .privateKey(identity.key)
+        }
         return try NIOSSLContext(configuration: tls)
+    }
+
+    /// The alerts of a peer that does not take our certificate (RFC 8446, section 6.2), as BoringSSL names them.
+    private static let refusals = [
+        "ALERT_BAD_CERTIFICATE", "ALERT_UNSUPPORTED_CERTIFICATE", "ALERT_CERTIFICATE_REVOKED",
+        "ALERT_CERTIFICATE_EXPIRED", "ALERT_CERTIFICATE_UNKNOWN", "ALERT_CERTIFICATE_REQUIRED", "ALERT_UNKNOWN_CA",
+        "ALERT_ACCESS_DENIED",
+    ]
+
+    /// The alert by which the peer refused ``identity``, or nil where the connection ended for another reason.
+    ///
+    /// NIOSSL gives BoringSSL's errors in words only.
+    ///
+    /// - Parameter fault: Why the connection ended.
+    /// - Returns: The alert's name.
+    func refusal(in fault: String) -> String? {
+        self.identity == nil ? nil : Self.refusals.first { fault.contains($0) }
     }
 
     /// The name for SNI, or nil where the host is an address.

@@ -144,12 +144,15 @@ final class HTTP2Connection: @unchecked Sendable {
         let wasReady = self.state != .connecting
         self.state = .closed
         let reason = self.goAway.map { "\($0); \(reason)" } ?? reason
+        // In TLS 1.3 the peer looks at our certificate after we have sent: it has processed nothing.
+        let refusal = self.answered == 0 ? self.client.configuration.refusal(in: reason) : nil
+        let lost = refusal.map { HTTP2Outcome.notProcessed(.identityRefused($0)) }
         for slot in self.slots.indices {
             guard let run = self.slots[slot].run else { continue }
             self.slots[slot].run = nil
             let outcome: HTTP2Outcome =
                 self.slots[slot].isComplete
-                ? .response(self.response(slot)) : .unanswered(.connectionLost(reason))
+                ? .response(self.response(slot)) : lost ?? .unanswered(.connectionLost(reason))
             self.client.finished(run, self.slots[slot].index, outcome)
         }
         self.context?.close(promise: nil)

@@ -28,11 +28,13 @@ struct SenderParts {
         _ endpoint: Endpoint,
         _ trustFile: String?,
         streams: Int,
+        identity: HTTP2Configuration.Identity? = nil,
         setting: String,
         _ metrics: SenderMetrics
     ) throws(SenderError) -> HTTP2Client {
         var configuration = HTTP2Configuration(host: endpoint.host, port: endpoint.port)
         if let trustFile { configuration.trust = .file(trustFile) }
+        configuration.identity = identity
         configuration.maximumConnections = self.settings.connections
         configuration.maximumStreams = streams
         configuration.connectTimeout = self.settings.connectTimeout

@@ -56,7 +56,10 @@ import Testing
     private static var spec: AppSpec {
         var spec = AppSpec()
         spec.fcm = .init(serviceAccountFile: "fcm.json")
-        spec.apns = .init(keyFile: "apns.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "com.example.app")
+        spec.apns = .init(
+            .token(.init(keyFile: "apns.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ")),
+            topic: "com.example.app"
+        )
         return spec
     }
 

@@ -2,6 +2,7 @@ import Crypto
 import CryptoExtras
 import Foundation
 import InstallationSupport
+import PushModel
 import PushlineSimulator
 import Testing
 
@@ -50,6 +51,42 @@ import Testing
             let job = try await installation.finished(id, within: .seconds(150))
             #expect(job.state == "completed" && job.totals.targets == 1 && job.totals.accepted == 1)
         }
+    }
+
+    /// A certificate in place of the key: renewed, then of another app, then renewed again.
+    @Test func aRenewedCertificateIsTakenUpAndAnothersIsRefused() async throws {
+        let installation = try #require(EndToEndInstallation.current)
+        let simulator = installation.simulator
+        let credentials = try simulator.credentials
+        let file = try KeptFile(credentials.apnsCertificateFile)
+        func put(_ certificate: APNsCertificate) throws {
+            let (certificate, privateKey) = try credentials.issue(certificate)
+            try file.replace(by: Data((certificate + "\n" + privateKey).utf8))
+        }
+        var app = try simulator.appSpec
+        app.apns?.authentication = .certificate(.init(file: file.path))
+        try await installation.apply(app)
+        // All programs know it.
+        try await Task.sleep(for: .milliseconds(2500))
+        let handle = String(repeating: "3c", count: 32)
+        try await installation.register("alice", platform: "apns", handle: handle, tags: ["certified"])
+        async let steady = self.send("certified", 60)
+        try put(credentials.apnsCertificate)
+        try await Task.sleep(for: .milliseconds(2500))
+        try await self.expectAccepted(try await steady)
+        let received = simulator.received(token: handle)
+        #expect(received.count == 60 && received.allSatisfy { $0.headers["authorization"] == nil })
+
+        try put(APNsCertificate(topics: []))
+        try await Task.sleep(for: .milliseconds(2500))
+        let waiting = try await self.send("certified", 5)
+        try await eventually("its sends wait and say why") {
+            let job = try await installation.job(waiting[0])
+            return job.state == "retrying" && job.reason?.contains("BadCertificate") == true
+        }
+        try put(credentials.apnsCertificate)
+        try await self.expectAccepted(waiting)
+        try await installation.apply(try simulator.appSpec)
     }
 
     @Test(arguments: ["apns", "fcm"])

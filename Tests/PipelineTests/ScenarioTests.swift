@@ -291,7 +291,10 @@ import Testing
         try await PipelineHarness.with { harness in
             try await harness.register("ann", .apns, token(1))
             var spec = try harness.simulator.appSpec
-            spec.apns?.keyID = "WRONGKEY01"
+            let credentials = try harness.simulator.credentials
+            spec.apns?.authentication = .token(
+                .init(keyFile: credentials.apnsKeyFile, keyID: "WRONGKEY01", teamID: credentials.apnsTeamID)
+            )
             _ = try await harness.store.apply(spec, to: .default)
             let id = try await harness.send(to: "username:ann")
             let waiting = try await harness.wait(for: id) { $0.state == .retrying }

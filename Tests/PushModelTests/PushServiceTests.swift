@@ -70,11 +70,33 @@ import Testing
             "richDefault":{"isSecure":false,"message":"m","perAccount":1,"perApp":2,"richType":"img"},"users":"folded"}
             """
         let spec = try JSONDecoder().decode(AppSpec.self, from: Data(text.utf8))
-        #expect(spec.apns == AppSpec.APNs(keyFile: "/k", keyID: "i", teamID: "t", topic: "b", endpoint: "https://e"))
+        #expect(
+            spec.apns
+                == AppSpec.APNs(
+                    .token(.init(keyFile: "/k", keyID: "i", teamID: "t")),
+                    topic: "b",
+                    endpoint: "https://e"
+                )
+        )
         #expect(spec.services == [.apns])
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         #expect(String(decoding: try encoder.encode(spec), as: UTF8.self) == text)
+    }
+
+    @Test func aCertificateIsStoredBesideTheAppsOtherMembersToo() throws {
+        let apns = AppSpec.APNs(
+            .certificate(.init(file: "/c.p12", passwordFile: "/p")),
+            topic: "b",
+            endpoint: "https://e"
+        )
+        let text = """
+            {"certificateFile":"/c.p12","certificatePasswordFile":"/p","endpoint":"https://e","topic":"b"}
+            """
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        #expect(String(decoding: try encoder.encode(apns), as: UTF8.self) == text)
+        #expect(try JSONDecoder().decode(AppSpec.APNs.self, from: Data(text.utf8)) == apns)
     }
 
     @Test func channelsMayBeginWithTheAppsPrefixes() throws {

@@ -23,7 +23,7 @@ struct RegistryTests {
         try await Senders.with { senders in
             let first = try senders.sender(.apns)
             var other = senders
-            other.spec.apns?.keyID = "OTHERKEY01"
+            other.spec.apns?.authentication = try senders.token(keyID: "OTHERKEY01")
             let second = try other.sender(.apns)
             #expect(first as AnyObject !== second as AnyObject)
             // The first one's batches may still run.
@@ -112,11 +112,11 @@ struct RegistryTests {
             let folder = try senders.simulator.credentials.folder
             try Data("hush hush".utf8).write(to: URL(filePath: folder + "/wrong"))
             var app = senders
-            app.spec.apns?.keyFile = folder + "/nowhere.p8"
+            app.spec.apns?.authentication = try senders.token(keyFile: folder + "/nowhere.p8")
             var error = #expect(throws: SenderError.self) { try app.sender(.apns) }
             #expect(error?.code == .unreadableFile)
             #expect(error?.message.contains("/nowhere.p8") == true)
-            app.spec.apns?.keyFile = folder + "/wrong"
+            app.spec.apns?.authentication = try senders.token(keyFile: folder + "/wrong")
             error = #expect(throws: SenderError.self) { try app.sender(.apns) }
             #expect(error?.code == .invalid)
             app.spec.fcm?.serviceAccountFile = folder + "/wrong"

@@ -39,6 +39,18 @@ struct Senders {
         try self.registry.sender(app: .default, pns: pns, spec: self.spec)
     }
 
+    /// The simulator's APNs key, or another file, or another id.
+    func token(keyFile: String? = nil, keyID: String? = nil) throws -> AppSpec.APNs.Authentication {
+        let credentials = try self.simulator.credentials
+        return .token(
+            .init(
+                keyFile: keyFile ?? credentials.apnsKeyFile,
+                keyID: keyID ?? credentials.apnsKeyID,
+                teamID: credentials.apnsTeamID
+            )
+        )
+    }
+
     /// The address of a device in the simulator.
     func handle(_ pns: PushService, _ number: Int) throws -> String {
         switch pns {

@@ -45,9 +45,7 @@ import Testing
         #expect(
             spec.apns
                 == AppSpec.APNs(
-                    keyFile: "/srv/push/keys/a.p8",
-                    keyID: "ABC",
-                    teamID: "1234567890",
+                    .token(.init(keyFile: "/srv/push/keys/a.p8", keyID: "ABC", teamID: "1234567890")),
                     topic: "t",
                     endpoint: "https://h:1",
                     trustFile: "/t"
@@ -136,6 +134,35 @@ import Testing
         #expect(shown["api.origins"] == "[https://app.example.com, http://localhost:5173]")
     }
 
+    @Test func aCertificateStandsInPlaceOfAnAPNsKey() throws {
+        let text = """
+            apps:
+              default:
+                apns: {certificate_file: c.pem, private_key_file: k.pem, certificate_password_file: p, topic: t}
+              shop:
+                apns: {certificate_file: /c.p12, topic: t}
+            """
+        let apps = try self.parse(text).apps
+        #expect(
+            apps[.default]?.apns?.authentication
+                == .certificate(
+                    .init(
+                        file: "/srv/push/c.pem",
+                        privateKeyFile: "/srv/push/k.pem",
+                        passwordFile: "/srv/push/p"
+                    )
+                )
+        )
+        #expect(try apps[AppID("shop")]?.apns?.authentication == .certificate(.init(file: "/c.p12")))
+        let leaves = try #require(apps[.default]).tree.leaves().filter { $0.path.hasPrefix("apns.") }
+        #expect(
+            leaves.map(\.path) == [
+                "apns.certificate_file", "apns.private_key_file", "apns.certificate_password_file", "apns.topic",
+                "apns.endpoint",
+            ]
+        )
+    }
+
     @Test func defaults() throws {
         let text = """
             apps:
@@ -169,6 +196,20 @@ import Testing
             "apps.yaml:3: apps.default.rich.secure: must be true or false"
         ),
         ("apps:\n  default:\n    apns: {key_id: a}", "apps.yaml:3: apps.default.apns.key_file: is missing"),
+        (
+            "apps:\n  default:\n    apns: {private_key_file: a}",
+            "apps.yaml:3: apps.default.apns.certificate_file: is missing"
+        ),
+        (
+            "apps:\n  default:\n    apns: {topic: t}",
+            "apps.yaml:3: apps.default.apns.key_file: is missing, with key_id and team_id; or declare a certificate with "
+                + "certificate_file"
+        ),
+        (
+            "apps:\n  default:\n    apns: {key_file: a, key_id: b, team_id: c, certificate_file: d, topic: t}",
+            "apps.yaml:3: apps.default.apns.certificate_file: cannot stand beside key_file: declare either a key "
+                + "(key_file, key_id, team_id) or a certificate (certificate_file)"
+        ),
         (
             "apps:\n  default:\n    fcm: {service_account_file: }",
             "apps.yaml:3: apps.default.fcm.service_account_file: must be text, and is empty"
@@ -252,7 +293,10 @@ import Testing
             .deletingLastPathComponent()
         let url = root.appending(path: "Config/apps.example.yaml")
         let apps = try AppsFile.read(url.path(percentEncoded: false)).apps
-        #expect(apps[.default]?.apns?.keyFile.hasSuffix("/Config/secrets/AuthKey_ABC1234567.p8") == true)
+        #expect(
+            apps[.default]?.apns?.settings.first?.value
+                == .text(root.appending(path: "Config/secrets/AuthKey_ABC1234567.p8").path)
+        )
         let text = try String(contentsOf: url, encoding: .utf8)
         let keys =
             AppSpec.keys + AppSpec.RichDefault.keys + AppSpec.apiKeys + TokenSettings.keys

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Installation
 import PushModel
+import PushlineSimulator
 import Store
 import Testing
 
@@ -274,6 +275,31 @@ import Testing
         #expect(found[3].hasPrefix("wrong  default fcm") && found[3].contains("missing.json"))
         #expect(found[4].hasPrefix("wrong  shop") && found[4].contains("declares no push service"))
         #expect(found[5].hasPrefix("wrong  api") && found[5].hasSuffix("listens on port 8080: start pushline-api"))
+    }
+
+    @Test func doctorKnowsWhenACertificateEnds() async throws {
+        let host = try Host()
+        try host.write(
+            "store:\n  path: \(host.path("store.sqlite"))\nbroker:\n  url: http://127.0.0.1/\n",
+            to: "pushline.yaml"
+        )
+        try host.write(
+            "apps:\n  default: {apns: {certificate_file: push.pem, topic: com.example.app}}\n",
+            to: "apps.yaml"
+        )
+        try await withSimulator { simulator in
+            for (days, start, words) in [
+                (40.0, "ok ", "right form"), (20.5, "ok ", "apns.certificate_file ends on "),
+                (-2.0, "wrong ", "ended on "),
+            ] {
+                let issued = try simulator.credentials.issue(until: .now + days * 86_400)
+                try host.write(issued.certificate + "\n" + issued.privateKey, to: "push.pem")
+                _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+                let lines = try await self.doctor(host).filter { $0.contains(" default apns ") }
+                #expect(lines.count == 1)
+                #expect(lines.first?.hasPrefix(start) == true && lines.first?.contains(words) == true, "\(lines)")
+            }
+        }
     }
 
     /// What a doctor who finds faults prints, but for the line on descriptors, which tells of the machine.

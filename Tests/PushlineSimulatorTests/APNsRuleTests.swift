@@ -154,6 +154,33 @@ struct APNsRuleTests {
         }
     }
 
+    @Test func aCertificateStandsInPlaceOfATokenForItsTopics() async throws {
+        let none: [String: String?] = ["authorization": nil]
+        let withoutTopic = none.merging(["apns-topic": nil]) { $1 }
+        let voIP = none.merging(["apns-push-type": "voip", "apns-topic": Self.bundle + ".voip"]) { $1 }
+        let location = none.merging(["apns-push-type": "location", "apns-topic": Self.bundle + ".location-query"]) {
+            $1
+        }
+        try await withClient(certificate: APNsCertificate(topics: [Self.bundle, Self.bundle + ".voip"])) { client in
+            // A token is ignored, also a wrong one.
+            let accepted = try await [
+                client.push(authorization: "a.b.c"), client.push(headers: voIP, authorization: ""),
+            ]
+            #expect(accepted.map(\.status) == [200, 200])
+            let refused = try await [
+                client.push(headers: withoutTopic, authorization: ""),
+                client.push(headers: location, authorization: ""),
+            ]
+            #expect(refused.map(\.reason) == ["MissingTopic", "TopicDisallowed"])
+        }
+        try await withClient(certificate: APNsCertificate(topics: [Self.bundle])) { client in
+            let replies = try await [
+                client.push(headers: withoutTopic, authorization: ""), client.push(headers: voIP, authorization: ""),
+            ]
+            #expect(replies.map(\.reason) == [nil, "TopicDisallowed"])
+        }
+    }
+
     @Test func tooManyNewProviderTokensOnAConnectionAreRefused() async throws {
         try await withClient { client in
             var replies: [Client.Reply] = []

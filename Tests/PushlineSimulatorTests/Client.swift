@@ -227,16 +227,22 @@ extension [ByteBuffer] {
     }
 }
 
-/// Runs a body with a simulator and a client that trusts its authority.
+/// Runs a body with a simulator and a client that trusts its authority, and shows a certificate where one is given.
 func withClient(
     _ configuration: SimulatorConfiguration = SimulatorConfiguration(),
     version: HTTPClient.Configuration.HTTPVersion = .automatic,
+    certificate: APNsCertificate? = nil,
     _ body: (Client) async throws -> Void
 ) async throws {
     try await withSimulator(configuration) { simulator in
         let pem = try String(contentsOfFile: simulator.credentials.trustFile, encoding: .utf8)
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)))
+        if let certificate {
+            let (chain, key) = try simulator.credentials.issue(certificate)
+            tls.certificateChain = try NIOSSLCertificate.fromPEMBytes(Array(chain.utf8)).map { .certificate($0) }
+            tls.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: Array(key.utf8), format: .pem))
+        }
         var options = HTTPClient.Configuration(tlsConfiguration: tls)
         options.httpVersion = version
         let http = HTTPClient(eventLoopGroupProvider: .singleton, configuration: options)

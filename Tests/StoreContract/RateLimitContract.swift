@@ -17,7 +17,11 @@ struct RateLimitContract {
     }
 
     private func limit(_ rate: Int?) async throws {
-        let apns = AppSpec.APNs(keyFile: "k", keyID: "k", teamID: "t", topic: "t", devicesPerSecond: rate)
+        let apns = AppSpec.APNs(
+            .token(.init(keyFile: "k", keyID: "k", teamID: "t")),
+            topic: "t",
+            devicesPerSecond: rate
+        )
         _ = try await self.store.apply(AppSpec(credentials: [apns]), to: .default)
     }
 

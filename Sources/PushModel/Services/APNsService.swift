@@ -41,12 +41,53 @@ extension AppSpec {
         set { self.credentials[APNs.self] = newValue }
     }
 
-    /// Token-based credentials for APNs.
+    /// Credentials for APNs: a key that signs tokens, or a certificate.
     package struct APNs: ServiceCredentials {
-        /// The `.p8` file: an EC P-256 private key, PKCS#8 PEM.
-        package var keyFile: String
-        package var keyID: String
-        package var teamID: String
+        /// How a provider shows who it is.
+        package enum Authentication: Sendable, Equatable {
+            /// With a token in each request.
+            case token(Token)
+            /// With a certificate in the TLS handshake.
+            case certificate(Certificate)
+        }
+
+        /// A key from the developer account, and what its tokens say.
+        package struct Token: Codable, Sendable, Equatable {
+            /// The `.p8` file: an EC P-256 private key, PKCS#8 PEM.
+            package var keyFile: String
+            package var keyID: String
+            package var teamID: String
+
+            package init(keyFile: String, keyID: String, teamID: String) {
+                self.keyFile = keyFile
+                self.keyID = keyID
+                self.teamID = teamID
+            }
+        }
+
+        /// A provider certificate and its private key.
+        package struct Certificate: Codable, Sendable, Equatable {
+            /// A `.p12` archive, or PEM.
+            package var file: String
+            /// The private key, PEM; nil = it is in ``file``.
+            package var privateKeyFile: String?
+            /// The file with the password of archive or key as its only content; nil = there is none.
+            package var passwordFile: String?
+
+            fileprivate enum CodingKeys: String, CodingKey {
+                case file = "certificateFile"
+                case privateKeyFile
+                case passwordFile = "certificatePasswordFile"
+            }
+
+            package init(file: String, privateKeyFile: String? = nil, passwordFile: String? = nil) {
+                self.file = file
+                self.privateKeyFile = privateKeyFile
+                self.passwordFile = passwordFile
+            }
+        }
+
+        package var authentication: Authentication
         /// The app's bundle id.
         package var topic: String
         /// The endpoint; Apple's production service by default.
@@ -59,17 +100,13 @@ extension AppSpec {
         package static let production = "https://api.push.apple.com"
 
         package init(
-            keyFile: String,
-            keyID: String,
-            teamID: String,
+            _ authentication: Authentication,
             topic: String,
             endpoint: String = APNs.production,
             trustFile: String? = nil,
             devicesPerSecond: Int? = nil
         ) {
-            self.keyFile = keyFile
-            self.keyID = keyID
-            self.teamID = teamID
+            self.authentication = authentication
             self.topic = topic
             self.endpoint = endpoint
             self.trustFile = trustFile
@@ -80,15 +117,14 @@ extension AppSpec {
 
 extension AppSpec.APNs {
     package static var service: PushService { .apns }
-    package static let keys = [
-        "key_file", "key_id", "team_id", "topic", "endpoint", "trust_file", "devices_per_second",
-    ]
+    fileprivate static let tokenKeys = ["key_file", "key_id", "team_id"]
+    fileprivate static let certificateKeys = ["certificate_file", "private_key_file", "certificate_password_file"]
+    package static let keys =
+        tokenKeys + certificateKeys + ["topic", "endpoint", "trust_file", "devices_per_second"]
 
     package init(_ section: some SettingsSection) throws {
         self.init(
-            keyFile: try section.required("key_file", section.file),
-            keyID: try section.required("key_id", section.text),
-            teamID: try section.required("team_id", section.text),
+            try Authentication(section),
             topic: try section.required("topic", section.text),
             endpoint: try section.address("endpoint") ?? Self.production,
             trustFile: try section.file("trust_file"),
@@ -97,14 +133,104 @@ extension AppSpec.APNs {
     }
 
     package var settings: KeyValuePairs<String, Setting?> {
-        [
-            "key_file": .text(self.keyFile),
-            "key_id": .text(self.keyID),
-            "team_id": .text(self.teamID),
+        let token = self.authentication.token
+        let certificate = self.authentication.certificate
+        return [
+            "key_file": (token?.keyFile).map(Setting.text),
+            "key_id": (token?.keyID).map(Setting.text),
+            "team_id": (token?.teamID).map(Setting.text),
+            "certificate_file": (certificate?.file).map(Setting.text),
+            "private_key_file": certificate?.privateKeyFile.map(Setting.text),
+            "certificate_password_file": certificate?.passwordFile.map(Setting.text),
             "topic": .text(self.topic),
             "endpoint": .text(self.endpoint),
             "trust_file": self.trustFile.map(Setting.text),
             "devices_per_second": self.devicesPerSecond.map(Setting.number),
         ]
+    }
+}
+
+extension AppSpec.APNs.Authentication {
+    fileprivate var token: AppSpec.APNs.Token? { if case .token(let token) = self { token } else { nil } }
+
+    fileprivate var certificate: AppSpec.APNs.Certificate? {
+        if case .certificate(let certificate) = self { certificate } else { nil }
+    }
+
+    /// Reads the keys of one way or the other.
+    fileprivate init(_ section: some SettingsSection) throws {
+        let ofToken = try AppSpec.APNs.tokenKeys.first { try section.text($0) != nil }
+        let ofCertificate = try AppSpec.APNs.certificateKeys.first { try section.text($0) != nil }
+        switch (ofToken, ofCertificate) {
+        case (let key?, let other?):
+            throw section.error(
+                other,
+                "cannot stand beside \(key): declare either a key (key_file, key_id, team_id) or a certificate (certificate_file)"
+            )
+        case (nil, nil):
+            throw section.error(
+                "key_file",
+                "is missing, with key_id and team_id; or declare a certificate with certificate_file"
+            )
+        case (_?, nil):
+            self = .token(
+                AppSpec.APNs.Token(
+                    keyFile: try section.required("key_file", section.file),
+                    keyID: try section.required("key_id", section.text),
+                    teamID: try section.required("team_id", section.text)
+                )
+            )
+        case (nil, _?):
+            self = .certificate(
+                AppSpec.APNs.Certificate(
+                    file: try section.required("certificate_file", section.file),
+                    privateKeyFile: try section.file("private_key_file"),
+                    passwordFile: try section.file("certificate_password_file")
+                )
+            )
+        }
+    }
+}
+
+/// The stored form: one object, whichever way was declared, so that the members of a key are what they always were.
+extension AppSpec.APNs {
+    private enum CodingKeys: String, CodingKey {
+        case topic, endpoint, trustFile, devicesPerSecond
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            try Authentication(from: decoder),
+            topic: try members.decode(String.self, forKey: .topic),
+            endpoint: try members.decode(String.self, forKey: .endpoint),
+            trustFile: try members.decodeIfPresent(String.self, forKey: .trustFile),
+            devicesPerSecond: try members.decodeIfPresent(Int.self, forKey: .devicesPerSecond)
+        )
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        try self.authentication.encode(to: encoder)
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try members.encode(self.topic, forKey: .topic)
+        try members.encode(self.endpoint, forKey: .endpoint)
+        try members.encodeIfPresent(self.trustFile, forKey: .trustFile)
+        try members.encodeIfPresent(self.devicesPerSecond, forKey: .devicesPerSecond)
+    }
+}
+
+extension AppSpec.APNs.Authentication: Codable {
+    package init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: AppSpec.APNs.Certificate.CodingKeys.self)
+        self =
+            members.contains(.file)
+            ? .certificate(try AppSpec.APNs.Certificate(from: decoder)) : .token(try AppSpec.APNs.Token(from: decoder))
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        switch self {
+        case .token(let token): try token.encode(to: encoder)
+        case .certificate(let certificate): try certificate.encode(to: encoder)
+        }
     }
 }

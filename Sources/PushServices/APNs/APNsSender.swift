@@ -3,10 +3,11 @@ import NIOCore
 import Payloads
 package import PushModel
 
-/// Delivers to Apple's devices: one POST a device over HTTP/2, with a provider token.
+/// Delivers to Apple's devices: one POST a device over HTTP/2, with a provider token or over connections with a certificate.
 final class APNsSender: PushSender {
     private let client: HTTP2Client
-    private let token: APNsProviderToken
+    /// nil = the client's connections show a certificate.
+    private let token: APNsProviderToken?
     private let authority: String
     private let topic: String
     private let requestTimeout: Duration
@@ -14,7 +15,7 @@ final class APNsSender: PushSender {
 
     init(
         client: HTTP2Client,
-        token: APNsProviderToken,
+        token: APNsProviderToken?,
         authority: String,
         topic: String,
         requestTimeout: Duration,
@@ -32,10 +33,10 @@ final class APNsSender: PushSender {
         let start = ContinuousClock.now
         var round = SendRound(batch)
         do {
-            var token = try self.token.token()
+            var token = try self.token?.token()
             await self.send(batch, token, &round)
             // Once more, where a new token or connection may help.
-            if round.wants(.credential), let fresh = try self.token.token(replacing: token) {
+            if round.wants(.credential), let refused = token, let fresh = try self.token?.token(replacing: refused) {
                 token = fresh
                 round.repeatWhere(.credential)
             }
@@ -55,7 +56,7 @@ final class APNsSender: PushSender {
     func close() async { await self.client.close() }
 
     /// Sends the devices of the round.
-    private func send(_ batch: PushRequest, _ token: APNsProviderToken.Token, _ round: inout SendRound) async {
+    private func send(_ batch: PushRequest, _ token: APNsProviderToken.Token?, _ round: inout SendRound) async {
         guard !round.open.isEmpty,
             let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout)
         else { return }
@@ -87,9 +88,9 @@ final class APNsSender: PushSender {
         round.take(outcomes, at: positions, APNsAnswers.answer)
     }
 
-    private func fields(_ batch: PushRequest, _ token: APNsProviderToken.Token) -> [HTTP2Field] {
-        let headers = batch.headers.apns(topic: self.topic)
-        return [HTTP2Field("authorization", "bearer \(token.text)")] + headers.map { HTTP2Field($0.name, $0.value) }
+    private func fields(_ batch: PushRequest, _ token: APNsProviderToken.Token?) -> [HTTP2Field] {
+        let authorization = token.map { [HTTP2Field("authorization", "bearer \($0.text)")] } ?? []
+        return authorization + batch.headers.apns(topic: self.topic).map { HTTP2Field($0.name, $0.value) }
     }
 }
 

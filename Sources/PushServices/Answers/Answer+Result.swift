@@ -31,6 +31,8 @@ extension HTTP2Outcome.NotProcessed {
         case .stopped, .outOfTime: .unsent
         case .noConnection(let fault):
             .retry(after: nil, scope: .sender, counts: false, reason: "no connection: \(fault)", status: nil)
+        case .identityRefused(let alert):
+            .misconfigured(reason: "the client certificate is refused: \(alert)", status: nil)
         case .refused(let fault):
             .retry(after: nil, scope: .sender, counts: false, reason: "refused: \(fault)", status: nil)
         case .invalid: .rejected(reason: "the handle or a header cannot be sent", status: nil)

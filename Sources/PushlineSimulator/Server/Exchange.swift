@@ -102,6 +102,8 @@ struct Reaction {
 
 /// The state of a connection between its requests; used only on its event loop.
 final class ConnectionMemory {
+    /// The provider certificate of the handshake; nil = the client has shown none.
+    let certificate: APNsCertificate?
     /// The valid provider tokens of late, with their `iat`.
     var providerTokens: [(token: String, issued: Double)] = []
     /// When another token than the one before came.
@@ -112,6 +114,8 @@ final class ConnectionMemory {
     var isTrusted = false
     /// The last payload found good, so that a campaign's equal payloads are parsed once.
     var lastGoodBody: ByteBuffer?
+
+    init(certificate: APNsCertificate? = nil) { self.certificate = certificate }
 }
 
 /// Answers requests; one for each listener.

@@ -14,7 +14,7 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
     }
 
     private let responder: any Responder
-    private let memory = ConnectionMemory()
+    private let memory: ConnectionMemory
     private var streams: [HTTP2StreamID: Stream] = [:]
     private var highestStream = HTTP2StreamID.rootStream
     private var highestAnswered = HTTP2StreamID.rootStream
@@ -30,8 +30,9 @@ final class HTTP2ServerHandler: ChannelInboundHandler {
     private static let streamCredit = 32_768
     private static let connectionWindow = 1 << 24
 
-    init(responder: any Responder) {
+    init(responder: any Responder, memory: ConnectionMemory) {
         self.responder = responder
+        self.memory = memory
     }
 
     func handlerAdded(context: ChannelHandlerContext) {

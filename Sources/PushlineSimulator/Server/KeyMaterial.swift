@@ -7,6 +7,7 @@ import X509
 
 /// The keys and certificates of a simulator: its own authority, a server certificate, and the apps' private keys.
 struct KeyMaterial: Sendable {
+    var authority: CertificateAuthority
     var authorityPEM: String
     var serverPEM: String
     /// The server certificate as it would be half a day after its end.
@@ -28,8 +29,10 @@ struct KeyMaterial: Sendable {
         let file = folder + "/keys.json"
         if let data = FileManager.default.contents(atPath: file) {
             let saved = try JSONDecoder().decode(Saved.self, from: data)
-            if saved.end > Date.now.addingTimeInterval(86_400), let expired = saved.expired {
-                return try KeyMaterial(saved, expired: expired)
+            if saved.end > Date.now.addingTimeInterval(86_400), let key = saved.authorityKey,
+                let expired = saved.expired
+            {
+                return try KeyMaterial(saved, authorityKey: key, expired: expired)
             }
         }
         return try Self.made.get()
@@ -38,8 +41,10 @@ struct KeyMaterial: Sendable {
     /// The form in which keys are kept.
     private struct Saved: Codable {
         var authority: String
-        var server: String
         /// None in folders of earlier versions.
+        var authorityKey: String?
+        var server: String
+        /// As ``authorityKey``.
         var expired: String?
         var serverKey: String
         var apnsKey: String
@@ -47,7 +52,8 @@ struct KeyMaterial: Sendable {
         var end: Date
     }
 
-    private init(_ saved: Saved, expired: String) throws {
+    private init(_ saved: Saved, authorityKey: String, expired: String) throws {
+        self.authority = CertificateAuthority(key: try P256.Signing.PrivateKey(pemRepresentation: authorityKey))
         self.authorityPEM = saved.authority
         self.serverPEM = saved.server
         self.expiredPEM = expired
@@ -61,6 +67,7 @@ struct KeyMaterial: Sendable {
     func saved() throws -> Data {
         let saved = Saved(
             authority: self.authorityPEM,
+            authorityKey: self.authority.key.pemRepresentation,
             server: self.serverPEM,
             expired: self.expiredPEM,
             serverKey: self.serverKeyPEM,
@@ -72,47 +79,27 @@ struct KeyMaterial: Sendable {
     }
 
     private init() throws {
-        let authorityKey = P256.Signing.PrivateKey()
+        let authority = CertificateAuthority(key: P256.Signing.PrivateKey())
         let serverKey = P256.Signing.PrivateKey()
-        let authorityName = try DistinguishedName { CommonName("Pushline simulator authority") }
         let start = Date.now.addingTimeInterval(-86_400)
         let end = start.addingTimeInterval(365 * 86_400)
-        let authority = try Certificate(
-            version: .v3,
-            serialNumber: Certificate.SerialNumber(),
-            publicKey: Certificate.PublicKey(authorityKey.publicKey),
-            notValidBefore: start,
-            notValidAfter: end,
-            issuer: authorityName,
-            subject: authorityName,
-            extensions: try Certificate.Extensions {
-                Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
-                Critical(KeyUsage(keyCertSign: true, cRLSign: true))
-            },
-            issuerPrivateKey: Certificate.PrivateKey(authorityKey)
-        )
         func server(until end: Date) throws -> String {
-            let certificate = try Certificate(
-                version: .v3,
-                serialNumber: Certificate.SerialNumber(),
-                publicKey: Certificate.PublicKey(serverKey.publicKey),
-                notValidBefore: start,
-                notValidAfter: end,
-                issuer: authorityName,
-                subject: try DistinguishedName { CommonName("Pushline simulator") },
-                extensions: try Certificate.Extensions {
+            try authority.certify(
+                DistinguishedName { CommonName("Pushline simulator") },
+                serverKey.publicKey,
+                until: end,
+                Certificate.Extensions {
                     Critical(BasicConstraints.notCertificateAuthority)
                     Critical(KeyUsage(digitalSignature: true))
                     try ExtendedKeyUsage([.serverAuth])
                     SubjectAlternativeNames([
                         .dnsName("localhost"), .ipAddress(ASN1OctetString(contentBytes: [127, 0, 0, 1])),
                     ])
-                },
-                issuerPrivateKey: Certificate.PrivateKey(authorityKey)
+                }
             )
-            return try certificate.serializeAsPEM().pemString
         }
-        self.authorityPEM = try authority.serializeAsPEM().pemString
+        self.authority = authority
+        self.authorityPEM = try authority.certificate(until: end)
         self.serverPEM = try server(until: end)
         self.expiredPEM = try server(until: start.addingTimeInterval(43_200))
         self.serverKeyPEM = serverKey.pemRepresentation
@@ -121,8 +108,15 @@ struct KeyMaterial: Sendable {
         self.serviceAccountKey = try _RSA.Signing.PrivateKey(keySize: .bits2048)
     }
 
-    /// TLS 1.2 or later with the server certificate or the expired one, offering these protocols.
-    func serverContext(protocols: [String], isExpired: Bool = false) throws -> NIOSSLContext {
+    /// TLS 1.2 or later with the server certificate or the expired one.
+    ///
+    /// - Parameters:
+    ///   - protocols: Offers these.
+    ///   - takesCertificates: Whether clients may show certificates of this authority.
+    ///   - isExpired: Whether it is the expired one.
+    /// - Returns: The settings.
+    /// - Throws: The error of the TLS library.
+    func serverContext(protocols: [String], takesCertificates: Bool, isExpired: Bool = false) throws -> NIOSSLContext {
         let pem = isExpired ? self.expiredPEM : self.serverPEM
         let certificate = try NIOSSLCertificate(bytes: Array(pem.utf8), format: .pem)
         let key = try NIOSSLPrivateKey(bytes: Array(self.serverKeyPEM.utf8), format: .pem)
@@ -132,6 +126,11 @@ struct KeyMaterial: Sendable {
         )
         configuration.minimumTLSVersion = .tlsv12
         configuration.applicationProtocols = protocols
+        if takesCertificates {
+            configuration.certificateVerification = .optionalVerification
+            let authority = try NIOSSLCertificate(bytes: Array(self.authorityPEM.utf8), format: .pem)
+            configuration.trustRoots = .certificates([authority])
+        }
         return try NIOSSLContext(configuration: configuration)
     }
 }

@@ -12,8 +12,8 @@ struct Listener {
 
     /// The protocols over TLS.
     enum Protocols: Sendable {
-        /// Only ALPN h2; other connections are closed.
-        case http2(streams: Int)
+        /// Only ALPN h2; other connections are closed. A client may show a certificate, and has other streams then.
+        case http2(streams: Int, certified: Int)
         /// By ALPN.
         case either(streams: Int)
         case http1
@@ -25,6 +25,8 @@ struct Listener {
             case .http1: ["http/1.1"]
             }
         }
+
+        var takesCertificates: Bool { if case .http2 = self { true } else { false } }
     }
 
     /// Listens with TLS; asks at each connection whether something is to go wrong with it.
@@ -35,8 +37,13 @@ struct Listener {
         responder: any Responder,
         fault: @escaping @Sendable () -> SimulatorFault.Action?
     ) async throws -> any Channel {
-        let tls = try keys.serverContext(protocols: protocols.names)
-        let expired = try keys.serverContext(protocols: protocols.names, isExpired: true)
+        let takesCertificates = protocols.takesCertificates
+        let tls = try keys.serverContext(protocols: protocols.names, takesCertificates: takesCertificates)
+        let expired = try keys.serverContext(
+            protocols: protocols.names,
+            takesCertificates: takesCertificates,
+            isExpired: true
+        )
         return try await self.bind(port: port) { channel in
             channel.eventLoop.makeCompletedFuture {
                 let pipeline = channel.pipeline.syncOperations
@@ -85,8 +92,13 @@ struct Listener {
         _ responder: any Responder
     ) throws {
         switch (protocols, result) {
-        case (.http2(let streams), .negotiated("h2")), (.either(let streams), .negotiated("h2")):
-            try Self.serveHTTP2(channel, streams: streams, responder)
+        case (.http2(let streams, let certified), .negotiated("h2")):
+            let shown = try channel.pipeline.syncOperations.nioSSL_peerCertificate()
+            let certificate = try shown.map { try APNsCertificate($0) }
+            let memory = ConnectionMemory(certificate: certificate)
+            try Self.serveHTTP2(channel, streams: certificate == nil ? streams : certified, responder, memory)
+        case (.either(let streams), .negotiated("h2")):
+            try Self.serveHTTP2(channel, streams: streams, responder, ConnectionMemory())
         case (.http2, _):
             channel.close(promise: nil)
         case (.either, _), (.http1, _):
@@ -94,7 +106,12 @@ struct Listener {
         }
     }
 
-    private static func serveHTTP2(_ channel: any Channel, streams: Int, _ responder: any Responder) throws {
+    private static func serveHTTP2(
+        _ channel: any Channel,
+        streams: Int,
+        _ responder: any Responder,
+        _ memory: ConnectionMemory
+    ) throws {
         var connection = NIOHTTP2Handler.ConnectionConfiguration()
         connection.initialSettings = [
             HTTP2Setting(parameter: .maxConcurrentStreams, value: streams),
@@ -110,7 +127,7 @@ struct Listener {
         try pipeline.addHandler(
             NIOHTTP2Handler(mode: .server, connectionConfiguration: connection, streamConfiguration: stream)
         )
-        try pipeline.addHandler(HTTP2ServerHandler(responder: responder))
+        try pipeline.addHandler(HTTP2ServerHandler(responder: responder, memory: memory))
     }
 
     private static func serveHTTP1(_ channel: any Channel, _ responder: any Responder) throws {

@@ -17,6 +17,8 @@ struct APNsRules: Sendable {
     var publicKey: P256.Signing.PublicKey
     var tokenUpdates: Int
     var tokenWindow: Double
+    /// Whether these are the rules of Apple's development service.
+    var isSandbox: Bool
 
     /// The suffixes of topics, by push type (contract, 1.4).
     static let suffixes: [String: String] = [
@@ -38,9 +40,9 @@ struct APNsRules: Sendable {
         let reason =
             Self.headerFault(request)
             ?? (request.method == "POST" ? nil : "MethodNotAllowed")
-            ?? self.topicFault(request)
+            ?? self.topicFault(request, connection.certificate)
             ?? Self.pathFault(request.path)
-            ?? self.tokenFault(request, on: connection, now: now)
+            ?? self.credentialFault(request, on: connection, now: now)
             ?? Self.payloadFault(request, on: connection)
         return reason.map(Verdict.refused) ?? .accepted
     }
@@ -70,12 +72,15 @@ struct APNsRules: Sendable {
         return nil
     }
 
-    private func topicFault(_ request: InboundRequest) -> String? {
-        guard let topic = request["apns-topic"], !topic.isEmpty else { return "MissingTopic" }
+    private func topicFault(_ request: InboundRequest, _ certificate: APNsCertificate?) -> String? {
+        // A certificate with a single topic stands for it.
+        let only = certificate?.topics.count == 1 ? certificate?.topics.first : nil
+        guard let topic = request["apns-topic"] ?? only, !topic.isEmpty else { return "MissingTopic" }
         guard let type = request["apns-push-type"], let suffix = Self.suffixes[type] else { return "InvalidPushType" }
         guard topic.utf8.allSatisfy({ Self.isDigit($0) || Self.isLetter($0) || $0 == 0x2E || $0 == 0x2D }) else {
             return "BadTopic"
         }
+        if let topics = certificate?.topics, !topics.isEmpty, !topics.contains(topic) { return "TopicDisallowed" }
         for bundle in self.bundleIDs where topic == bundle || topic.hasPrefix(bundle + ".") {
             return topic == bundle + suffix ? nil : "BadTopic"
         }
@@ -90,6 +95,16 @@ struct APNsRules: Sendable {
         guard token.count >= 64, token.count.isMultiple(of: 2), token.allSatisfy({ PercentCoding.digit($0) != nil })
         else { return "BadDeviceToken" }
         return nil
+    }
+
+    /// With a certificate, a token is ignored.
+    private func credentialFault(_ request: InboundRequest, on connection: ConnectionMemory, now: Double) -> String? {
+        guard let certificate = connection.certificate else {
+            return self.tokenFault(request, on: connection, now: now)
+        }
+        if certificate.topics.isEmpty { return "BadCertificate" }
+        let isOfThisService = self.isSandbox ? certificate.isForDevelopment : certificate.isForProduction
+        return isOfThisService ? nil : "BadCertificateEnvironment"
     }
 
     private func tokenFault(_ request: InboundRequest, on connection: ConnectionMemory, now: Double) -> String? {

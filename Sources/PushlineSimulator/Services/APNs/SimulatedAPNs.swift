@@ -4,7 +4,7 @@ import PushModel
 extension SimulatedService {
     static let apns = SimulatedService(
         service: .apns,
-        protocols: { .http2(streams: $0.apnsInitialStreams) },
+        protocols: { .http2(streams: $0.apnsInitialStreams, certified: $0.apnsStreams) },
         responder: { parts in
             let configuration = parts.core.configuration
             let rules = APNsRules(
@@ -13,7 +13,8 @@ extension SimulatedService {
                 teamID: parts.credentials.apnsTeamID,
                 publicKey: parts.keys.apnsKey.publicKey,
                 tokenUpdates: configuration.providerTokenUpdates,
-                tokenWindow: configuration.providerTokenWindow
+                tokenWindow: configuration.providerTokenWindow,
+                isSandbox: configuration.sandbox
             )
             return APNsResponder(core: parts.core, rules: rules)
         },
@@ -34,12 +35,22 @@ extension SimulatedService {
                 503: "ServiceUnavailable",
             ]
         ),
-        files: { credentials, _ in [(credentials.apnsKeyFile, credentials.apnsKeyPEM)] },
+        files: { credentials, _ in
+            let (certificate, privateKey) = try credentials.issue()
+            return [
+                (credentials.apnsKeyFile, credentials.apnsKeyPEM),
+                (credentials.apnsCertificateFile, certificate + "\n" + privateKey),
+            ]
+        },
         declaration: { credentials, urls in
             AppSpec.APNs(
-                keyFile: credentials.apnsKeyFile,
-                keyID: credentials.apnsKeyID,
-                teamID: credentials.apnsTeamID,
+                .token(
+                    .init(
+                        keyFile: credentials.apnsKeyFile,
+                        keyID: credentials.apnsKeyID,
+                        teamID: credentials.apnsTeamID
+                    )
+                ),
                 topic: credentials.apnsTopic,
                 endpoint: urls.apns,
                 trustFile: credentials.trustFile
