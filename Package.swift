@@ -184,7 +184,8 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "CResources", "Authentication", "JSONWebTokens", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineMetrics",
+                "CResources", "Authentication", "JSONWebTokens", "Store", "Broker", "Outbox", "Payloads", "PushModel",
+                "PushlineMetrics",
                 "FaultInjection",
                 deques,
                 crypto, httpTypes, hummingbird, hummingbirdCore,
@@ -205,7 +206,8 @@ let package = Package(
             name: "PushlineCommands",
             dependencies: [
                 "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Installation", "Authentication",
-                "JSONWebTokens", argumentParser, asyncHTTPClient, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL, yams,
+                "JSONWebTokens", argumentParser, asyncHTTPClient, lifecycle, logging, nioCore, nioHTTP1, nioPosix,
+                nioSSL, yams,
             ]
         ),
         .target(

@@ -24,7 +24,7 @@ private struct RawServer {
         let trustFile = FileManager.default.temporaryDirectory.appending(path: "authority-\(UUID().uuidString).pem")
         try Data(material.authorityPEM.utf8).write(to: trustFile)
         defer { try? FileManager.default.removeItem(at: trustFile) }
-        let tls = try material.serverContext(protocols: ["http/1.1"], isExpired: isExpired)
+        let tls = try material.serverContext(protocols: ["http/1.1"], takesCertificates: false, isExpired: isExpired)
         let channel = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
