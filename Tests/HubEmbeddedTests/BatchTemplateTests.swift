@@ -9,7 +9,10 @@ import Testing
     private static let spec: AppSpec = {
         var spec = AppSpec()
         spec.fcm = .init(serviceAccountFile: "fcm.json")
-        spec.apns = .init(keyFile: "apns.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ", topic: "com.example.app")
+        spec.apns = AppSpec.APNs(
+            .token(.init(keyFile: "apns.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ")),
+            topic: "com.example.app"
+        )
         return spec
     }()
 
