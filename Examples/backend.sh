@@ -4,7 +4,7 @@
 #   PUSHLINE_URL=http://127.0.0.1:8080 PUSHLINE_SENDER_KEY=plk_… Examples/backend.sh
 #
 # It registers a device for each of 1,000 users, changes tags, sends to users, to handles and natively, previews, makes a dry
-# run, and forgets a user. `deploy/quickstart --stay` starts something to try it on, and writes both variables to
+# run, and removes a device. `deploy/quickstart --stay` starts something to try it on, and writes both variables to
 # .pushline/quickstart.env.
 set -euo pipefail
 
@@ -42,17 +42,15 @@ send() {
 # The token that the app of a user's phone would have told us.
 token() { printf '%s %s' "$RUN" "$1" | sha256sum | cut -c1-64; }
 
+register() {
+    call PUT "/api/registrations/phone-$RUN-$1" \
+        "{\"pns\":\"apns\",\"handle\":\"$(token "$1")\",\"user\":\"user$RUN-$1\",\"tags\":[\"run:$RUN\"]}" >/dev/null
+}
+export RUN PUSHLINE_URL PUSHLINE_SENDER_KEY
+export -f fail call token register
+
 echo "== A device for each of $USERS users, under ids of our own"
-{
-    for number in $(seq 1 "$USERS"); do
-        printf 'url = "%s/api/registrations/phone-%s-%s"\n' "$PUSHLINE_URL" "$RUN" "$number"
-        printf 'request = "PUT"\noutput = "/dev/null"\n'
-        printf 'header = "Authorization: Bearer %s"\nheader = "Content-Type: application/json"\n' "$PUSHLINE_SENDER_KEY"
-        printf 'data = "{\\"pns\\":\\"apns\\",\\"handle\\":\\"%s\\",\\"user\\":\\"user%s-%s\\",\\"tags\\":[\\"run:%s\\"]}"\n' \
-            "$(token "$number")" "$RUN" "$number" "$RUN"
-        printf 'next\n'
-    done
-} | curl -sS --fail --parallel --parallel-max 32 --config - || fail "a device was refused"
+seq 1 "$USERS" | xargs -P 8 -I {} bash -c 'register {}' || fail "a device was refused"
 call GET "/api/registrations?tag=run:$RUN&limit=1" | jq -c '.items[0] | {id, user, pns}'
 
 echo "== A tag more, and one less"
@@ -76,10 +74,6 @@ call POST /api/sends/preview "{\"to\":{\"tag\":\"run:$RUN\"},\"body\":\"a look\"
 echo "== A dry run: all but the request to the push service"
 send "{\"to\":{\"tag\":\"run:$RUN\"},\"body\":\"nobody sees this\",\"dryRun\":true}"
 
-echo "== A user is forgotten"
-job=$(call DELETE "/api/users/user$RUN-1" | jq -r .id)
-for _ in $(seq 1 100); do
-    if [ "$(call GET "/api/jobs/$job" | jq .isFinal)" = true ]; then break; fi
-    sleep 0.1
-done
+echo "== A device is removed"
+call DELETE "/api/registrations/phone-$RUN-1"
 send "{\"to\":{\"user\":\"user$RUN-1\"},\"body\":\"nobody is there\"}"

@@ -27,6 +27,8 @@ trap finish EXIT
 trap 'exit 143' TERM HUP
 trap 'exit 130' INT
 
+# Backquotes that are text.
+# shellcheck disable=SC2016
 sed -n '/^```bash$/,/^```$/p' "$ROOT/docs/moving-in.md" | sed '1d;$d' | diff -u "$ROOT/Examples/backend.sh" - >"$LOG" ||
     fail "docs/moving-in.md prints another script than Examples/backend.sh: see $LOG"
 
