@@ -110,7 +110,9 @@ let package = Package(
         // The tokens of an app's own issuer, and its keys.
         .target(
             name: "JSONWebTokens",
-            dependencies: ["PushModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioCore, nioHTTP1, nioSSL]
+            dependencies: [
+                "PushModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioHTTP1, nioSSL,
+            ]
         ),
 
         // What is measured: one table.
@@ -184,7 +186,8 @@ let package = Package(
         .target(
             name: "HTTPAPI",
             dependencies: [
-                "CResources", "Authentication", "JSONWebTokens", "Store", "Broker", "Outbox", "Payloads", "PushModel", "PushlineMetrics",
+                "CResources", "Authentication", "JSONWebTokens", "Store", "Broker", "Outbox", "Payloads", "PushModel",
+                "PushlineMetrics",
                 "FaultInjection",
                 deques,
                 crypto, httpTypes, hummingbird,
@@ -205,7 +208,8 @@ let package = Package(
             name: "PushlineCommands",
             dependencies: [
                 "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Installation", "Authentication",
-                "JSONWebTokens", argumentParser, asyncHTTPClient, lifecycle, logging, nioCore, nioHTTP1, nioPosix, nioSSL, yams,
+                "JSONWebTokens", argumentParser, asyncHTTPClient, lifecycle, logging, nioCore, nioHTTP1, nioPosix,
+                nioSSL, yams,
             ]
         ),
         .target(
