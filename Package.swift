@@ -110,7 +110,9 @@ let package = Package(
         // The tokens of an app's own issuer, and its keys.
         .target(
             name: "JSONWebTokens",
-            dependencies: ["PushModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioCore, nioHTTP1, nioSSL]
+            dependencies: [
+                "PushModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioHTTP1, nioSSL,
+            ]
         ),
 
         // What is measured: one table.

@@ -79,7 +79,12 @@ package struct API: Sendable {
             authenticator: Authenticator(
                 directory: directory,
                 passwords: passwords,
-                tokens: TokenSignIn(directory: directory, failures: failures, logger: logger),
+                tokens: TokenSignIn(
+                    directory: directory,
+                    failures: failures,
+                    mostWaiting: max(1, configuration.requestsInFlight / 8),
+                    logger: logger
+                ),
                 failures: failures,
                 proxies: configuration.trustedProxies,
                 isLoopback: configuration.isLoopback

@@ -3,8 +3,8 @@ import PushModel
 
 /// An issuer's keys, read again in time, with one read at a time for all requests (decision 29).
 ///
-/// Keys that are there are used while they are read anew, and as long as that fails. A read is waited for by tokens with an unknown
-/// key, by the first of all, and by the first in a long time.
+/// Keys that are there are used while they are read anew, and while that fails, for a day at most. A read is waited for by tokens
+/// with an unknown key, by the first of all, and by the first in a long time.
 actor KeyCache {
     /// How often keys are read.
     struct Timing: Sendable {
@@ -17,8 +17,8 @@ actor KeyCache {
         var firstRetry = Duration.seconds(5)
         /// Between two reads for the sake of unknown keys.
         var unknownKey = Duration.seconds(60)
-        /// The most tokens that wait for a read.
-        var mostWaiting = 100
+        /// For how long keys are used that cannot be read again: whoever keeps them from us must not keep a stolen one in use.
+        var stale = Duration.seconds(86_400)
 
         /// A file is read whenever it may have changed, an address every ten minutes.
         init(_ place: TokenSettings.KeySetPlace) {
@@ -34,8 +34,9 @@ actor KeyCache {
 
     private let read: Read
     private let timing: Timing
+    private let waiting: WaitLimit
     private let logger: Logger
-    private var current: (keys: KeySet, document: [UInt8])?
+    private var current: (keys: KeySet, document: [UInt8], read: ContinuousClock.Instant)?
     private var fault: KeySetFault?
     /// When the last read began.
     private var began: ContinuousClock.Instant?
@@ -43,18 +44,20 @@ actor KeyCache {
     private var reading: Task<Void, Never>?
     /// Whether the read under way is the first in a long time, so that all wait for it.
     private var isOverdue = false
-    private var waiting = 0
 
-    init(timing: Timing, logger: Logger, read: @escaping Read) {
+    init(timing: Timing, waiting: WaitLimit, logger: Logger, read: @escaping Read) {
         self.timing = timing
+        self.waiting = waiting
         self.logger = logger
         self.read = read
     }
 
     /// The keys that a declaration names.
-    init(_ place: TokenSettings.KeySetPlace, logger: Logger) {
+    init(_ place: TokenSettings.KeySetPlace, waiting: WaitLimit, logger: Logger) {
         let source = KeySource(place)
-        self.init(timing: Timing(place), logger: logger) { () throws(KeySetFault) in try await source.read() }
+        self.init(timing: Timing(place), waiting: waiting, logger: logger) { () throws(KeySetFault) in
+            try await source.read()
+        }
     }
 
     /// The key that a token may be signed with.
@@ -70,6 +73,7 @@ actor KeyCache {
             self.begin()
         }
         if self.isOverdue || self.current == nil { try await self.wait() }
+        self.dropStale()
         guard let known = self.current?.keys else { throw .noKeys }
         if let key = known.key(id: id, for: algorithm) { return key }
         // The issuer may have a new key since.
@@ -105,7 +109,7 @@ actor KeyCache {
                 let document = try await self.read()
                 self.succeed(try KeySet(json: document), document)
             } catch {
-                self.fail(error)
+                if error.isGone { self.succeed(KeySet(), [], error.reason) } else { self.fail(error) }
             }
             self.reading = nil
             self.isOverdue = false
@@ -116,18 +120,31 @@ actor KeyCache {
     private func wait() async throws(TokenRefusal) {
         guard let reading = self.reading else { return }
         // A flood of unknown keys while an issuer is slow must not hold all requests.
-        guard self.waiting < self.timing.mostWaiting else { throw .busy }
-        self.waiting += 1
+        guard self.waiting.enter() else { throw .busy }
         await reading.value
-        self.waiting -= 1
+        self.waiting.leave()
     }
 
-    private func succeed(_ keys: KeySet, _ document: [UInt8]) {
+    private func succeed(_ keys: KeySet, _ document: [UInt8], _ reason: String = "has no key for RS256 or ES256") {
         if self.current?.document != document || self.fault != nil {
-            self.logger.notice("The keys of the app's tokens were read", metadata: ["keys": "\(keys.count)"])
+            if keys.count > 0 {
+                self.logger.notice("The keys of the app's tokens were read", metadata: ["keys": "\(keys.count)"])
+            } else {
+                self.logger.warning("The app's tokens have no keys; all are refused", metadata: ["error": "\(reason)"])
+            }
         }
-        self.current = (keys, document)
+        self.current = (keys, document, .now)
         self.fault = nil
+    }
+
+    /// Forgets keys that could not be read again for too long.
+    private func dropStale() {
+        guard self.fault != nil, let current, self.has(passed: self.timing.stale, since: current.read) else { return }
+        self.current = nil
+        self.logger.warning(
+            "The keys of the app's tokens could not be read for too long; its tokens are answered 503",
+            metadata: ["error": "\(self.fault?.reason ?? "")"]
+        )
     }
 
     private func fail(_ fault: KeySetFault) {
@@ -136,7 +153,7 @@ actor KeyCache {
             self.logger.warning(
                 self.current == nil
                     ? "The keys of the app's tokens cannot be read; its tokens are answered 503"
-                    : "The keys of the app's tokens cannot be read; those read before stay in use",
+                    : "The keys of the app's tokens cannot be read; those read before stay in use for a day",
                 metadata: ["error": "\(fault.reason)"]
             )
         }

@@ -5,8 +5,13 @@ import PushModel
 /// Why an issuer's keys cannot be read, in words for the operator.
 package struct KeySetFault: Error, Sendable, Equatable {
     package let reason: String
+    /// Whether there is no key set any more, as opposed to one that cannot be read now: keys read before are removed ones.
+    package let isGone: Bool
 
-    package init(_ reason: String) { self.reason = reason }
+    package init(_ reason: String, isGone: Bool = false) {
+        self.reason = reason
+        self.isGone = isGone
+    }
 }
 
 /// A public key of an issuer.
@@ -48,16 +53,20 @@ package struct KeySet: Sendable {
     /// How many keys there are.
     package var count: Int { self.entries.count }
 
+    /// A set without keys.
+    init() { self.entries = [] }
+
     /// Reads a key set; keys of other kinds and for other uses are passed over, as the RFC demands.
     ///
+    /// None may be left: an issuer removes its last key so that nothing more is signed with it.
+    ///
     /// - Parameter json: The document.
-    /// - Throws: ``KeySetFault`` when it is none, or has no key for RS256 or ES256.
+    /// - Throws: ``KeySetFault`` when it is none.
     package init(json: [UInt8]) throws(KeySetFault) {
         guard case .object(let members)? = try? JSONReader.read(json),
             case .array(let keys)? = members.first(where: { $0.name == "keys" })?.value
         else { throw KeySetFault("is no JSON Web Key Set: a JSON object with an array keys") }
         self.entries = keys.compactMap(Self.entry)
-        guard !self.entries.isEmpty else { throw KeySetFault("has no key for RS256 or ES256") }
     }
 
     private static func entry(_ value: JSONValue) -> Entry? {

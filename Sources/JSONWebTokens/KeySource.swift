@@ -40,10 +40,14 @@ package struct KeySource: Sendable {
         if let size = attributes?[.size] as? UInt64, size > UInt64(Self.maximumSize) {
             throw KeySetFault("is larger than 256 KiB")
         }
-        guard let content = try? Data(contentsOf: URL(filePath: path)) else {
-            throw KeySetFault("cannot be read; put it there, readable for the user that the API runs as")
+        do {
+            return Array(try Data(contentsOf: URL(filePath: path)))
+        } catch {
+            throw KeySetFault(
+                "cannot be read; put it there, readable for the user that the API runs as",
+                isGone: (error as? CocoaError)?.code == .fileReadNoSuchFile
+            )
         }
-        return Array(content)
     }
 
     /// With a client of its own: keys are fetched every few minutes, and nothing is to be closed when the process ends.
@@ -85,7 +89,10 @@ package struct KeySource: Sendable {
         var request = HTTPClientRequest(url: url)
         request.headers.add(name: "Accept", value: "application/jwk-set+json, application/json")
         let response = try await client.execute(request, deadline: .distantFuture)
-        guard response.status == .ok else { throw KeySetFault("answers \(response.status.code) instead of 200") }
+        guard response.status == .ok else {
+            let isGone = response.status == .notFound || response.status == .gone
+            throw KeySetFault("answers \(response.status.code) instead of 200", isGone: isGone)
+        }
         do {
             return Array(buffer: try await response.body.collect(upTo: Self.maximumSize))
         } catch is NIOTooManyBytesError {

@@ -27,9 +27,10 @@ package struct TokenVerifier: Sendable {
 
     /// - Parameters:
     ///   - settings: The app's declaration.
+    ///   - waiting: Bounds the tokens of all apps that wait for keys.
     ///   - logger: For what happens to the keys.
-    package init(_ settings: TokenSettings, logger: Logger) {
-        self.init(settings: settings, keys: KeyCache(settings.keySet, logger: logger))
+    package init(_ settings: TokenSettings, waiting: WaitLimit, logger: Logger) {
+        self.init(settings: settings, keys: KeyCache(settings.keySet, waiting: waiting, logger: logger))
     }
 
     /// Verifies a token.
@@ -45,7 +46,9 @@ package struct TokenVerifier: Sendable {
             self.settings.algorithms.contains(algorithm)
         else { throw .invalid("the token is signed by an algorithm that the app does not take") }
         let key = try await self.keys.key(id: token.keyID, for: algorithm)
-        guard key.isValid(token.signature, of: token.signed) else { throw .invalid("the token's signature is wrong") }
+        guard try key.isValid(token.signature(), of: token.signed) else {
+            throw .invalid("the token's signature is wrong")
+        }
         return try self.read(token.claims(), now: now)
     }
 

@@ -93,6 +93,40 @@ import Testing
         }
     }
 
+    /// A browser adds stored passwords to what any page asks for.
+    @Test(arguments: [AppSpec.Authentication.accounts, .demonstration])
+    func aForeignPageCannotUseAPassword(authentication: AppSpec.Authentication) async throws {
+        try await self.run({
+            $0.spec.authentication = authentication
+        }) { api async throws in
+            let password = authentication == .accounts ? "alice-password" : "alice"
+            func status(_ headers: [String: String], as caller: Harness.As? = nil) async throws -> Int {
+                try await api.call(.get, "/api/jobs", as: caller ?? .basic("alice", password), headers: headers).status
+            }
+            for site in ["cross-site", "same-site"] {
+                #expect(try await status(["Sec-Fetch-Site": site, "Origin": "https://evil.example.com"]) == 403)
+                #expect(try await status(["Sec-Fetch-Site": site, "Origin": "null"]) == 403)
+                #expect(try await status(["Sec-Fetch-Site": site]) == 403)
+                #expect(try await status(["Sec-Fetch-Site": site, "Origin": Self.page]) == 200)
+                // A key is in no browser's store.
+                let key = try await api.key(.sender, name: site)
+                #expect(try await status(["Sec-Fetch-Site": site], as: key) == 200)
+            }
+            for site in ["none", "same-origin"] { #expect(try await status(["Sec-Fetch-Site": site]) == 200) }
+            #expect(try await status(["Origin": "https://evil.example.com"]) == 200)
+        }
+    }
+
+    /// Executed all the same, a request would get an answer that its page cannot read.
+    @Test func withoutTheDeclarationNothingIsExecuted() async throws {
+        try await self.run({ $0.configuration.requestsInFlight = 0 }) { api async throws in
+            #expect(try await self.preflight(api, "/api/jobs").status == 503)
+            let answer = try await api.call(.get, "/api/nothing", headers: ["Origin": Self.page])
+            #expect(answer.status == 503)
+            #expect(answer.headers[.vary] == "Origin")
+        }
+    }
+
     private static func expectNothing(_ answer: Harness.Answer, _ origin: String) {
         let names = answer.headers.map(\.name.canonicalName).filter { $0.hasPrefix("access-control") }
         #expect(names.isEmpty, "\(origin)")
@@ -134,7 +168,7 @@ import Testing
             )
             #expect(other.status == 200)
             Self.expectNothing(other, Self.page)
-            #expect(other.headers[.vary] == nil)
+            #expect(other.headers[.vary] == "Origin")
             // What belongs to no app is for no page.
             for path in ["/healthz", "/metrics", "/openapi.yaml"] {
                 Self.expectNothing(try await api.call(.get, path, headers: ["Origin": Self.page]), path)

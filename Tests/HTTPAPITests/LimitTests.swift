@@ -70,6 +70,9 @@ import Testing
         #expect(limiter.take(caller, rate: nil, now: start) == nil)
         for _ in 0..<2 { #expect(limiter.take(caller, rate: 2, now: start) == nil) }
         #expect(limiter.take(caller, rate: 2, now: start) == 1)
+        // Another role is not another caller.
+        let other = Caller(app: .default, identity: .key("k"), role: .user)
+        #expect(limiter.take(other, rate: 2, now: start) == 1)
         #expect(limiter.take(caller, rate: 2, now: start + .milliseconds(600)) == nil)
         #expect(limiter.take(caller, rate: 2, now: start + .milliseconds(700)) == 1)
         for _ in 0..<2 { #expect(limiter.take(caller, rate: 2, now: start + .seconds(100)) == nil) }

@@ -28,6 +28,9 @@ private final class Document: Sendable {
 
     func fail() { self.state.withLockedValue { $0.answer = .failure(KeySetFault("is away")) } }
 
+    /// The file is deleted, or the address answers 404.
+    func remove() { self.state.withLockedValue { $0.answer = .failure(KeySetFault("is gone", isGone: true)) } }
+
     func slow(_ delay: Duration) { self.state.withLockedValue { $0.delay = delay } }
 
     func read() async throws(KeySetFault) -> [UInt8] {
@@ -45,14 +48,17 @@ private final class Document: Sendable {
         idle: Duration = .seconds(600),
         retry: Duration = .seconds(60),
         unknownKey: Duration = .seconds(60),
-        mostWaiting: Int = 100
+        stale: Duration = .seconds(86_400),
+        waiting: WaitLimit = WaitLimit(100)
     ) -> KeyCache {
         var timing = KeyCache.Timing(.address(url: "", trustFile: nil))
         (timing.refresh, timing.idle) = (refresh, idle)
         (timing.retry, timing.firstRetry) = (retry, retry)
         timing.unknownKey = unknownKey
-        timing.mostWaiting = mostWaiting
-        return KeyCache(timing: timing, logger: .quiet) { () throws(KeySetFault) in try await self.read() }
+        timing.stale = stale
+        return KeyCache(timing: timing, waiting: waiting, logger: .quiet) { () throws(KeySetFault) in
+            try await self.read()
+        }
     }
 }
 
@@ -123,6 +129,37 @@ private final class Document: Sendable {
         _ = try await cache.key(id: "new", for: .es256)
     }
 
+    /// Whoever empties the set, or removes it, shuts out all tokens.
+    @Test(arguments: [false, true])
+    func aRemovedLastKeyIsNotTaken(isDeleted: Bool) async throws {
+        let document = try Document([self.issuer.p256Key()])
+        let cache = document.cache(refresh: .milliseconds(5), retry: .milliseconds(5))
+        _ = try await cache.key(id: "ec", for: .es256)
+        if isDeleted { document.remove() } else { try document.set([]) }
+        try await self.wait { (try? await cache.key(id: "ec", for: .es256)) == nil }
+        await #expect(throws: Self.unknown) { try await cache.key(id: "ec", for: .es256) }
+        // Then it is away: what was removed does not come back.
+        document.fail()
+        let reads = document.reads
+        try await self.wait {
+            #expect((try? await cache.key(id: "ec", for: .es256)) == nil)
+            return document.reads > reads + 1
+        }
+        try document.set([self.issuer.p256Key(id: "new")])
+        try await self.wait { (try? await cache.key(id: "new", for: .es256)) != nil }
+    }
+
+    @Test func oldKeysAreNotUsedForEver() async throws {
+        let document = try Document([self.issuer.p256Key()])
+        let cache = document.cache(refresh: .milliseconds(5), retry: .milliseconds(5), stale: .milliseconds(200))
+        _ = try await cache.key(id: "ec", for: .es256)
+        document.fail()
+        try await self.wait { (try? await cache.key(id: "ec", for: .es256)) == nil }
+        await #expect(throws: TokenRefusal.noKeys) { try await cache.key(id: "ec", for: .es256) }
+        try document.set([self.issuer.p256Key()])
+        try await self.wait { (try? await cache.key(id: "ec", for: .es256)) != nil }
+    }
+
     @Test func aNewKeyIsFetchedAtOnceAndThenOnceAMinute() async throws {
         let document = try Document([self.issuer.p256Key()])
         let cache = document.cache()
@@ -156,6 +193,7 @@ private final class Document: Sendable {
 
     @Test func withoutAnyKeysReadsHaveAPause() async throws {
         let document = try Document([])
+        document.fail()
         let cache = document.cache(retry: .seconds(60))
         for _ in 0..<50 { await #expect(throws: TokenRefusal.noKeys) { try await cache.key(id: "ec", for: .es256) } }
         #expect(document.reads == 1)
@@ -165,14 +203,16 @@ private final class Document: Sendable {
         try await self.wait { (try? await soon.key(id: "ec", for: .es256)) != nil }
     }
 
-    /// Invented keys must not hold every request while an issuer is slow.
-    @Test func aSlowIssuerHoldsFewRequests() async throws {
+    /// Invented keys must not hold every request while issuers are slow, of however many apps.
+    @Test func slowIssuersHoldFewRequests() async throws {
         let document = try Document([self.issuer.p256Key()])
-        let cache = document.cache(mostWaiting: 3)
-        _ = try await cache.key(id: "ec", for: .es256)
+        let waiting = WaitLimit(3)
+        let caches = [document.cache(waiting: waiting), document.cache(waiting: waiting)]
+        for cache in caches { _ = try await cache.key(id: "ec", for: .es256) }
         document.slow(.seconds(1))
         let refusals = await withTaskGroup(of: TokenRefusal?.self) { group in
-            for _ in 0..<20 {
+            for number in 0..<20 {
+                let cache = caches[number % 2]
                 group.addTask {
                     do throws(TokenRefusal) { _ = try await cache.key(id: "x", for: .es256) } catch { return error }
                     return nil

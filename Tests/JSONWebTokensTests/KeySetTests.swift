@@ -28,7 +28,7 @@ import TokenIssuer
         #expect(keys.count == 1)
         #expect(keys.key(id: "ec", for: .es256) != nil)
         #expect(keys.key(id: "enc", for: .rs256) == nil)
-        #expect(throws: KeySetFault.self) { try KeySet(json: self.issuer.keySet(others)) }
+        #expect(try KeySet(json: self.issuer.keySet(others)).count == 0)
     }
 
     /// A point off the curve would betray what is computed with it.
@@ -37,10 +37,10 @@ import TokenIssuer
         let key = JSONValue.members([
             "kty": .string("EC"), "crv": .string("P-256"), "x": .string(byte), "y": .string(byte),
         ])
-        #expect(throws: KeySetFault.self) { try KeySet(json: self.issuer.keySet([key])) }
+        #expect(try KeySet(json: self.issuer.keySet([key])).count == 0)
     }
 
-    @Test(arguments: ["", "[]", "{}", #"{"keys":{}}"#, #"{"keys":[]}"#, "<html>", #"{"keys":[{}]}"#])
+    @Test(arguments: ["", "[]", "{}", #"{"keys":{}}"#, "<html>", #"{"keys":[}"#])
     func whatIsNoKeySetIsRefused(text: String) {
         #expect(throws: KeySetFault.self) { try KeySet(json: Array(text.utf8)) }
     }

@@ -77,6 +77,8 @@ private struct RawServer {
         "/keys": answer("200 OK", "{}"),
         "/moved": answer("302 Found", "", "location: /keys\r\n"),
         "/broken": answer("500 Internal Server Error", "{}"),
+        "/missing": answer("404 Not Found", "{}"),
+        "/gone": answer("410 Gone", "{}"),
         "/large": answer("200 OK", String(repeating: " ", count: KeySource.maximumSize + 1)),
         "/endless": "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n100000\r\n"
             + String(repeating: " ", count: 0x100000) + "\r\n",
@@ -94,6 +96,7 @@ private struct RawServer {
     @Test(arguments: [
         // A redirect would let another decide who is let in.
         ("/moved", "answers 302 instead of 200"), ("/broken", "answers 500 instead of 200"),
+        ("/missing", "answers 404 instead of 200"), ("/gone", "answers 410 instead of 200"),
         ("/large", "is larger than 256 KiB"), ("/endless", "is larger than 256 KiB"),
         ("/garbage", "cannot be fetched: "),
     ])
@@ -101,6 +104,7 @@ private struct RawServer {
         try await RawServer.run(Self.answers) { server in
             let fault = await #expect(throws: KeySetFault.self) { try await server.read(path) }
             #expect(fault?.reason.hasPrefix(reason) == true, "\(String(describing: fault))")
+            #expect(fault?.isGone == ["/missing", "/gone"].contains(path))
         }
     }
 
@@ -133,7 +137,12 @@ private struct RawServer {
         let file = FileManager.default.temporaryDirectory.appending(path: "jwks-\(UUID().uuidString).json")
         defer { try? FileManager.default.removeItem(at: file) }
         let source = KeySource(.file(path: file.path))
-        await #expect(throws: KeySetFault.self) { try await source.read() }
+        let missing = await #expect(throws: KeySetFault.self) { try await source.read() }
+        #expect(missing?.isGone == true)
+        // A folder in its place says nothing about keys.
+        let folder = KeySource(.file(path: FileManager.default.temporaryDirectory.path))
+        let unreadable = await #expect(throws: KeySetFault.self) { try await folder.read() }
+        #expect(unreadable?.isGone == false)
         try Data("{}".utf8).write(to: file)
         let document = try await source.read()
         #expect(document == Array("{}".utf8))

@@ -21,8 +21,8 @@ import TokenIssuer
         var settings = TokenIssuer.settings()
         adjust(&settings)
         let document = try self.issuer.keySet(keys)
-        let cache = KeyCache(timing: KeyCache.Timing(settings.keySet), logger: .quiet) { () throws(KeySetFault) in
-            document
+        let cache = KeyCache(timing: KeyCache.Timing(settings.keySet), waiting: WaitLimit(100), logger: .quiet) {
+            () throws(KeySetFault) in document
         }
         return TokenVerifier(settings: settings, keys: cache)
     }
@@ -163,6 +163,17 @@ import TokenIssuer
                 Data(repeating: 0, count: length)
             }
             #expect(try await self.refusal(of: token) == Self.signature)
+        }
+    }
+
+    @Test func aLongSignatureIsRefusedUnread() async throws {
+        let reason = "the token's signature is too long"
+        #expect(try await self.refusal(of: "a.b.\(String(repeating: "A", count: 1367))") == reason)
+        for length in [1024, 1025] {
+            let token = TokenIssuer.token(TokenIssuer.header("RS256", id: "rsa"), TokenIssuer.claims()) { _ in
+                Data(repeating: 0, count: length)
+            }
+            #expect(try await self.refusal(of: token) == (length == 1024 ? Self.signature : reason))
         }
     }
 

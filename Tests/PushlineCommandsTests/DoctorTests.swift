@@ -40,6 +40,9 @@ import Testing
         defer { try? FileManager.default.removeItem(at: file) }
         let missing = await Checkup.keys(of: .file(path: file.path), subject: "default tokens")
         #expect(!missing.isRight && missing.words.hasPrefix("tokens.jwks_file: \(file.path): cannot be read"))
+        try Data(#"{"keys":[]}"#.utf8).write(to: file)
+        let none = await Checkup.keys(of: .file(path: file.path), subject: "default tokens")
+        #expect(!none.isRight && none.words.contains("has no key for RS256 or ES256"))
         // The example of RFC 7515, appendix A.3.
         let key =
             #"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","#

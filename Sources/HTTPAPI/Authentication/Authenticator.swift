@@ -36,7 +36,7 @@ struct Authenticator: Sendable {
     ) async throws -> Caller {
         switch spec.authentication {
         case .accounts: try await self.account(headers: headers, app: app, spec: spec, connection: connection)
-        case .demonstration: try await self.demonstration(headers: headers, app: app, users: spec.users)
+        case .demonstration: try await self.demonstration(headers: headers, app: app, spec: spec)
         }
     }
 
@@ -50,6 +50,7 @@ struct Authenticator: Sendable {
         case nil:
             throw Self.unauthorized("authentication required: Basic with name and password, or Bearer with a key")
         case .basic(let name, let password):
+            try CrossOrigin.refuseForeignPage(headers, spec: spec)
             return try await self.account(name: name, password: password, app: app, users: spec.users) {
                 self.proxies.client(of: connection(), headers: headers)
             }
@@ -113,7 +114,7 @@ struct Authenticator: Sendable {
     /// The classic backend's scheme: the name is the password.
     ///
     /// Keys work beside it, for operators and backends.
-    private func demonstration(headers: HTTPFields, app: AppID, users: AppSpec.Users) async throws -> Caller {
+    private func demonstration(headers: HTTPFields, app: AppID, spec: AppSpec) async throws -> Caller {
         guard self.isLoopback else {
             throw Problem.forbidden("the demonstration scheme works on a loopback address only")
         }
@@ -126,13 +127,14 @@ struct Authenticator: Sendable {
             }
             return caller
         case .basic(let name, let password):
+            try CrossOrigin.refuseForeignPage(headers, spec: spec)
             // As the original reads it: the password ends at the second colon.
             let compared = password.utf8.prefix { $0 != UInt8(ascii: ":") }
             guard !name.isEmpty, ConstantTime.equal(Array(name.utf8), Array(compared)) else {
                 throw Problem.forbidden("name and password must be equal in the demonstration scheme")
             }
             do {
-                return Caller(app: app, identity: .account(try UserName(name, users)), role: .user)
+                return Caller(app: app, identity: .account(try UserName(name, spec.users)), role: .user)
             } catch {
                 throw Problem.forbidden(error.description)
             }
@@ -142,14 +144,12 @@ struct Authenticator: Sendable {
     /// - Parameters:
     ///   - detail: The reason, for the problem.
     ///   - error: The error of RFC 6750, section 3.1, for a token of the app's own.
-    /// - Returns: 401 with the schemes that are taken.
+    /// - Returns: 401 with the schemes that are taken; with an error, only the one of the token that has it.
     static func unauthorized(_ detail: String, error: String? = nil) -> Problem {
-        let schemes = "Basic realm=\"pushline\", charset=\"UTF-8\", Bearer realm=\"pushline\""
-        return Problem(
-            .unauthorized,
-            detail,
-            headers: [.wwwAuthenticate: schemes + (error.map { ", error=\"\($0)\"" } ?? "")]
-        )
+        let bearer = "Bearer realm=\"pushline\""
+        let schemes =
+            error.map { "\(bearer), error=\"\($0)\"" } ?? "Basic realm=\"pushline\", charset=\"UTF-8\", \(bearer)"
+        return Problem(.unauthorized, detail, headers: [.wwwAuthenticate: schemes])
     }
 }
 

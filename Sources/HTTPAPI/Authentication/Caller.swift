@@ -1,6 +1,8 @@
 import PushModel
 
 /// The authenticated caller, within an app.
+///
+/// Compared without the role: a user who comes now with a password and now with a token has one share of the limits.
 struct Caller: Sendable, Hashable {
     enum Identity: Sendable, Hashable {
         case account(UserName)
@@ -31,6 +33,13 @@ struct Caller: Sendable, Hashable {
         case .account(let name): "account:\(name.key)"
         case .key(let name): "key:\(name)"
         }
+    }
+
+    static func == (lhs: Caller, rhs: Caller) -> Bool { lhs.app == rhs.app && lhs.identity == rhs.identity }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(self.app)
+        hasher.combine(self.identity)
     }
 
     /// Whether the caller may see the job: operators see all jobs of the app, others their own.

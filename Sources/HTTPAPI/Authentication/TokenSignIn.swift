@@ -20,15 +20,18 @@ final class TokenSignIn: Sendable {
     private let entries = NIOLockedValueBox<[AppID: Entry]>([:])
     private let directory: CallerDirectory
     private let failures: SignInFailures
+    private let waiting: WaitLimit
     private let logger: Logger
 
     /// - Parameters:
-    ///   - directory: Accounts: they and the tokens' users share one space of names.
+    ///   - directory: Accounts and keys: they and the tokens' users share one space of names.
     ///   - failures: Counts tokens that let nobody in.
+    ///   - mostWaiting: The most tokens of all apps that wait for keys.
     ///   - logger: For what happens to the issuers' keys.
-    init(directory: CallerDirectory, failures: SignInFailures, logger: Logger) {
+    init(directory: CallerDirectory, failures: SignInFailures, mostWaiting: Int, logger: Logger) {
         self.directory = directory
         self.failures = failures
+        self.waiting = WaitLimit(mostWaiting)
         self.logger = logger
     }
 
@@ -76,6 +79,10 @@ final class TokenSignIn: Sendable {
         do throws(InvalidValue) { user = try UserName(name, users) } catch {
             throw self.nobody("the token's claim \(settings.userClaim) is no user's name: \(error.reason)", app)
         }
+        // What a key sends by the classic route is for the devices with `from:` its name, whether it is revoked or not.
+        guard try await !self.directory.hasKey(named: user, app: app, users: users) else {
+            throw self.nobody("the token's user has the name of a key of the app", app)
+        }
         if let account = try await self.directory.account(user, app: app)?.account {
             guard settings.sameUsers else {
                 throw self.nobody(
@@ -114,7 +121,7 @@ final class TokenSignIn: Sendable {
             var logger = self.logger
             logger[metadataKey: "app"] = "\(app)"
             // Another declaration: what the one before let in, it may not.
-            let entry = Entry(verifier: TokenVerifier(settings, logger: logger))
+            let entry = Entry(verifier: TokenVerifier(settings, waiting: self.waiting, logger: logger))
             entries[app] = entry
             return entry
         }

@@ -150,6 +150,7 @@ extension HTTPFields {
 extension HTTPField.Name {
     static let acceptPost = HTTPField.Name.known("Accept-Post")
     static let cursor = HTTPField.Name.known("Pushline-Cursor")
+    static let fetchSite = HTTPField.Name.known("Sec-Fetch-Site")
     static let forwardedFor = HTTPField.Name.known("X-Forwarded-For")
     static let idempotencyKey = HTTPField.Name.known("Idempotency-Key")
     static let job = HTTPField.Name.known("Pushline-Job")

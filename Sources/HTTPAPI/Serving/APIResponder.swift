@@ -51,32 +51,37 @@ package struct APIResponder: HTTPResponder {
         self.inFlight.increment(by: 1)
         defer { self.inFlight.decrement(by: 1) }
         var response: Response
-        let origin = await self.declaredOrigin(of: request)
-        if origin != nil, let preflight = CrossOrigin.preflight(request) {
-            response = preflight
-        } else {
-            do {
+        var origin: String?
+        do {
+            origin = try await self.declaredOrigin(of: request)
+            if origin != nil, let preflight = CrossOrigin.preflight(request) {
+                response = preflight
+            } else {
                 let match = try self.table.match(request.method, path: request.uri.path)
                 trace.found(match)
                 response =
                     match.route.access == .open
                     ? try await self.answerAnybody(request, match: match)
                     : try await self.answer(request, match: match, trace: trace, context: context)
-            } catch {
-                response = self.problem(of: error, trace: trace).response()
             }
+        } catch {
+            response = self.problem(of: error, trace: trace).response()
         }
         if let origin { CrossOrigin.allow(origin, &response.headers) }
-        if origin != nil || trace.variesByOrigin { response.headers[.vary] = HTTPField.Name.origin.rawName }
+        if CrossOrigin.isDecided(on: request.uri.path) {
+            response.headers.append(HTTPField(name: .vary, value: HTTPField.Name.origin.rawName))
+        }
         self.finish(&response, of: request, trace: trace, start: start)
         return response
     }
 
     /// The value of `Origin`, where the app declares it.
-    private func declaredOrigin(of request: Request) async -> String? {
+    ///
+    /// - Throws: What keeps the declaration from being read: without it the request must not be executed, because its page could not
+    ///   read the answer.
+    private func declaredOrigin(of request: Request) async throws -> String? {
         guard let origin = request.headers.text(of: .origin), let app = CrossOrigin.app(of: request.uri.path),
-            // Without the declaration the request is refused, for a reason of its own.
-            let spec = try? await self.arrive({ try await self.apps.spec(of: app) }),
+            let spec = try await self.arrive({ try await self.apps.spec(of: app) }),
             spec.origins.contains(where: { $0.text == origin })
         else { return nil }
         return origin
@@ -143,7 +148,6 @@ package struct APIResponder: HTTPResponder {
         context: Context
     ) async throws -> (app: AppID, spec: AppSpec, caller: Caller) {
         let (app, spec) = try await self.app(of: match)
-        if !spec.origins.isEmpty { trace.variesByOrigin = true }
         let caller = try await self.authenticator.caller(headers: request.headers, app: app, spec: spec) {
             context.connection
         }
@@ -262,7 +266,6 @@ final class RequestTrace: Sendable {
     private struct State {
         var template = "unknown"
         var isOpen = true
-        var variesByOrigin = false
         var caller: Caller?
     }
 
@@ -284,12 +287,6 @@ final class RequestTrace: Sendable {
             state.template = match.template
             state.isOpen = match.route.access == .open
         }
-    }
-
-    /// Whether a cache must keep answers to different origins apart.
-    var variesByOrigin: Bool {
-        get { self.state.withLockedValue { $0.variesByOrigin } }
-        set { self.state.withLockedValue { $0.variesByOrigin = newValue } }
     }
 
     var caller: Caller? {

@@ -38,6 +38,26 @@ enum CrossOrigin {
         )
     }
 
+    /// Whether answers on the path may differ by origin, so that a cache must keep them apart.
+    static func isDecided(on path: String) -> Bool { path.prefix(5).lowercased() == "/api/" }
+
+    /// Refuses a password that a browser may have added to the request of a page that the app does not declare.
+    ///
+    /// A browser adds those that it has stored to what any page asks for. A request without `Sec-Fetch-Site` is of no browser, or
+    /// of one on a connection in plain text.
+    ///
+    /// - Parameters:
+    ///   - headers: The request's.
+    ///   - spec: The app's declaration.
+    /// - Throws: ``Problem`` 403.
+    static func refuseForeignPage(_ headers: HTTPFields, spec: AppSpec) throws {
+        guard ["cross-site", "same-site"].contains(headers.text(of: .fetchSite)) else { return }
+        let origin = headers.text(of: .origin)
+        guard spec.origins.contains(where: { $0.text == origin }) else {
+            throw Problem.forbidden("a page of an origin that the app does not declare may not use a password")
+        }
+    }
+
     /// Lets the page read the answer.
     static func allow(_ origin: String, _ headers: inout HTTPFields) {
         headers[.accessControlAllowOrigin] = origin

@@ -160,6 +160,9 @@ struct Checkup {
             }
         do throws(KeySetFault) {
             let keys = try KeySet(json: try await KeySource(place).read())
+            guard keys.count > 0 else {
+                return .wrong(subject, "\(setting): has no key for RS256 or ES256; all tokens are refused")
+            }
             return .right(subject, "\(setting): can be read; keys: \(keys.count)")
         } catch {
             return .wrong(subject, "\(setting): \(error.reason)")

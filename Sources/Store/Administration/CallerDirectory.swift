@@ -16,6 +16,8 @@ package final class CallerDirectory: Sendable {
     private let store: any AccountStore
     private let accounts: ExpiringCache<AccountKey, Credential?>
     private let keys: ExpiringCache<[UInt8], APIKey?>
+    /// The names of all keys of an app that a user may have.
+    private let keyNames: ExpiringCache<AppID, Set<UserName>>
 
     /// - Parameters:
     ///   - store: The truth.
@@ -24,6 +26,7 @@ package final class CallerDirectory: Sendable {
         self.store = store
         self.accounts = ExpiringCache(lifetime: lifetime, capacity: 10_000)
         self.keys = ExpiringCache(lifetime: lifetime, capacity: 10_000)
+        self.keyNames = ExpiringCache(lifetime: lifetime, capacity: 10_000)
     }
 
     /// - Returns: The account and its password's hash; nil when there is none.
@@ -46,5 +49,18 @@ package final class CallerDirectory: Sendable {
         let found = try await self.store.key(hash: hash)
         self.keys.store(found, for: hash)
         return found
+    }
+
+    /// - Parameters:
+    ///   - name: A user's name.
+    ///   - app: The app.
+    ///   - users: How it compares names.
+    /// - Returns: Whether a key of the app, revoked or not, has that name.
+    /// - Throws: ``StoreError``.
+    package func hasKey(named name: UserName, app: AppID, users: AppSpec.Users) async throws -> Bool {
+        if let known = self.keyNames[app] { return known.contains(name) }
+        let names = Set(try await self.store.keys(app: app).compactMap { try? UserName($0.name, users) })
+        self.keyNames.store(names, for: app)
+        return names.contains(name)
     }
 }
