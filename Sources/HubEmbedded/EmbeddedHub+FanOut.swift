@@ -108,8 +108,11 @@ extension EmbeddedHub {
     private func nextPages(of campaign: Campaign, of claim: FanOutClaim, spec: AppSpec) async throws -> Reading {
         var pause: Duration?
         for (index, cursor) in campaign.cursors.enumerated() where !cursor.isDone {
-            let credit = try await self.credit(for: cursor.nextPage == 0 ? .first : .page, of: claim, at: cursor.pns)
-            if credit.devices > 0 {
+            // What has no device to read waits for no credit: a list may have none at a service that is paused.
+            let isRead = cursor.after >= cursor.through
+            let kind: CreditKind = cursor.nextPage == 0 ? .first : .page
+            let credit = isRead ? Credit(devices: 0) : try await self.credit(for: kind, of: claim, at: cursor.pns)
+            if isRead || credit.devices > 0 {
                 return .step(
                     try await self.pages(of: campaign, at: index, credit: credit.devices, of: claim, spec: spec)
                 )

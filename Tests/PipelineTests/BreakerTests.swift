@@ -33,7 +33,7 @@ struct BreakerTests {
         let dead = DeviceResult.dead(before: .now, reason: "BadDeviceToken", status: 400)
         var statistics = SendStatistics((0..<all).map { $0 < count ? dead : .accepted })
         if let users {
-            statistics.owners = (0..<count).map { UserName(known: "user\($0 % users)") }
+            statistics.owners = (0..<count).map { .user(UserName(known: "user\($0 % users)")) }
         }
         return statistics
     }
@@ -201,10 +201,23 @@ extension BreakerTests {
         var opened: [Int] = []
         for number in 0..<200 {
             var statistics = self.dead(1, of: 1)
-            statistics.owners = [UserName(known: "user\(number % 50)")]
+            statistics.owners = [.user(UserName(known: "user\(number % 50)"))]
             if breaker.record(statistics, as: .free, now: self.start) != nil { opened.append(number) }
         }
         #expect(opened == [99])
+    }
+
+    /// A sender that repeats one dead handle stops nobody; a list of many dead ones is a flood.
+    @Test(arguments: [(24, false), (25, true)])
+    func deadHandlesOfListsAreAFloodOnlyWhereTheyAreMany(handles: Int, isFlood: Bool) {
+        var breaker = self.breaker()
+        var opens = false
+        for number in 0..<500 {
+            var statistics = self.dead(1, of: 1)
+            statistics.owners = [.listed(Handle(stored: "handle-\(number % handles)"))]
+            if breaker.record(statistics, as: .free, now: self.start) != nil { opens = true }
+        }
+        #expect(opens == isFlood)
     }
 
     @Test func tokensOfEndedRegistrationsDoNotCountTowardsAFlood() {

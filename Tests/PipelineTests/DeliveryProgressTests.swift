@@ -72,9 +72,9 @@ import Testing
         #expect(push.indexes == [0, 1, 2, 3])
         #expect(push.messageOf == [0, 1, 1, 1])
         #expect(push.messages.map(\.job) == [batches[0].key.job, batches[2].key.job])
-        #expect(sending.rows(of: group) == [1, 1, 2, 3])
+        #expect(sending.devices(of: group).map(\.row) == [1, 1, 2, 3])
         for group in groups {
-            let results = sending.rows(of: group).map { _ in DeviceResult.accepted }
+            let results = sending.devices(of: group).map { _ in DeviceResult.accepted }
             sending.add(group, Self.answers(results), goesOn: true) { _ in nil }
         }
         #expect(sending.isOver)
@@ -107,7 +107,7 @@ import Testing
             #expect(devices == min(20, 90 - taken))
             taken += devices
             for group in groups {
-                let results = sending.rows(of: group).map { _ in DeviceResult.accepted }
+                let results = sending.devices(of: group).map { _ in DeviceResult.accepted }
                 sending.add(group, Self.answers(results), goesOn: true) { _ in nil }
             }
         }

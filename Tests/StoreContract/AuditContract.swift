@@ -46,6 +46,17 @@ struct AuditContract {
         #expect(pieces == 3)
     }
 
+    /// A read transaction is not to last as long as it takes to count many lists.
+    @Test func aPieceEndsBehindALongList() async throws {
+        for count in [20_000, 1] { _ = try await self.scenario.accept(.list(apns: count)) }
+        let first = try await self.fixture.store.audit(after: 0, limit: 10)
+        #expect(first.jobs == 1)
+        let second = try await self.fixture.store.audit(after: try #require(first.next), limit: 10)
+        #expect(second.jobs == 1)
+        #expect(second.next == nil)
+        #expect(first.faults + second.faults == [])
+    }
+
     /// A job that is being removed does not add up any more, and is no fault.
     @Test func aPartlyRemovedJobIsNoFault() async throws {
         try await self.finish(try await self.fill())

@@ -120,10 +120,31 @@ struct RecipientContract {
         let list = RecipientList.handles([(.apns, "a"), (.fcm, "f")])
         let some = try await self.scenario.accept(list, platforms: [.fcm])
         #expect(try await self.devices(some).keys.sorted() == [.fcm])
+        #expect(try self.recipients(some) == RecipientCount(kind: .handles, given: 2, count: 1))
+        let id = try await self.scenario.register(user: "ann", handle: "aa")
+        let other = try await self.scenario.accept(RecipientList(registrations: [id]), platforms: [.fcm])
+        #expect(try self.recipients(other) == RecipientCount(kind: .registrations, given: 1, count: 0))
         let none = try await self.scenario.accept(.list(apns: 150), platforms: [.fcm])
-        #expect(try await self.scenario.fanOut(none) == [])
+        #expect(try await self.scenario.fanOut(group: self.scenario.message(of: none.id)).keys == [])
         #expect(try await self.scenario.job(none.id).hubState == .noTargetFound)
         try await self.expectSound()
+    }
+
+    /// Its rows stand together, somewhere among all: how far a fan-out has read says nothing about how many there are.
+    @Test func aListHasNoEstimateBeforeItIsInBatches() async throws {
+        let job = try await self.scenario.accept(.list(apns: 150), platforms: [.apns])
+        var claim = try #require(try await self.scenario.claimCampaign(job))
+        let through = try claim.cursor().through
+        #expect(try await claim.commit(devices: 50, through: through - 100).isMore)
+        #expect(
+            try await self.scenario.job(job.id).progress
+                == Job.Progress([.apns: Job.Progress.Service(devices: 50, estimate: nil)])
+        )
+        #expect(try await claim.commit(devices: 100, through: through, isDone: true).written.isDone)
+        #expect(
+            try await self.scenario.job(job.id).progress
+                == Job.Progress([.apns: Job.Progress.Service(devices: 150, estimate: 150)])
+        )
     }
 
     @Test func aListOfRegistrationsIsReadWhereTheyStand() async throws {
@@ -216,10 +237,6 @@ struct RecipientContract {
         try await self.expectSound()
     }
 
-    @Test func aHandleOfAListIsNobodysWhereTokensAreDoubted() async throws {
-        #expect(try await self.store.users(ofLive: [Self.row(1), 7]) == [nil])
-    }
-
     // MARK: The end of a list
 
     @Test func aListGoesWhenItsJobIsFinal() async throws {
@@ -260,6 +277,49 @@ struct RecipientContract {
         #expect(try await self.scenario.startScheduled() == 1)
         #expect(try await self.scenario.takeDueJobs() == [job.id])
         #expect(try await self.devices(job)[.apns]?.count == 3)
+    }
+
+    /// Of a stopped job nothing is replayed: its list goes though a dead letter of it is kept.
+    @Test func aListOfACancelledJobGoesInSpiteOfADeadLetter() async throws {
+        let job = try await self.scenario.accept(.list(apns: 150))
+        let keys = try await self.scenario.fanOut(job, pages: 100)
+        try await self.scenario.deadLetter("\(self.scenario.message(of: keys[0]).id)")
+        _ = try await self.store.cancel(job.id, app: .default)
+        #expect(try await self.clean() == 0)
+        let outcome = BatchOutcome(key: keys[1], cancelled: 50, at: self.time.wall)
+        _ = try await self.scenario.record(outcome)
+        #expect(try await self.scenario.job(job.id).state == .cancelled)
+        #expect(try await self.clean() == 150)
+        try await self.expectSound()
+    }
+
+    /// A dead letter is kept for weeks: none of the handles is in it.
+    @Test func aDeadLetterKeepsNoWholeHandle() async throws {
+        let job = try await self.scenario.accept(.list(apns: 1))
+        let key = try #require(try await self.scenario.fanOut(group: self.scenario.message(of: job.id)).keys.first)
+        var devices = DeliverBatch.Devices()
+        devices.rows = [Self.row(1)]
+        devices.handles = HandleList([Handle(stored: "a-handle-of-a-list")])
+        let batch = DeliverBatch(
+            app: .default,
+            key: key,
+            priority: .normal,
+            expires: job.expires,
+            keepUntil: nil,
+            collapse: nil,
+            payload: NativePayload(kind: .alert, body: [1]),
+            devices: devices
+        )
+        let body = DeliveryMessage(batches: [batch]).encoded()
+        try await self.scenario.deadLetter("\(self.scenario.message(of: key).id)", body: body)
+        let letter = try #require(
+            try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first
+        )
+        let kept = try #require(try await self.store.deadLetter(letter.id, app: .default)).body
+        let read = try #require(try DeliveryMessage(decoding: kept).batches.first)
+        #expect(read.devices.handles == HandleList([Handle(stored: "a-ha…list")]))
+        #expect(read.key == key)
+        #expect(read.devices.rows == devices.rows)
     }
 
     /// A replay needs the handles (rule 6): they are kept as long as there can be one.

@@ -85,6 +85,29 @@ struct QueryPlanTests {
             sql: RecipientTable.registration,
             plan: ["SEARCH registration USING INDEX registration_id (app=? AND id=?)"]
         ),
+        Pinned(sql: RecipientTable.last, plan: ["SEARCH recipient USING PRIMARY KEY (job=? AND pns=?)"]),
+        Pinned(sql: RecipientTable.next, plan: ["SEARCH recipient USING PRIMARY KEY (job>?)"]),
+        Pinned(
+            sql: RecipientTable.isOver,
+            plan: [
+                "SEARCH job USING INTEGER PRIMARY KEY (rowid=?)", "CORRELATED SCALAR SUBQUERY 1",
+                "SEARCH dead USING COVERING INDEX dead_job (job=?)",
+            ]
+        ),
+        Pinned(
+            sql: RecipientTable.remove,
+            plan: [
+                "SEARCH recipient USING PRIMARY KEY (job=? AND pns=? AND number=?)", "LIST SUBQUERY 1",
+                "SEARCH recipient USING PRIMARY KEY (job=?)",
+            ]
+        ),
+        Pinned(
+            sql: "SELECT \(RecipientTable.reference)",
+            plan: [
+                "SCAN CONSTANT ROW", "SCALAR SUBQUERY 1",
+                "SEARCH recipient USING PRIMARY KEY (job=? AND pns=? AND number=?)",
+            ]
+        ),
         Pinned(
             sql: RowWalker.tagged.ofNumber,
             plan: ["SEARCH tagged USING PRIMARY KEY (tag=? AND pns=? AND row>?)"]

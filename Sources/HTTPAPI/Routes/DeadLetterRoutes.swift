@@ -144,8 +144,8 @@ struct DeadLetterText {
         }
     }
 
-    /// The first few handles, shortened, because a whole handle lets its reader send to the device.
+    /// The first few handles, which are kept shortened (``IncomingDeadLetter/keptBody``).
     private static func handles(_ devices: DeliverBatch.Devices) -> [String] {
-        devices.rows.indices.prefix(Self.shownDevices).map { devices.handles.handle(at: $0).description }
+        devices.rows.indices.prefix(Self.shownDevices).map { devices.handles.handle(at: $0).text }
     }
 }

@@ -83,9 +83,14 @@ private final class SendUpload: Sendable {
         var candidates: [Candidate] = []
         /// The bytes of their lines.
         var size = 0
+        /// The devices of their lists, each a row of the transaction that accepts them.
+        var recipients = 0
 
-        /// Whether the group is full, by its number of sends or by its memory.
-        var isFull: Bool { self.candidates.count == OutboxMessage.maximumMembers || self.size > 1 << 20 }
+        /// Whether the group is full, by its number of sends, by its memory, or by its rows.
+        var isFull: Bool {
+            self.candidates.count == OutboxMessage.maximumMembers || self.size > 1 << 20
+                || self.recipients >= RecipientList.maximum
+        }
     }
 
     init(request: APIRequest, context: RouteContext) throws {
@@ -183,6 +188,7 @@ private final class SendUpload: Sendable {
         if let candidate = self.candidate(line) {
             group.candidates.append(candidate)
             group.size += line.bytes?.count ?? 0
+            group.recipients += candidate.job.recipients?.count.count ?? 0
         }
         if isLong || group.isFull { await self.accept(&group, in: &tasks) }
         // The permit is held until the line is in the store.

@@ -10,7 +10,7 @@ package struct Breaker {
     package struct Configuration: Sendable {
         /// The failed devices, without as many answers, that open the breaker.
         package var failures = 100
-        /// The least tokens called bad that open the breaker; of each user only a few count (``TokenAnswers``).
+        /// The least tokens called bad that open the breaker; of each owner only a few count (``TokenAnswers``).
         package var deadTokens = 100
         /// And they were this part of the answers.
         package var deadShare = 0.8
@@ -191,8 +191,8 @@ struct SendStatistics {
     var failed = 0
     /// The indexes of the results that call the token bad.
     var deadAt: [Int] = []
-    /// The users of those tokens; nil = no user, or not looked up: each counts by itself.
-    var owners: [UserName?] = []
+    /// Whom those tokens count for; nil = nobody, or not looked up: each counts by itself.
+    var owners: [TokenOwner?] = []
     var fault = ""
     /// The service's complaint about the app's credentials.
     var rejection: String?

@@ -45,9 +45,12 @@ struct DeliveryProgress {
     /// Whether no device of a group is to get anything.
     func isDryRun(_ group: Group) -> Bool { self.batches[group[0].batch].isDryRun }
 
-    /// The registrations of a group's devices, in its order.
-    func rows(of group: Group) -> [Int64] {
-        group.flatMap { portion in portion.devices.map { self.batches[portion.batch].devices.rows[$0] } }
+    /// A group's devices, in its order: the number that names each, and where it is reached.
+    func devices(of group: Group) -> [(row: Int64, handle: Handle)] {
+        group.flatMap { portion in
+            let devices = self.batches[portion.batch].devices
+            return portion.devices.map { (devices.rows[$0], devices.handles.handle(at: $0)) }
+        }
     }
 
     /// Adds devices that are not to be tried now to the outcomes; the others are tried.

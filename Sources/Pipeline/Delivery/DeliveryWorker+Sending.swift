@@ -39,9 +39,9 @@ extension DeliveryWorker {
             let results = await self.send(groups, of: sending, through: sender, deadline: deadline)
             // A dry run proves nothing about service and tokens: it neither opens nor closes the breaker.
             let real = groups.indices.filter { !sending.isDryRun(groups[$0]) }
-            let rows = { real.flatMap { sending.rows(of: groups[$0]) } }
+            let devices = { real.flatMap { sending.devices(of: groups[$0]) } }
             let answers = real.lazy.map { results[$0] }.joined()
-            let areKept = await self.record(answers, of: rows, as: permission, app, pns)
+            let areKept = await self.record(answers, of: devices, as: permission, app, pns)
             let goesOn = ContinuousClock.now < deadline && !self.isHalted(app, pns)
             for (group, results) in zip(groups, results) {
                 let answers = DeliveryProgress.Answers(
@@ -87,26 +87,41 @@ extension DeliveryWorker {
     ///
     /// - Parameters:
     ///   - results: The results.
-    ///   - rows: The devices' registrations, in the same order; read if tokens are called bad.
+    ///   - devices: The devices, in the same order; read if tokens are called bad.
     ///   - permission: The breaker's permission for the send.
     ///   - app: The app.
     ///   - pns: The service.
     /// - Returns: Whether the tokens that these results call bad are to be doubted.
     private func record(
         _ results: some Sequence<DeviceResult>,
-        of rows: () -> [Int64],
+        of devices: () -> [(row: Int64, handle: Handle)],
         as permission: Breaker.Permission,
         _ app: AppID,
         _ pns: PushService
     ) async -> Bool {
         var statistics = SendStatistics(results, of: pns)
         if statistics.dead > 0 {
-            let rows = rows()
-            do { statistics.owners = try await self.store.users(ofLive: statistics.deadAt.map { rows[$0] }) } catch {
+            let devices = devices()
+            do { statistics.owners = try await self.owners(of: statistics.deadAt.map { devices[$0] }) } catch {
                 // Each counts for itself then: the breaker opens sooner, and nothing is pruned that would not be.
                 self.logger.debug("Reading the users of rejected tokens failed", metadata: ["error": "\(error)"])
             }
         }
         return self.breakers.record(statistics, as: permission, app, pns)
+    }
+
+    /// Whom tokens count for: the users of live registrations, and each handle of a list for itself.
+    private func owners(of devices: [(row: Int64, handle: Handle)]) async throws -> [TokenOwner?] {
+        var owners: [TokenOwner?] = []
+        var rows: [Int64] = []
+        for device in devices {
+            if Recipient.place(of: device.row) == nil {
+                rows.append(device.row)
+            } else {
+                owners.append(.listed(device.handle))
+            }
+        }
+        if !rows.isEmpty { owners += try await self.store.users(ofLive: rows).map { $0.map(TokenOwner.user) } }
+        return owners
     }
 }

@@ -1,16 +1,23 @@
 import PushModel
 
-/// A push service's answers about tokens, weighed by user.
+/// Whom a dead token counts for.
+enum TokenOwner: Hashable {
+    case user(UserName)
+    /// A handle that a send names: sent to again and again, it is still one.
+    case listed(Handle)
+}
+
+/// A push service's answers about tokens, weighed by owner.
 ///
-/// All tokens of one user may be invented, and prove little about other users' tokens. A flood comes from many users.
+/// All tokens of one user may be invented, and prove little about other users' tokens. A flood comes from many owners.
 struct TokenAnswers {
-    /// The most dead tokens of a user to count; further ones count neither as dead nor as live.
-    private static let mostOfUser = 4
+    /// The most dead tokens of an owner to count; further ones count neither as dead nor as live.
+    private static let mostOfOwner = 4
 
     private(set) var dead = 0
     private(set) var live = 0
-    /// Each user's part of ``dead``; bounded by ``dead``.
-    private var users: [UserName: Int] = [:]
+    /// Each owner's part of ``dead``; bounded by ``dead``.
+    private var owners: [TokenOwner: Int] = [:]
 
     var count: Int { self.dead + self.live }
 
@@ -22,9 +29,9 @@ struct TokenAnswers {
         self.live += statistics.live
         for owner in statistics.owners {
             if let owner {
-                let counted = self.users[owner, default: 0]
-                guard counted < Self.mostOfUser else { continue }
-                self.users[owner] = counted + 1
+                let counted = self.owners[owner, default: 0]
+                guard counted < Self.mostOfOwner else { continue }
+                self.owners[owner] = counted + 1
             }
             self.dead += 1
         }
@@ -38,6 +45,6 @@ struct TokenAnswers {
     /// Forgets half.
     mutating func halve() {
         (self.dead, self.live) = (self.dead / 2, self.live / 2)
-        self.users = self.users.compactMapValues { $0 > 1 ? $0 / 2 : nil }
+        self.owners = self.owners.compactMapValues { $0 > 1 ? $0 / 2 : nil }
     }
 }

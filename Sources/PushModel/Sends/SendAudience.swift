@@ -33,7 +33,7 @@ package struct RecipientCount: Sendable, Equatable {
     package let kind: Kind
     /// How many the sender named.
     package let given: Int
-    /// How many of them the send is for: each device once, and only registrations that were there.
+    /// How many of them the send is for: each device once, at the send's services, and only registrations that were there.
     package let count: Int
 
     package init(kind: Kind, given: Int, count: Int) {

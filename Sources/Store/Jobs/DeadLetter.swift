@@ -20,6 +20,20 @@ package struct IncomingDeadLetter: Sendable {
         self.reason = reason
         self.body = body
     }
+
+    /// The body as it is kept (rule 6): that of a delivery message with shortened handles.
+    ///
+    /// A dead letter outlives the lists of sends, and a replay reads the handles anew. What cannot be read is kept as it is.
+    package var keptBody: [UInt8] {
+        guard var message = try? DeliveryMessage(decoding: self.body) else { return self.body }
+        for index in message.batches.indices {
+            let handles = message.batches[index].devices.handles
+            message.batches[index].devices.handles = HandleList(
+                (0..<handles.count).map { Handle(stored: handles.handle(at: $0).description) }
+            )
+        }
+        return message.encoded()
+    }
 }
 
 /// A stored message that no worker could process.

@@ -4,11 +4,17 @@ package import Store
 import StoreKit
 
 extension SQLiteStore {
+    /// The devices of lists that are counted in one read transaction, but for the last list.
+    private static let listedARead = 20_000
+
     /// See ``StoreHealth/audit(after:limit:)``.
     package func audit(after cursor: Int64, limit: Int) async throws -> Audit {
         try await self.read { database in
             let jobs = try database.all(
-                "SELECT sequence, id, kind, state, cleared FROM job WHERE sequence > ? ORDER BY sequence LIMIT ?",
+                """
+                SELECT sequence, id, kind, state, cleared, iif(finished IS NULL, \(AuditedJob.listed), NULL) FROM job
+                WHERE sequence > ? ORDER BY sequence LIMIT ?
+                """,
                 [cursor, limit]
             ) {
                 AuditedJob(
@@ -16,12 +22,19 @@ extension SQLiteStore {
                     id: try JobID(blob: $0[1]),
                     isSend: $0[2] == JobKind.send.number,
                     isFinal: try Job.State(number: $0[3]).isFinal,
-                    isCleared: $0[4]
+                    isCleared: $0[4],
+                    listed: $0[5] as Int? ?? 0
                 )
             }
             var faults = cursor == 0 ? try database.backlogFaults() + database.outboxFaults() : []
-            for job in jobs where job.isSend { faults += try job.faults(in: database).map { "job \(job.id): \($0)" } }
-            return Audit(jobs: jobs.count, faults: faults, next: jobs.count == limit ? jobs.last?.sequence : nil)
+            var (count, listed) = (0, 0)
+            for job in jobs where listed < Self.listedARead {
+                if job.isSend { faults += try job.faults(in: database).map { "job \(job.id): \($0)" } }
+                count += 1
+                listed += job.listed
+            }
+            let isWhole = count == jobs.count && count < limit
+            return Audit(jobs: count, faults: faults, next: isWhole ? nil : jobs.prefix(count).last?.sequence)
         }
     }
 }
@@ -66,6 +79,8 @@ private struct AuditedJob {
     let isFinal: Bool
     /// Part of its rows was removed since it ended: they do not add up any more, its counts still do.
     let isCleared: Bool
+    /// How many devices its list has that are to be counted.
+    let listed: Int
 
     func faults(in database: Database) throws -> [String] {
         let audit = JobAudit(counts: try self.counts(in: database))
@@ -80,7 +95,7 @@ private struct AuditedJob {
     }
 
     /// How many devices its list has; null where it has none.
-    private static let listed = "json_extract(job.work, '$.send._0.audience.count')"
+    static let listed = "json_extract(job.work, '$.send._0.audience.count')"
 
     /// Queries for rows that must not exist.
     private static let checks: [(sql: String, (text: String, isOfFinal: Bool))] = [

@@ -114,13 +114,15 @@ struct JobRow {
 
     /// Estimates the size of the audience, assuming that devices are spread evenly over row numbers.
     private func progress(in database: Database) throws -> Job.Progress? {
-        guard self.state == .running || self.state.isStopped, self.work.kind == .send else { return nil }
+        guard self.state == .running || self.state.isStopped, case .send(let send) = self.work else { return nil }
+        // A list is not spread over row numbers, and soon in batches.
+        let isSpread = send.audience.expression != nil
         let cursors = try database.all(
             "SELECT pns, after, through, done, devices FROM cursor WHERE job = ?",
             [self.sequence]
         ) { row in
             (
-                pns: try PushService(stored: row[0]), after: Self.position(row[1]), through: Self.position(row[2]),
+                pns: try PushService(stored: row[0]), after: row[1] as Int64, through: row[2] as Int64,
                 isDone: row[3] as Bool,
                 devices: row[4] as Int
             )
@@ -132,16 +134,13 @@ struct JobRow {
             // A stop ends the fan-out too.
             if cursor.isDone || (self.isFannedOut && !self.state.isStopped) {
                 estimate = cursor.devices
-            } else if cursor.after > 0 {
+            } else if isSpread, cursor.after > 0 {
                 estimate = Int((Double(cursor.devices) * Double(cursor.through) / Double(cursor.after)).rounded())
             }
             progress[cursor.pns] = Job.Progress.Service(devices: cursor.devices, estimate: estimate)
         }
         return Job.Progress(progress)
     }
-
-    /// The part of an audience's numbers that a number ends.
-    private static func position(_ number: Int64) -> Int64 { Recipient.place(of: number).map(Int64.init) ?? number }
 
     private func counts(
         in database: Database,

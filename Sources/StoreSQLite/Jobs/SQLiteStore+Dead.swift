@@ -17,7 +17,7 @@ extension SQLiteStore {
                 """,
                 [
                     message.queue, message.type, message.messageID, message.digest,
-                    try context.database.owner(of: message)?.name, message.reason, Data(message.body),
+                    try context.database.owner(of: message)?.name, message.reason, Data(message.keptBody),
                     context.wall.milliseconds,
                 ]
             )

@@ -23,8 +23,6 @@ extension SQLiteStore: OutcomeSink {
             let users = try RawStatement("SELECT user FROM registration WHERE row = ? AND state = 1", in: database)
             defer { users.reset() }
             return try rows.reduce(into: []) { found, row in
-                // A handle of a list is nobody's: each counts for itself.
-                guard Recipient.place(of: row) == nil else { return found.append(nil) }
                 try users.restart(row)
                 if try users.step() { found.append(try users.text(0).map { try UserName(stored: $0, shown: nil) }) }
             }

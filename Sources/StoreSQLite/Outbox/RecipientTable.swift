@@ -53,10 +53,11 @@ enum RecipientTable {
     /// The first job from a number on whose list is kept.
     static let next = "SELECT job FROM recipient WHERE job > ? ORDER BY job LIMIT 1"
 
-    /// Whether nothing of a job will be sent again: a replay of its dead letters is over with its time.
+    /// Whether nothing of a job will be sent again: its dead letters cannot be replayed after its time, nor where it was stopped.
     static let isOver = """
         SELECT 1 FROM job WHERE sequence = ?1 AND finished IS NOT NULL
-            AND (ends <= ?2 OR NOT EXISTS (SELECT 1 FROM dead WHERE dead.job = job.id))
+            AND (ends <= ?2 OR state IN (\(Job.State.cancelled.number), \(Job.State.expired.number))
+                OR NOT EXISTS (SELECT 1 FROM dead WHERE dead.job = job.id))
         """
 
     static let remove = """
@@ -97,26 +98,35 @@ extension SQLiteStore {
     /// Registrations that are looked up in one read transaction.
     private static let idsARead = 1000
 
-    /// New jobs with their lists: of registrations those that are there.
+    /// New jobs with their lists: the devices that are there, at the services that the send is for.
     func listed(_ jobs: [NewJob]) async throws -> [ListedJob] {
         var listed: [ListedJob] = []
         listed.reserveCapacity(jobs.count)
         for job in jobs {
             switch job.recipients?.devices {
             case nil: listed.append(ListedJob(job: job, recipients: []))
-            case .handles(let recipients): listed.append(ListedJob(job: job, recipients: recipients))
-            case .registrations(let ids): listed.append(try await self.find(ids, for: job))
+            case .handles(let handles): listed.append(try Self.listed(job, handles))
+            case .registrations(let ids): listed.append(try Self.listed(job, try await self.find(ids, app: job.app)))
             }
         }
         return listed
     }
 
-    private func find(_ ids: [RegistrationID], for job: NewJob) async throws -> ListedJob {
+    private static func listed(_ job: NewJob, _ devices: [Recipient]) throws -> ListedJob {
+        guard case .send(let send) = job.work, case .list(let list) = send.audience else {
+            throw StoreError(.corrupt, "a list of devices for another job than a send to them")
+        }
+        let recipients = send.platforms.isEmpty ? devices : devices.filter { send.platforms.contains($0.pns) }
+        let count = RecipientCount(kind: list.kind, given: list.given, count: recipients.count)
+        return ListedJob(job: job.with(work: .send(send.with(audience: .list(count)))), recipients: recipients)
+    }
+
+    private func find(_ ids: [RegistrationID], app: AppID) async throws -> [Recipient] {
         var recipients: [Recipient] = []
         for start in stride(from: 0, to: ids.count, by: Self.idsARead) {
             let some = ids[start..<min(start + Self.idsARead, ids.count)]
             recipients += try await self.read { database in
-                guard let app = try database.number(of: job.app) else { return [] }
+                guard let app = try database.number(of: app) else { return [] }
                 let statement = try RawStatement(RecipientTable.registration, in: database)
                 defer { statement.reset() }
                 return try some.compactMap { id in
@@ -131,11 +141,7 @@ extension SQLiteStore {
                 }
             }
         }
-        guard case .send(let send) = job.work, case .list(let list) = send.audience else {
-            throw StoreError(.corrupt, "a list of devices for another job than a send to them")
-        }
-        let count = RecipientCount(kind: list.kind, given: list.given, count: recipients.count)
-        return ListedJob(job: job.with(work: .send(send.with(audience: .list(count)))), recipients: recipients)
+        return recipients
     }
 
     /// Removes lists of which nothing will be sent again.
