@@ -29,9 +29,10 @@ package enum PayloadFormatter {
         ///   - send: The send.
         ///   - priority: Its priority.
         ///   - begins: From when on its time to live counts: a payload formatted again for a retry has less time left.
-        package init(_ send: SendRequest, priority: Priority, begins: Timestamp) {
+        ///   - now: When it goes out.
+        package init(_ send: SendRequest, priority: Priority, begins: Timestamp, now: Timestamp = .now) {
             let left = send.timeToLive.map {
-                $0 == .zero ? .zero : max(.seconds(1), Timestamp.now.duration(to: begins) + $0)
+                $0 == .zero ? .zero : max(.seconds(1), now.duration(to: begins) + $0)
             }
             self.init(priority: priority, timeToLive: left, collapse: send.collapse)
         }

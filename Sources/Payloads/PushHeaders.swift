@@ -8,17 +8,26 @@ package struct PushHeaders: Sendable {
     private let priority: Priority
     private let keepUntil: Timestamp?
     private let collapse: String?
+    private let now: Timestamp
 
     /// - Parameters:
     ///   - payload: The payload.
     ///   - priority: The send's priority.
     ///   - keepUntil: As in `DeliverBatch.keepUntil`.
     ///   - collapse: The send's collapse key.
-    package init(_ payload: NativePayload, priority: Priority, keepUntil: Timestamp?, collapse: String?) {
+    ///   - now: When it goes out.
+    package init(
+        _ payload: NativePayload,
+        priority: Priority,
+        keepUntil: Timestamp?,
+        collapse: String?,
+        now: Timestamp = .now
+    ) {
         self.payload = payload
         self.priority = priority
         self.keepUntil = keepUntil
         self.collapse = collapse
+        self.now = now
     }
 
     /// The headers for APNs.
@@ -30,7 +39,7 @@ package struct PushHeaders: Sendable {
         let priorities = type?.priorities ?? ["10", "5"]
         let usual = self.priority == .low && priorities.contains("5") ? "5" : priorities[0]
         // 0 = now or never.
-        let expiration = self.keepUntil.map { $0 <= .now ? "0" : "\($0.seconds)" }
+        let expiration = self.keepUntil.map { $0 <= self.now ? "0" : "\($0.seconds)" }
         return Self.headers([
             ("apns-topic", topic.map { $0 + (type?.topicSuffix ?? "") }),
             ("apns-push-type", type?.kind.rawValue ?? NativePayload.Kind.alert.rawValue),
@@ -47,7 +56,7 @@ package struct PushHeaders: Sendable {
     /// The headers for WNS.
     package func wns() -> [NativePayload.Header] {
         let isRaw = self.payload.kind == .raw
-        let left = self.keepUntil.map { Timestamp.now.duration(to: $0).components.seconds }
+        let left = self.keepUntil.map { self.now.duration(to: $0).components.seconds }
         let priority: String? =
             switch self.priority {
             case .high: "1"
@@ -63,7 +72,6 @@ package struct PushHeaders: Sendable {
             ("X-WNS-TTL", self.payload.header("X-WNS-TTL") ?? timeToLive),
             ("X-WNS-Cache-Policy", self.payload.header("X-WNS-Cache-Policy") ?? policy),
             ("X-WNS-Tag", self.payload.header("X-WNS-Tag")),
-            ("X-WNS-Group", self.payload.header("X-WNS-Group")),
             ("X-WNS-RequestForStatus", self.payload.header("X-WNS-RequestForStatus")),
         ])
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPAPI
 
-/// `native` of a send: forms of the sender's own, checked before the send is accepted.
+/// What senders alone may do: forms of their own, checked before the send is accepted, and dry runs.
 @Suite struct NativeSendTests {
     /// An app with a bundle id; its files are never read here.
     static let options: Harness.Options = {
@@ -30,7 +30,7 @@ import Testing
     @Test func aFormWithoutAMessageGoesToItsServiceAlone() async throws {
         try await Harness.run(Self.options) { api async throws in
             let native = #""native":{"apns":{"payload":{"aps":{"badge":3}},"headers":{"apns-push-type":"background"}}}"#
-            let answer = try await api.call(.post, "/api/sends", body: Self.send(native))
+            let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: Self.send(native))
             #expect(answer.status == 202, "\(answer.text)")
             #expect(answer.json["platforms"]?.elements.compactMap(\.text) == ["apns"])
             let form = NativePayload(kind: .background, body: Array(#"{"aps":{"badge":3}}"#.utf8))
@@ -44,9 +44,9 @@ import Testing
         try await Harness.run(Self.options) { api async throws in
             let native =
                 #""native":{"wns":{"body":"<tile/>","headers":{"x-wns-type":"wns/tile","x-wns-tag":"a"}}},"title":"t""#
-            let lines = try await api.call(.post, "/api/sends/batch", body: Self.send(native))
+            let lines = try await api.call(.post, "/api/sends/batch", as: .user("desk"), body: Self.send(native))
             let id = try #require(JSONReader.read(Array(lines.text.utf8.prefix { $0 != 10 }))["id"]?.text)
-            let answer = try await api.call(.get, "/api/jobs/\(id)")
+            let answer = try await api.call(.get, "/api/jobs/\(id)", as: .user("desk"))
             #expect(answer.json["platforms"] == nil)
             let form = NativePayload(kind: .tile, headers: [.init("X-WNS-Tag", "a")], body: Array("<tile/>".utf8))
             let send = try await Self.request(answer, api)
@@ -89,7 +89,7 @@ import Testing
     )
     func theRefusalNamesTheWrongMember(members: String, member: String) async throws {
         try await Harness.run(Self.options) { api async throws in
-            let answer = try await api.call(.post, "/api/sends", body: Self.send(members))
+            let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: Self.send(members))
             #expect(answer.status == 400, "\(answer.text)")
             #expect(answer.wrongMembers == [member], "\(answer.text)")
             #expect(try await api.store.jobs(JobQuery(app: .default)).items.isEmpty)
@@ -103,7 +103,7 @@ import Testing
             let body = Self.send(
                 #""body":"\#(text)","platforms":["apns","wns"],"native":{"apns":{"payload":{"aps":{"alert":"short"}}}}"#
             )
-            #expect(try await api.call(.post, "/api/sends", body: body).status == 202)
+            #expect(try await api.call(.post, "/api/sends", as: .user("desk"), body: body).status == 202)
         }
     }
 
@@ -112,7 +112,7 @@ import Testing
             let members =
                 #""title":"Sale","body":"begins","ttl":60,"collapse":"c","priority":"high","platforms":["apns","fcm","wns"],"#
                 + #""native":{"wns":{"body":"<badge value=\"1\"/>","headers":{"X-WNS-Type":"wns/badge"}}}"#
-            let answer = try await api.call(.post, "/api/sends/preview", body: Self.send(members))
+            let answer = try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: Self.send(members))
             #expect(answer.status == 200, "\(answer.text)")
             let services = try #require(answer.json["services"]?.elements)
             #expect(services.compactMap { $0["pns"]?.text } == ["apns", "fcm", "wns"])
@@ -139,16 +139,67 @@ import Testing
             let body = Self.send(
                 #""native":{"apns":{"payload":{"call":"\#(text)"},"headers":{"apns-push-type":"voip"}}}"#
             )
-            let answer = try await api.call(.post, "/api/sends/preview", body: body)
+            let answer = try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: body)
             let apns = try #require(answer.json["services"]?.elements.first, "\(answer.text)")
-            #expect(apns["size"]?.number == 5211 && apns["limit"]?.number == 5120)
+            #expect(apns["size"]?.number == 5211 && apns["limit"]?.number == 5120 && apns["payload"] == nil)
             #expect(apns["headers"]?["apns-topic"]?.text == "com.example.app.voip")
             #expect(apns["errors"]?.elements.first?["member"]?.text == "native.apns.payload")
-            #expect(try await api.call(.post, "/api/sends", body: body).status == 400)
+            #expect(try await api.call(.post, "/api/sends", as: .user("desk"), body: body).status == 400)
             let reserved = Self.send(#""body":"b","data":{"aps":"x"}"#)
-            let wrong = try await api.call(.post, "/api/sends/preview", body: reserved)
+            let wrong = try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: reserved)
             let fault = try #require(wrong.json["services"]?.elements.first?["errors"]?.elements.first)
             #expect(fault["member"]?.text == "data.aps")
+        }
+    }
+
+    @Test func aPreviewOfALaterSendHasItsWholeTimeToLive() async throws {
+        try await Harness.run(Self.options) { api async throws in
+            let start = Timestamp(milliseconds: Timestamp.now.advanced(by: .seconds(7200)).seconds * 1000)
+            let members = #""body":"b","ttl":60,"at":"\#(start.iso8601)","platforms":["apns","fcm","wns"]"#
+            let answer = try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: Self.send(members))
+            let services = try #require(answer.json["services"]?.elements, "\(answer.text)")
+            #expect(services[0]["headers"]?["apns-expiration"]?.text == "\(start.seconds + 60)")
+            #expect(services[1]["payload"]?["android"]?["ttl"]?.text == "60s")
+            #expect(services[2]["headers"]?["X-WNS-TTL"]?.text == "60")
+        }
+    }
+
+    @Test func aDryRunSaysSoEverywhere() async throws {
+        try await Harness.run { api async throws in
+            let body = #"{"to":{"user":"bob"},"body":"b","dryRun":true}"#
+            let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: body)
+            #expect(answer.json["dryRun"] == .bool(true))
+            let id = try #require(answer.json["id"]?.text)
+            #expect(try await api.call(.get, "/api/jobs/\(id)", as: .user("desk")).json["dryRun"] == .bool(true))
+            let list = try await api.call(.get, "/api/jobs", as: .user("desk"))
+            #expect(list.json["items"]?.elements.first?["dryRun"] == .bool(true))
+            let real = try await api.call(
+                .post,
+                "/api/sends",
+                body: #"{"to":{"user":"bob"},"body":"b","dryRun":false}"#
+            )
+            #expect(real.status == 202 && real.json["dryRun"] == nil)
+            let wrong = try await api.call(
+                .post,
+                "/api/sends",
+                as: .user("desk"),
+                body: #"{"to":{"user":"bob"},"body":"b","dryRun":1}"#
+            )
+            #expect(wrong.wrongMembers == ["dryRun"])
+        }
+    }
+
+    @Test(arguments: [#""dryRun":true"#, #""dryRun":1"#, #""native":{"apns":{"payload":7}}"#])
+    func aUserMayMakeNoDryRunAndNoNativePayload(member: String) async throws {
+        try await Harness.run { api async throws in
+            let body = #"{"to":{"user":"bob"},"body":"b",\#(member)}"#
+            for path in ["/api/sends", "/api/sends/count", "/api/sends/preview"] {
+                let answer = try await api.call(.post, path, body: body)
+                #expect(answer.status == 403, "\(path)")
+                #expect(answer.json["detail"]?.text?.contains("requires the role sender or operator") == true)
+            }
+            let lines = try await api.call(.post, "/api/sends/batch", body: body)
+            #expect(lines.text.contains("requires the role sender or operator"), "\(lines.text)")
         }
     }
 
@@ -160,7 +211,9 @@ import Testing
             #expect(try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: body).status == 200)
             let wrong = Self.send(#""native":{"apns":{"payload":7}}"#)
             #expect(
-                try await api.call(.post, "/api/sends/preview", body: wrong).wrongMembers == ["native.apns.payload"]
+                try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: wrong).wrongMembers == [
+                    "native.apns.payload"
+                ]
             )
         }
     }
@@ -169,9 +222,19 @@ import Testing
         try await Harness.run(Self.options) { api async throws in
             _ = try await api.register(handle: String(repeating: "12", count: 32), tags: "[]")
             let to = #"{"to":{"user":"alice"},"native":"#
-            let apns = try await api.call(.post, "/api/sends/count", body: to + #"{"apns":{"payload":{"aps":{}}}}}"#)
+            let apns = try await api.call(
+                .post,
+                "/api/sends/count",
+                as: .user("desk"),
+                body: to + #"{"apns":{"payload":{"aps":{}}}}}"#
+            )
             #expect(apns.json["total"]?.number == 1, "\(apns.text)")
-            let wns = try await api.call(.post, "/api/sends/count", body: to + #"{"wns":{"body":"<toast/>"}}}"#)
+            let wns = try await api.call(
+                .post,
+                "/api/sends/count",
+                as: .user("desk"),
+                body: to + #"{"wns":{"body":"<toast/>"}}}"#
+            )
             #expect(wns.json["total"]?.number == 0, "\(wns.text)")
         }
     }

@@ -46,26 +46,6 @@ import Testing
         }
     }
 
-    @Test func aDryRunSaysSoEverywhere() async throws {
-        try await Harness.run { api async throws in
-            let body = #"{"to":{"user":"bob"},"body":"b","dryRun":true}"#
-            let answer = try await api.call(.post, "/api/sends", body: body)
-            #expect(answer.json["dryRun"] == .bool(true))
-            let id = try #require(answer.json["id"]?.text)
-            #expect(try await api.call(.get, "/api/jobs/\(id)").json["dryRun"] == .bool(true))
-            let list = try await api.call(.get, "/api/jobs")
-            #expect(list.json["items"]?.elements.first?["dryRun"] == .bool(true))
-            let real = try await api.call(
-                .post,
-                "/api/sends",
-                body: #"{"to":{"user":"bob"},"body":"b","dryRun":false}"#
-            )
-            #expect(real.status == 202 && real.json["dryRun"] == nil)
-            let wrong = try await api.call(.post, "/api/sends", body: #"{"to":{"user":"bob"},"body":"b","dryRun":1}"#)
-            #expect(wrong.wrongMembers == ["dryRun"])
-        }
-    }
-
     @Test func jobsAreListedByLabel() async throws {
         try await Harness.run { api async throws in
             let body = #"{"to":{"user":"bob"},"body":"b","label":"spring sale"}"#

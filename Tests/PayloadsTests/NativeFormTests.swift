@@ -113,6 +113,26 @@ import Testing
         #expect(Self.fault { try Self.apns(payload) }?.member == "payload.aps")
     }
 
+    @Test(
+        arguments: [
+            (#"{"aps":{"content-available":1}}"#, "background"),
+            (#"{"aps":{"content-available":1,"x":2}}"#, "background"),
+            (#"{"aps":{"content-available":1,"badge":0}}"#, "alert"),
+            (#"{"aps":{"content-available":1,"sound":"s"}}"#, "alert"),
+            (#"{"aps":{"content-available":1,"alert":"a"}}"#, "alert"), (#"{"aps":{"content-available":0}}"#, "alert"),
+        ]
+    )
+    func aPayloadThatShowsNothingIsABackgroundPush(payload: String, type: String) throws {
+        #expect(try Self.apns(payload).kind.rawValue == type)
+        #expect(try Self.apns(payload, [("apns-push-type", "alert")]).kind == .alert)
+    }
+
+    @Test(arguments: [#"{"aps":{"alert":"\ud83d"}}"#, #"{"aps":{},"\udc00":1}"#]) func halfACharacterIsRefused(
+        payload: String
+    ) {
+        #expect(Self.fault { try Self.apns(payload) }?.member == "payload")
+    }
+
     @Test func aRepeatedMemberIsRefused() {
         #expect(Self.fault { try Self.apns(#"{"aps":{},"aps":{}}"#) }?.member == "payload.aps")
     }
@@ -173,6 +193,18 @@ import Testing
             (#"{"android":[]}"#, "message.android"), (#"{"android":{"ttl":"1s","ttl":"2s"}}"#, "message.android.ttl"),
             (#"{"android":{"data":{"gcm.x":"y"}}}"#, "message.android.data.gcm.x"),
             (#"{"notification":"x"}"#, "message.notification"),
+            (#"{"apns":{"live_activity_token":"x"}}"#, "message.apns.live_activity_token"),
+            (#"{"apns":{"liveActivityToken":"x"}}"#, "message.apns.liveActivityToken"),
+            (#"{"android":{"ttl":"soon"}}"#, "message.android.ttl"),
+            (#"{"android":{"ttl":60}}"#, "message.android.ttl"),
+            (#"{"android":{"ttl":"-1s"}}"#, "message.android.ttl"),
+            (#"{"android":{"ttl":"60"}}"#, "message.android.ttl"),
+            (#"{"apns":{"headers":{"apns-priority":5}}}"#, "message.apns.headers.apns-priority"),
+            (#"{"webpush":{"headers":{"TTL":60}}}"#, "message.webpush.headers.TTL"),
+            (#"{"webpush":{"headers":[]}}"#, "message.webpush.headers"),
+            (#"{"android":{"collapse_key":"a","collapseKey":"b"}}"#, "message.android.collapseKey"),
+            (#"{"fcm_options":{},"fcmOptions":{}}"#, "message.fcmOptions"),
+            (#"{"data":{"a":"\ud800"}}"#, "message"),
         ]
     )
     func otherMessagesAreRefused(message: String, member: String) {
@@ -188,12 +220,36 @@ import Testing
         _ = try PayloadFormatter.format(elsewhere, for: .fcm)
     }
 
+    @Test(arguments: [
+        #"{"webpush":{"data":{"k":"$"}}}"#, #"{"webpush":{"notification":{"k":"$"}}}"#,
+        #"{"apns":{"payload":{"k":"$"}}}"#,
+    ])
+    func whatIsForOnePlatformHasTheSameLimit(message: String) throws {
+        func content(_ size: Int) throws -> Content {
+            Self.content(try Self.fcm(message.replacing("$", with: String(repeating: "x", count: size))))
+        }
+        _ = try PayloadFormatter.format(content(4000), for: .fcm)
+        let large = try content(4096)
+        let error = #expect(throws: InvalidValue.self) { try PayloadFormatter.format(large, for: .fcm) }
+        #expect(error?.member == "native.fcm.message")
+    }
+
+    @Test func aWholeMessageHasALimit() throws {
+        func message(_ size: Int) -> String {
+            let frame = #"{"webpush":{"fcm_options":{"link":""}}}"#.utf8.count
+            return #"{"webpush":{"fcm_options":{"link":"\#(String(repeating: "x", count: size - frame))"}}}"#
+        }
+        _ = try Self.fcm(message(16_384))
+        let fault = Self.fault { try Self.fcm(message(16_385)) }
+        #expect(fault?.member == "message" && fault?.reason.contains("1 more than the 16384") == true)
+    }
+
     // MARK: WNS
 
     @Test(
         arguments: [
             (NativePayload.Kind.toast, "<toast launch=\"a\"><visual/></toast>"),
-            (.tile, "<?xml version=\"1.0\"?>\n<tile/>"),
+            (.tile, "<?xml version=\"1.0\"?>\n<tile/>"), (.tile, "<?xml version='1.0' encoding='Utf-8'?><tile/>"),
             (.badge, "<badge value=\"7\"/>"), (.raw, "{\"any\": \"text\"} <"), (.toast, "<toast>é &amp; 😀</toast>"),
         ]
     )
@@ -213,6 +269,10 @@ import Testing
             "<toast>&x;</toast>",
             "<!DOCTYPE toast [<!ENTITY x \"y\">]><toast>&x;</toast>", "<toast a=1/>", "<toast xmlns=\"x\"/",
             "<?xml version=\"1.0\" encoding=\"utf-16\"?><toast>é</toast>",
+            "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><toast>é</toast>",
+            "<?xml version='1.0' encoding = 'UTF-7'?>+ADwAIQ-DOCTYPE toast [+ADwAIQ-ENTITY x 'y'+AD4]+AD4<toast>&x;</toast>",
+            "\u{FEFF}<?xml version=\"1.0\"\tencoding=\"utf-7\"?><toast/>", "<toast>\u{FFFD}</toast>",
+            String("<toast/>".flatMap { [$0, "\u{0}"] }),
             String(repeating: "<toast>", count: 600),
         ]
     )
@@ -223,7 +283,7 @@ import Testing
     @Test(
         arguments: [
             ("X-WNS-Type", "wns/alarm"), ("X-WNS-Cache-Policy", "always"), ("X-WNS-PRIORITY", "0"),
-            ("X-WNS-Tag", "seventeen letters"), ("X-WNS-Tag", "a-b"), ("X-WNS-Group", ""), ("X-WNS-TTL", "soon"),
+            ("X-WNS-Tag", "seventeen letters"), ("X-WNS-Tag", "a-b"), ("X-WNS-Group", "g"), ("X-WNS-TTL", "soon"),
             ("X-WNS-TTL", "-1"), ("X-WNS-RequestForStatus", "yes"), ("X-WNS-SuppressPopup", "true"),
             ("X-WNS-Match", "x"), ("Authorization", "Bearer x"), ("Content-Type", "text/html"),
             ("X-WNS-Tag", "a\r\nAuthorization: x"),

@@ -159,4 +159,13 @@ import Testing
             }
         )
     }
+
+    @Test func ofADryRunFCMsAnswersProveAllButTokens() {
+        let results: [DeviceResult] = [
+            .accepted, .dead(before: .now, reason: "UNREGISTERED", status: 404),
+            .retry(after: nil, scope: .sender, counts: true, reason: "busy", status: 503),
+        ]
+        #expect(results.evidenceOfDryRun(at: .fcm) == [results[0], results[2]])
+        for pns in [PushService.apns, .wns] { #expect(results.evidenceOfDryRun(at: pns).isEmpty) }
+    }
 }

@@ -313,5 +313,31 @@ extension PipelineLoadTests {
                 #expect(site.simulator.counts.apns.requests == 150 + configuration.breaker.probe + 100)
             }
         }
+
+        /// At APNs it proves nothing: it must not take probe after probe.
+        @Test func aDryRunWaitsForAnOpenBreaker() async throws {
+            try await Self.with { site in
+                site.simulator.inject(SimulatorFault(.answer(status: 503), pns: .apns))
+                var configuration = DeliveryWorker.Configuration()
+                configuration.breaker.pause = .milliseconds(500)
+                await site.publish(1, Self.batches(150))
+                try await site.work(configuration) {
+                    while site.store.with({ $0.outcomes.count }) < 150 { try await Task.sleep(for: .milliseconds(10)) }
+                    try await Task.sleep(for: .milliseconds(600))
+                    await site.publish(2, (200..<300).map { Self.batch($0, isDryRun: true) })
+                    while site.store.with({ $0.outcomes.count }) < 250 { try await Task.sleep(for: .milliseconds(10)) }
+                    #expect(site.simulator.counts.apns.requests == 150)
+                    let accepted = site.store.with { $0.outcomes.reduce(0) { $0 + $1.accepted } }
+                    #expect(accepted == configuration.breaker.probe)
+                    // The breaker is as open as before: a real push is the probe, before the dry runs beside it.
+                    let dry = (300..<340).map { Self.batch($0, isDryRun: true) }
+                    site.simulator.clearFaults()
+                    await site.publish(3, dry + [Self.batch(400)])
+                }
+                #expect(site.simulator.counts.apns.requests == 151)
+                let accepted = site.store.with { $0.outcomes.suffix(41).reduce(0) { $0 + $1.accepted } }
+                #expect(accepted == 41)
+            }
+        }
     }
 }

@@ -37,7 +37,7 @@ import Testing
                 body: body,
                 headers: [
                     ("X-WNS-Type", type), ("X-WNS-TTL", "30"), ("X-WNS-Cache-Policy", "no-cache"), ("X-WNS-Tag", "t1"),
-                    ("X-WNS-PRIORITY", "2"), ("X-WNS-RequestForStatus", "true"), ("X-WNS-Group", "g"),
+                    ("X-WNS-PRIORITY", "2"), ("X-WNS-RequestForStatus", "true"),
                 ]
             )
             #expect(try await senders.sender(.wns).send(batch) == [.accepted])
@@ -62,6 +62,18 @@ import Testing
             for push in senders.simulator.received() {
                 #expect(push.body.hasPrefix(#"{"validate_only":true,"message":{"token":"device-"#))
             }
+        }
+    }
+
+    @Test func aDryRunRefusesAForgedChannel() async throws {
+        try await Senders.with { senders in
+            var batch = try senders.batch(.wns, 2)
+            batch.isDryRun = true
+            batch.devices.rows.append(3)
+            batch.devices.handles.append("https://evil.example/?token=x".utf8)
+            batch.indexes = [0, 2]
+            let results = try await senders.sender(.wns).send(batch)
+            #expect(results == [.accepted, .rejected(reason: "the channel is not WNS' own", status: nil)])
         }
     }
 

@@ -25,7 +25,12 @@ struct SendPreview {
         if pns.isInService, self.spec.credentials[pns] == nil {
             faults.append(InvalidValue("the app has no \(pns.rawValue) credentials"))
         }
-        let options = PayloadFormatter.Options(self.send, priority: self.priority, begins: self.begins)
+        let options = PayloadFormatter.Options(
+            self.send,
+            priority: self.priority,
+            begins: self.begins,
+            now: self.begins
+        )
         let measured: PayloadFormatter.Measured
         do throws(InvalidValue) {
             measured = try PayloadFormatter.measure(self.send.content, for: pns, options: options)
@@ -37,7 +42,9 @@ struct SendPreview {
         return .members([
             "pns": .string(pns.rawValue),
             "headers": .object(self.headers(of: payload).map { .init($0.name, .string($0.value)) }),
-            "payload": pns == .wns ? .string(String(decoding: payload.body, as: UTF8.self)) : .written(payload.body),
+            // One that is too large is not sent back: what is wrong with it is its size.
+            "payload": measured.excess != nil
+                ? nil : pns == .wns ? .string(String(decoding: payload.body, as: UTF8.self)) : .written(payload.body),
             "size": .integer(measured.size),
             "limit": .integer(measured.limit),
             "errors": faults.isEmpty ? nil : Self.json(faults),
@@ -49,7 +56,8 @@ struct SendPreview {
             payload,
             priority: self.priority,
             keepUntil: self.send.keepUntil(begins: self.begins),
-            collapse: self.send.collapse
+            collapse: self.send.collapse,
+            now: self.begins
         )
         return switch payload.kind.pns {
         case .apns: headers.apns(topic: self.spec.apns?.topic)

@@ -66,7 +66,7 @@ struct SendRoutes: Sendable {
         _ = try request.query.strict(known: [])
         let body = try StrictMembers(request.json(), known: SendBody.members)
         let target = try SendTarget(body, request.spec)
-        try Self.authorize(target, caller: caller)
+        try SendBody.authorize(body, target, caller: caller)
         let platforms = try SendContent.platforms(body, named: target.platforms)
         let answer = try await self.audiences.count(target, for: caller, platforms: platforms)
         return .json(
@@ -84,8 +84,7 @@ struct SendRoutes: Sendable {
     private func preview(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
-        let body = try SendBody(request.json(), request.spec)
-        try Self.authorize(body.target, caller: caller)
+        let body = try SendBody(request.json(), caller: caller, request.spec)
         let preview = SendPreview(
             body.request,
             priority: body.priority,
@@ -99,8 +98,7 @@ struct SendRoutes: Sendable {
     ///
     /// - Throws: ``Problem`` that names the member.
     static func body(_ value: JSONValue, caller: Caller, spec: AppSpec) throws -> SendBody {
-        let body = try SendBody(value, spec)
-        try Self.authorize(body.target, caller: caller)
+        let body = try SendBody(value, caller: caller, spec)
         let options = PayloadFormatter.Options(
             priority: body.priority,
             timeToLive: body.timeToLive,
@@ -108,14 +106,6 @@ struct SendRoutes: Sendable {
         )
         try SendJobs.check(body.content.content, for: body.content.platforms, options: options, spec: spec)
         return body
-    }
-
-    /// A user writes to users; all else is for senders and operators.
-    private static func authorize(_ target: SendTarget, caller: Caller) throws {
-        guard caller.role == .user, !target.isToUser else { return }
-        throw Problem.forbidden(
-            "sending to tags, lists or all requires the role sender or operator; a user may send to users (to.user, to.users)"
-        )
     }
 }
 
@@ -260,9 +250,10 @@ struct SendBody {
         )
     }
 
-    init(_ value: JSONValue, _ spec: AppSpec) throws {
+    init(_ value: JSONValue, caller: Caller, _ spec: AppSpec) throws {
         let body = try StrictMembers(value, known: Self.members)
         self.target = try SendTarget(body, spec)
+        try Self.authorize(body, self.target, caller: caller)
         self.content = try SendContent(body, platforms: self.target.platforms, spec: spec)
         self.priority = try Self.priority(body)
         self.timeToLive = try body.integer("ttl", in: 0...SendRoutes.maximumTimeToLive).map { .seconds($0) }
@@ -281,6 +272,22 @@ struct SendBody {
                     "must have 1 to \(PayloadFormatter.maximumCollapse) ASCII characters, and no space at either end"
                 )
             }
+        }
+    }
+
+    /// A user writes messages to users; the rest is for senders and operators.
+    ///
+    /// - Throws: ``Problem`` that names the member, before what is in it is judged.
+    static func authorize(_ body: StrictMembers, _ target: SendTarget, caller: Caller) throws {
+        guard caller.role == .user else { return }
+        guard target.isToUser else {
+            throw Problem.forbidden(
+                "sending to tags, lists or all requires the role sender or operator; a user may send to users (to.user, to.users)"
+            )
+        }
+        // A user could imitate a call, or wake all apps of another, with a payload that the app never shows.
+        for member in ["native", "dryRun"] where (body[member] ?? .bool(false)) != .bool(false) {
+            throw Problem.forbidden("\(member) requires the role sender or operator")
         }
     }
 

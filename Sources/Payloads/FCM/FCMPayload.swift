@@ -52,12 +52,24 @@ enum FCMPayload {
         }
         let whole =
             members.filter { $0.name != "android" } + (android.isEmpty ? [] : [.init("android", .object(android))])
-        let counted = (members + android).filter { $0.name == "notification" || $0.name == "data" }
         return PayloadFormatter.Measured(
             NativePayload(kind: .message, body: JSONValue.object(whole).bytes),
-            size: JSONValue.object(counted).bytes.count - 2,
+            size: Self.size(members, android: android),
             member: "native.fcm.message"
         )
+    }
+
+    /// The largest of what FCM limits: notification and data for Android, those for browsers, and the payload for APNs.
+    private static func size(_ members: [JSONValue.Member], android: [JSONValue.Member]) -> Int {
+        func own(_ platform: String) -> [JSONValue.Member] {
+            guard case .object(let own)? = members.first(where: { $0.name == platform })?.value else { return [] }
+            return own
+        }
+        func text(_ parts: [JSONValue.Member]) -> Int {
+            JSONValue.object(parts.filter { $0.name == "notification" || $0.name == "data" }).bytes.count - 2
+        }
+        let payload = own("apns").first { $0.name == "payload" }?.value.bytes.count ?? 0
+        return max(text(members + android), text(own("webpush")), payload)
     }
 
     private static func parts(of message: Content.Message) throws(InvalidValue) -> [JSONValue.Member] {

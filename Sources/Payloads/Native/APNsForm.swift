@@ -11,7 +11,7 @@ enum APNsForm {
         topic: String?
     ) throws(InvalidValue) -> NativePayload {
         var headers = given
-        let type = try Self.type(headers.take("apns-push-type"))
+        let type = try Self.type(headers.take("apns-push-type") ?? Self.usualType(of: payload).rawValue)
         if let wanted = headers.take("apns-topic") { try Self.check(topic: wanted, of: type, bundle: topic) }
         try headers.require("apns-priority", oneOf: type.priorities)
         // Eleven digits end in the year 5138: more is milliseconds by mistake.
@@ -35,8 +35,17 @@ enum APNsForm {
         return NativePayload(kind: type.kind, headers: headers.headers, body: payload.bytes)
     }
 
-    private static func type(_ name: String?) throws(InvalidValue) -> APNsPushType {
-        let name = name ?? NativePayload.Kind.alert.rawValue
+    /// What wakes the app and shows nothing is `background`: APNs wants to be told so.
+    private static func usualType(of payload: JSONValue) -> NativePayload.Kind {
+        guard case .object(let members) = payload,
+            case .object(let aps)? = members.first(where: { $0.name == "aps" })?.value,
+            aps.contains(where: { $0.name == "content-available" && $0.value == .number("1") }),
+            !aps.contains(where: { ["alert", "badge", "sound"].contains($0.name) })
+        else { return .alert }
+        return .background
+    }
+
+    private static func type(_ name: String) throws(InvalidValue) -> APNsPushType {
         guard let type = APNsPushType.named(name) else {
             let names = APNsPushType.all.map(\.kind.rawValue).joined(separator: ", ")
             throw InvalidValue(member: "headers.apns-push-type", "must be one of \(names)")

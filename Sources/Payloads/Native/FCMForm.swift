@@ -5,9 +5,11 @@ enum FCMForm {
     /// The members of a message, both in the spelling of the API and in that of JSON.
     private static let members = ["data", "notification", "android", "webpush", "apns", "fcm_options", "fcmOptions"]
     private static let targets = ["token", "topic", "condition", "fid"]
+    /// The most bytes of a whole message: FCM limits texts and data alone, and each push repeats the rest.
+    private static let maximumSize = 16 << 10
 
     static func read(_ message: JSONValue) throws(InvalidValue) -> NativePayload {
-        let members = try message.uniqueMembers("message")
+        let members = try message.uniqueFields("message")
         guard !members.isEmpty else {
             throw InvalidValue(member: "message", "must have one of \(Self.members.joined(separator: ", "))")
         }
@@ -22,15 +24,37 @@ enum FCMForm {
             let name = "message.\(member.name)"
             switch member.name {
             case "data": try Self.check(data: member.value, at: name)
-            case "android":
-                for part in try member.value.uniqueMembers(name) {
-                    if part.name == "data" { try Self.check(data: part.value, at: name + ".data") }
-                    if part.name == "notification" { _ = try part.value.uniqueMembers(name + ".notification") }
+            case "android", "apns", "webpush":
+                for part in try member.value.uniqueFields(name) {
+                    try Self.check(part, of: member.name, at: "\(name).\(part.name.prefix(40))")
                 }
             default: _ = try member.value.uniqueMembers(name)
             }
         }
-        return NativePayload(kind: .message, body: message.bytes)
+        let bytes = message.bytes
+        guard bytes.count <= Self.maximumSize else {
+            throw InvalidValue(
+                member: "message",
+                "has \(bytes.count) bytes, \(bytes.count - Self.maximumSize) more than the \(Self.maximumSize) that a send takes"
+            )
+        }
+        return NativePayload(kind: .message, body: bytes)
+    }
+
+    /// Checks a member of what is for one platform.
+    private static func check(_ part: JSONValue.Member, of platform: String, at place: String) throws(InvalidValue) {
+        switch (platform, part.name) {
+        case ("android", "data"): try Self.check(data: part.value, at: place)
+        case ("android", "notification"): _ = try part.value.uniqueMembers(place)
+        case ("android", "ttl"):
+            guard case .string(let text) = part.value, text.wholeMatch(of: /[0-9]{1,12}(\.[0-9]{1,9})?s/) != nil else {
+                throw InvalidValue(member: place, "must be a number of seconds with an s, such as \"3600s\"")
+            }
+        case ("apns", "headers"), ("webpush", "headers"): try part.value.requireTexts(place)
+        case ("apns", "live_activity_token"), ("apns", "liveActivityToken"):
+            throw InvalidValue(member: place, "is Pushline's: the send says to whom it goes")
+        default: break
+        }
     }
 
     private static func check(data: JSONValue, at place: String) throws(InvalidValue) {

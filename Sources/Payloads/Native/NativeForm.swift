@@ -20,7 +20,10 @@ package enum NativeForm {
         headers: [Header],
         topic: String?
     ) throws(InvalidValue) -> NativePayload {
-        try APNsForm.read(payload, headers: HeaderList(headers, known: APNsForm.headers), topic: topic)
+        try Self.check(
+            APNsForm.read(payload, headers: HeaderList(headers, known: APNsForm.headers), topic: topic),
+            at: "payload"
+        )
     }
 
     /// Reads a form for FCM.
@@ -29,7 +32,7 @@ package enum NativeForm {
     /// - Returns: The payload.
     /// - Throws: ``InvalidValue`` that names `message` or a member of it.
     package static func fcm(message: JSONValue) throws(InvalidValue) -> NativePayload {
-        try FCMForm.read(message)
+        try Self.check(FCMForm.read(message), at: "message")
     }
 
     /// Reads a form for WNS.
@@ -40,7 +43,15 @@ package enum NativeForm {
     /// - Returns: The payload; its kind is that of `X-WNS-Type`, or a toast.
     /// - Throws: ``InvalidValue`` that names `body` or the header.
     package static func wns(body: String, headers: [Header]) throws(InvalidValue) -> NativePayload {
-        try WNSForm.read(body, headers: HeaderList(headers, known: WNSForm.headers))
+        try Self.check(WNSForm.read(body, headers: HeaderList(headers, known: WNSForm.headers)), at: "body")
+    }
+
+    /// Refuses text that is not what its sender wrote: the reader of JSON puts U+FFFD in place of half a surrogate pair.
+    private static func check(_ form: NativePayload, at member: String) throws(InvalidValue) -> NativePayload {
+        guard !String(decoding: form.body, as: UTF8.self).unicodeScalars.contains("\u{FFFD}") else {
+            throw InvalidValue(member: member, "has U+FFFD or half of a surrogate pair: a character was lost")
+        }
+        return form
     }
 }
 
@@ -107,5 +118,29 @@ extension JSONValue {
             throw InvalidValue(member: "\(member).\(each.name.prefix(40))", "is there twice")
         }
         return members
+    }
+
+    /// The members of an object of FCM's, each in one of its two spellings (`collapse_key`, `collapseKey`).
+    ///
+    /// - Throws: ``InvalidValue`` for another value, or a member that is there twice.
+    func uniqueFields(_ member: String) throws(InvalidValue) -> [Member] {
+        let members = try self.uniqueMembers(member)
+        var names: Set<String> = []
+        for each in members where !names.insert(each.name.replacing("_", with: "").lowercased()).inserted {
+            throw InvalidValue(member: "\(member).\(each.name.prefix(40))", "is there twice, in both spellings")
+        }
+        return members
+    }
+
+    /// - Throws: ``InvalidValue`` unless it is an object of texts.
+    func requireTexts(_ member: String) throws(InvalidValue) {
+        for each in try self.uniqueMembers(member) {
+            guard case .string = each.value else {
+                throw InvalidValue(
+                    member: "\(member).\(each.name.prefix(40))",
+                    "must be a string, not \(each.value.kind)"
+                )
+            }
+        }
     }
 }

@@ -2,10 +2,9 @@ import PushModel
 
 /// The sender's own form for WNS.
 enum WNSForm {
-    /// The headers that a send may set; those of phones alone are refused by WNS.
+    /// The headers that a send may set; those of Windows Phone alone are not.
     static let headers = [
-        "X-WNS-Type", "X-WNS-Cache-Policy", "X-WNS-PRIORITY", "X-WNS-RequestForStatus", "X-WNS-Tag", "X-WNS-Group",
-        "X-WNS-TTL",
+        "X-WNS-Type", "X-WNS-Cache-Policy", "X-WNS-PRIORITY", "X-WNS-RequestForStatus", "X-WNS-Tag", "X-WNS-TTL",
     ]
     private static let kinds: [NativePayload.Kind] = [.toast, .tile, .badge, .raw]
 
@@ -19,9 +18,7 @@ enum WNSForm {
         try headers.require("X-WNS-Cache-Policy", oneOf: ["cache", "no-cache"])
         try headers.require("X-WNS-PRIORITY", oneOf: ["1", "2", "3", "4"])
         try headers.require("X-WNS-RequestForStatus", oneOf: ["true", "false"])
-        for name in ["X-WNS-Tag", "X-WNS-Group"] {
-            try headers.require(name, "must have at most 16 letters and digits", Self.isShortWord)
-        }
+        try headers.require("X-WNS-Tag", "must have at most 16 letters and digits", Self.isShortWord)
         try headers.require("X-WNS-TTL", "must be a number of seconds") { HeaderList.isNumber($0, digits: 9) }
         guard !body.isEmpty else { throw InvalidValue(member: "body", "must not be empty") }
         // What is too large is refused for that, and need not be read.

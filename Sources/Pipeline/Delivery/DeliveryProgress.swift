@@ -89,6 +89,8 @@ struct DeliveryProgress {
     }
 
     private mutating func takeFirst(_ limit: Int) -> [Portion] {
+        // Dry runs last: they prove little or nothing.
+        self.rest = self.rest.filter { !self.isDryRun([$0]) } + self.rest.filter { self.isDryRun([$0]) }
         var (taken, left) = ([Portion](), limit)
         while left > 0, let next = self.rest.first {
             let devices = Array(next.devices.prefix(left))

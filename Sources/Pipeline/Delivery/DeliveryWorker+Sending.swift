@@ -37,10 +37,12 @@ extension DeliveryWorker {
             }
             let groups = sending.take(atMost: permission == .probe ? self.configuration.breaker.probe : nil)
             let results = await self.send(groups, of: sending, through: sender, deadline: deadline)
-            // A dry run proves nothing about service and tokens: it neither opens nor closes the breaker.
             let real = groups.indices.filter { !sending.isDryRun(groups[$0]) }
             let devices = { real.flatMap { sending.devices(of: groups[$0]) } }
-            let answers = real.lazy.map { results[$0] }.joined()
+            let dry = groups.indices.filter { sending.isDryRun(groups[$0]) }
+                .flatMap { results[$0].evidenceOfDryRun(at: pns) }
+            // The dry ones last: none of them calls a token bad, and the devices are those of the others.
+            let answers = (real.map { results[$0] } + [dry]).joined()
             let areKept = await self.record(answers, of: devices, as: permission, app, pns)
             let goesOn = ContinuousClock.now < deadline && !self.isHalted(app, pns)
             for (group, results) in zip(groups, results) {
@@ -50,6 +52,14 @@ extension DeliveryWorker {
                     isProbe: permission == .probe
                 )
                 sending.add(group, answers, goesOn: goesOn) { self.inWork.stopCause(of: $0) }
+            }
+            // It proved nothing, and each further round would be such a probe: the breaker waits for another message.
+            if permission == .probe, answers.isEmpty {
+                sending.addStopped(
+                    reason: WaitReason(
+                        "\(pns.descriptor.title) failed, and a dry run does not show whether it still does"
+                    )
+                )
             }
         }
         return sending.outcomes
@@ -123,5 +133,13 @@ extension DeliveryWorker {
         }
         if !rows.isEmpty { owners += try await self.store.users(ofLive: rows).map { $0.map(TokenOwner.user) } }
         return owners
+    }
+}
+
+extension [DeviceResult] {
+    /// The results of a dry run that say something about the service: FCM's answers, but for those about tokens, which all are kept.
+    func evidenceOfDryRun(at pns: PushService) -> [DeviceResult] {
+        guard pns == .fcm else { return [] }
+        return self.filter { if case .dead = $0 { false } else { true } }
     }
 }

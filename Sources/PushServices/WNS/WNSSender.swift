@@ -70,8 +70,11 @@ final class WNSSender: PushSender {
     private func send(_ batch: PushRequest, _ token: String, _ round: inout SendRound) async {
         guard let window = SendWindow(deadline: batch.deadline, requestTimeout: self.requestTimeout) else { return }
         let positions = round.open
-        // WNS can validate nothing without delivering it.
-        if batch.isDryRun { return round.endAll(.accepted) }
+        if batch.isDryRun {
+            // WNS can validate nothing without delivering it.
+            round.fail(Self.forged) { self.channel(batch.devices.handles.handle(at: batch.indexes[$0])) == nil }
+            return round.endAll(.accepted)
+        }
         let headers = self.headers(batch, token)
         let shared = ByteBuffer(bytes: batch.payload.body)
         await withTaskGroup(of: (Int, Delivery).self) { group in
@@ -106,16 +109,20 @@ final class WNSSender: PushSender {
         case other(DeviceResult)
     }
 
+    private static let forged = DeviceResult.rejected(reason: "the channel is not WNS' own", status: nil)
+
+    /// A forged channel would receive the app's token: checked again before it is sent.
+    private func channel(_ handle: Handle) -> Handle? {
+        try? Handle(handle.text, pns: .wns, channelPrefixes: self.spec.channelPrefixes)
+    }
+
     private func deliver(
         _ handle: Handle,
         _ headers: HTTPHeaders,
         _ body: ByteBuffer,
         _ timeout: Duration
     ) async -> Delivery {
-        // A forged channel would receive the app's token: checked again before it is sent.
-        guard let channel = try? Handle(handle.text, pns: .wns, channelPrefixes: self.spec.channelPrefixes) else {
-            return .other(.rejected(reason: "the channel is not WNS' own", status: nil))
-        }
+        guard let channel = self.channel(handle) else { return .other(Self.forged) }
         var request = HTTPClientRequest(url: channel.text)
         request.method = .POST
         request.headers = headers
