@@ -12,8 +12,9 @@ extension SQLiteStore {
         try await self.read { database in
             let jobs = try database.all(
                 """
-                SELECT sequence, id, kind, state, cleared, iif(finished IS NULL, \(AuditedJob.listed), NULL) FROM job
-                WHERE sequence > ? ORDER BY sequence LIMIT ?
+                SELECT sequence, id, kind, state, cleared,
+                    CASE WHEN kind = \(JobKind.send.number) AND finished IS NULL THEN \(AuditedJob.listed) END
+                FROM job WHERE sequence > ? ORDER BY sequence LIMIT ?
                 """,
                 [cursor, limit]
             ) {
