@@ -56,7 +56,7 @@ struct JoiningContract {
         let devices = SmallSend.maximumDevices + 1
         #expect(try await pages.commit(devices: devices, through: through, isDone: true) == .joined)
         let claim = try #require(try await self.store.claim(message.id))
-        #expect(claim.message.epoch == 1)
+        #expect(claim.message.epoch == OutboxMessage.claimStep)
         let (step, _) = try await self.scenario.step(for: claim)
         #expect(step.sends.count == 2)
         let written = try await self.scenario.commit(step, of: claim).written

@@ -205,7 +205,7 @@ package struct SendWorker: Service {
         if mayPeek {
             guard let peeked = try await retry.run({ try await self.store.peek(id) }) else { return nil }
             // Whoever was at it before may have died of it: from then on claims are counted.
-            if peeked.message.epoch <= OutboxMessage.firstTaking, peeked.claims == 0 { return peeked }
+            if peeked.isFirst { return peeked }
         }
         guard var claim = try await retry.run({ try await self.store.claim(id) }) else { return nil }
         if claim.work == nil {

@@ -22,11 +22,14 @@ package struct FanOutClaim: Sendable {
         self.work = work
     }
 
+    /// Whether nobody has claimed the message before: then what was peeked at can be committed.
+    package var isFirst: Bool { self.message.epoch <= OutboxMessage.firstTaking && self.claims == 0 }
+
     /// The claim as it is when something was committed for it.
     package var claimed: FanOutClaim {
         guard !self.isClaimed else { return self }
         var claim = FanOutClaim(
-            message: self.message.with(epoch: self.message.epoch + 1),
+            message: self.message.with(epoch: self.message.epoch + OutboxMessage.claimStep),
             claims: 0,
             isClaimed: true,
             work: self.work

@@ -7,6 +7,8 @@ package protocol FanOutStore: AudienceStore {
     ///
     /// So a message fanned out in one step costs one commit. Until then the store does not show that it is in work.
     ///
+    /// Only a claim with ``FanOutClaim/isFirst`` may be committed: beside an earlier claim, what was read may be old.
+    ///
     /// - Returns: nil without work for a fan-out.
     func peek(_ message: MessageID) async throws -> FanOutClaim?
 

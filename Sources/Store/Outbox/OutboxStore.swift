@@ -89,4 +89,9 @@ extension OutboxMessage {
 
     /// The epoch of a message that the sweeper has taken, when nobody was at it before.
     package static let firstTaking = 1
+
+    /// By how much a claim raises the epoch: a message with an epoch up to ``firstTaking`` was never claimed.
+    ///
+    /// Only such a one may be peeked at: beside a claim, what was read is old before it is committed.
+    package static let claimStep = 2
 }

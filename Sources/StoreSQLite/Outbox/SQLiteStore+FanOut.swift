@@ -27,7 +27,7 @@ extension SQLiteStore: FanOutStore {
         let claim = try await self.write { context -> FanOutClaim? in
             let claims = try context.database.first(
                 """
-                UPDATE message SET epoch = epoch + 1, claims = claims + 1, state = ?, due = ?, blocked_on = 0
+                UPDATE message SET epoch = epoch + \(OutboxMessage.claimStep), claims = claims + 1, state = ?, due = ?, blocked_on = 0
                 WHERE id = ? AND queue = ? RETURNING claims
                 """,
                 [
