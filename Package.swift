@@ -126,7 +126,8 @@ let package = Package(
         .target(
             name: "PushServices",
             dependencies: [
-                "PushModel", "Payloads", "PushlineMetrics", "HTTP2Engine", asyncHTTPClient, crypto, jwtKit, lifecycle,
+                "PushModel", "Payloads", "PushlineMetrics", "HTTP2Engine", asyncHTTPClient, crypto, cryptoExtras,
+                lifecycle,
                 logging, metrics,
                 nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioPosix, nioSSL, swiftASN1, x509,
             ]
@@ -223,7 +224,7 @@ let package = Package(
         ),
 
         // Executables: parse and run.
-        .executableTarget(name: "pushline", dependencies: ["PushlineCommands", argumentParser]),
+        .executableTarget(name: "pushline", dependencies: ["PushlineCommands"]),
         .executableTarget(name: "pushline-api", dependencies: ["Runtime", "Installation", argumentParser]),
         .executableTarget(name: "pushline-register-worker", dependencies: ["Runtime", "Installation", argumentParser]),
         .executableTarget(name: "pushline-send-worker", dependencies: ["Runtime", "Installation", argumentParser]),
@@ -247,22 +248,20 @@ let package = Package(
         .testTarget(
             name: "HTTP2EngineTests",
             dependencies: [
-                "HTTP2Engine", "PushModel", "PushlineSimulator", crypto, logging, nioConcurrency, nioCore, nioPosix,
-                nioSSL,
+                "HTTP2Engine", "PushModel", "PushlineSimulator", crypto, logging, nioConcurrency, nioPosix,
             ]
         ),
         .testTarget(
             name: "PushServicesTests",
             dependencies: [
-                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", crypto, logging,
-                nioConcurrency,
-                nioSSL,
+                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", crypto, cryptoExtras,
+                logging, nioConcurrency, nioSSL,
             ]
         ),
         .testTarget(
             name: "PushlineSimulatorTests",
             dependencies: [
-                "PushModel", "PushlineSimulator", asyncHTTPClient, crypto, jwtKit, logging, nioCore, nioHTTP1, nioPosix,
+                "PushModel", "PushlineSimulator", asyncHTTPClient, crypto, jwtKit, nioCore, nioHTTP1, nioPosix,
                 nioSSL,
             ]
         ),
@@ -280,7 +279,7 @@ let package = Package(
         .testTarget(
             name: "StoreSQLiteTests",
             dependencies: [
-                "StoreContract", "StoreSQLite", "StoreKit", "Store", "PushModel", grdb, logging, nioConcurrency,
+                "StoreContract", "StoreSQLite", "StoreKit", "Store", "PushModel", grdb, nioConcurrency,
             ]
         ),
         .testTarget(
@@ -315,7 +314,7 @@ let package = Package(
                 argumentParser, nioSSL,
             ]
         ),
-        .testTarget(name: "InstallationTests", dependencies: ["Installation", "PushModel", yams]),
+        .testTarget(name: "InstallationTests", dependencies: ["Installation", yams]),
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
@@ -338,9 +337,9 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "Broker", "BrokerContract", "BrokerRabbitMQ", "HTTPAPI", "InstallationSupport", "Runtime",
-                "PushlineSimulator", "PushlineClient", "PushlineMetrics", "RawHTTP",
-                "Store", "StoreSQLite", "PushModel", crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioPosix,
+                "Broker", "BrokerContract", "BrokerRabbitMQ", "InstallationSupport", "PushlineSimulator",
+                "PushlineMetrics",
+                "RawHTTP", "PushModel", crypto, cryptoExtras, logging, nioConcurrency,
             ]
         ),
         // What a hostile user, client or message may do to a running installation.

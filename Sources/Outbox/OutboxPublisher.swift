@@ -5,18 +5,18 @@ import NIOConcurrencyHelpers
 package import PushModel
 package import Store
 
-/// Publishes messages of the outbox, and marks in the store those the broker confirmed.
+/// Publishes messages of the outbox, and records in the store which of them the broker has confirmed.
 ///
-/// Marks are written a moment later: most messages are finished by then and need none, and a commit at once would delay
-/// the workers. After a crash unmarked messages are published once more, which does no harm (rule 1).
+/// They are recorded a moment later: most messages are finished by then and need no record, and a commit at once would
+/// delay the workers. After a crash messages without a record are published once more, which does no harm (rule 1).
 package final class OutboxPublisher: Sendable {
-    /// The time for gathering published messages; well below ``OutboxMessage/grace`` and the second after which the
-    /// sweeper takes messages not marked by their own process.
-    private static let gathering = Duration.milliseconds(250)
-    /// The most that are remembered while the store takes no marks.
+    /// How long published messages are collected; well below ``OutboxMessage/grace`` and the second after which the
+    /// sweeper takes messages that their own process has not recorded.
+    private static let linger = Duration.milliseconds(250)
+    /// The most that are remembered while the store cannot record them.
     private static let capacity = 4096
-    /// How long marks rest that the store did not take.
-    private static let rest = Duration.seconds(1)
+    /// The pause before a failed record is tried again.
+    private static let retryPause = Duration.seconds(1)
 
     private let store: any OutboxStore
     private let broker: any MessageBroker
@@ -25,7 +25,7 @@ package final class OutboxPublisher: Sendable {
 
     private struct State {
         var published: [OutboxMessage] = []
-        /// Of the run that marks them.
+        /// Of the run that records them.
         var wakeUp: AsyncStream<Void>.Continuation?
     }
 
@@ -63,7 +63,7 @@ package final class OutboxPublisher: Sendable {
         let results = await self.broker.publish(messages.map(\.message), deadline: deadline)
         CrashPoint.outboxPublished.reach()
         let published = zip(messages, results).filter { $0.1.isPublished }.map(\.0.row)
-        self.note(published)
+        self.remember(published)
         guard published.count < messages.count else { return true }
         self.logger.debug(
             "The broker did not confirm messages; the sweeper publishes them again",
@@ -84,21 +84,21 @@ package final class OutboxPublisher: Sendable {
         return false
     }
 
-    /// Writes marks until the task is cancelled, and the remaining ones before it returns.
+    /// Records published messages until the task is cancelled, and the remaining ones before it returns.
     package func run() async {
         let (wake, wakeUp) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         self.state.withLockedValue { $0.wakeUp = wakeUp }
         for await _ in wake {
             // Cut short when the process ends: the rest is then marked at once.
-            try? await Task.sleep(for: Self.gathering)
-            guard await !self.mark() else { continue }
-            try? await Task.sleep(for: Self.rest)
+            try? await Task.sleep(for: Self.linger)
+            guard await !self.record() else { continue }
+            try? await Task.sleep(for: Self.retryPause)
             wakeUp.yield()
         }
-        _ = await self.mark()
+        _ = await self.record()
     }
 
-    private func note(_ messages: [OutboxMessage]) {
+    private func remember(_ messages: [OutboxMessage]) {
         guard !messages.isEmpty else { return }
         let wakeUp = self.state.withLockedValue { state in
             // Messages beyond the capacity are published once more.
@@ -108,8 +108,8 @@ package final class OutboxPublisher: Sendable {
         wakeUp?.yield()
     }
 
-    /// - Returns: false when the store did not take the marks, which are kept.
-    private func mark() async -> Bool {
+    /// - Returns: false when the store could not record them; they are kept.
+    private func record() async -> Bool {
         let messages = self.state.withLockedValue { state in
             defer { state.published = [] }
             return state.published

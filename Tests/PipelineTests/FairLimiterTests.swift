@@ -73,7 +73,7 @@ import Testing
             for number in 0..<60 {
                 group.addTask {
                     if number.isMultiple(of: 6) {
-                        try await limiter.alone(.normal) {
+                        try await limiter.exclusively(.normal) {
                             let others = inside.withLockedValue { $0 }
                             try await Task.sleep(for: .milliseconds(1))
                             if others + inside.withLockedValue({ $0 }) > 0 { collisions.withLockedValue { $0 += 1 } }
@@ -158,7 +158,7 @@ import Testing
                 }
             }
             try await Task.sleep(for: .milliseconds(200))
-            limiter.rejectExcess()
+            limiter.rejectQueuedBehindSlowTenants()
             while rejected.withLockedValue({ $0 }) < 3 { try await Task.sleep(for: .milliseconds(5)) }
             // Half of the permits stay free of it.
             for permit in permits.prefix(3) { limiter.release(permit) }

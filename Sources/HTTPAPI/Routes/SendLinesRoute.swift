@@ -278,9 +278,9 @@ private final class SendUpload: Sendable {
     private static func answer(_ line: Int, _ answer: JobAcceptance) -> [UInt8] {
         switch answer {
         case .accepted(let job):
-            return Array("{\"line\":\(line),\"status\":202,\"id\":\"\(job.id)\"}\n".utf8)
+            return self.accepted(line, job.id)
         case .repeated(let id):
-            return Array("{\"line\":\(line),\"status\":202,\"id\":\"\(id)\",\"repeated\":true}\n".utf8)
+            return self.accepted(line, id, isRepeated: true)
         case .keyReused:
             let detail =
                 "this line differs from the same line of an earlier request with that Idempotency-Key; choose a new key"
@@ -292,6 +292,17 @@ private final class SendUpload: Sendable {
                 detail: "the job backlog is full; \(self.hint)"
             )
         }
+    }
+
+    private static func accepted(_ line: Int, _ id: JobID, isRepeated: Bool = false) -> [UInt8] {
+        var text = JSONWriter.object {
+            $0.add("line", line)
+            $0.add("status", 202)
+            $0.add("id", id.description)
+            if isRepeated { $0.add("repeated", true) }
+        }
+        text.append(UInt8(ascii: "\n"))
+        return text
     }
 
     private static func answer(_ line: Int, _ status: Int, member: String? = nil, detail: String) -> [UInt8] {

@@ -128,7 +128,7 @@ package struct DeliveryWorker: Service {
     private func watch(_ limiters: [FairLimiter]) async throws {
         while true {
             do { try await Task.sleep(for: .milliseconds(500)) } catch { return }
-            for limiter in limiters { limiter.rejectExcess() }
+            for limiter in limiters { limiter.rejectQueuedBehindSlowTenants() }
             let keys = self.inWork.keys
             guard !keys.isEmpty else { continue }
             do {

@@ -97,7 +97,7 @@ package final class FairLimiter: Sendable {
     /// Runs `body` exclusively.
     ///
     /// - Throws: As ``withPermit(_:tenant:_:)``.
-    package func alone<Result>(_ priority: Priority, _ body: () async throws -> Result) async throws -> Result {
+    package func exclusively<Result>(_ priority: Priority, _ body: () async throws -> Result) async throws -> Result {
         let permit = try await self.acquire(priority, redeliveries: Self.exclusiveRedeliveries)
         defer { self.release(permit) }
         return try await body()
@@ -159,8 +159,8 @@ package final class FairLimiter: Sendable {
     }
 
     /// Rejects waiters of tenants that have become slow: they delay the waiters behind them.
-    func rejectExcess() {
-        let rejected = self.state.withLockedValue { Self.excess(&$0) }
+    func rejectQueuedBehindSlowTenants() {
+        let rejected = self.state.withLockedValue { Self.takeRejected(&$0) }
         for continuation in rejected { continuation.resume(throwing: Rejection()) }
     }
 }
@@ -177,7 +177,7 @@ extension FairLimiter {
             } else {
                 state.waiting[priority, default: []].append(waiter)
             }
-            return (self.admit(&state), Self.excess(&state))
+            return (self.admit(&state), Self.takeRejected(&state))
         }
         guard let result else { return waiter.continuation.resume(throwing: CancellationError()) }
         for (continuation, permit) in result.admitted { continuation.resume(returning: permit) }
@@ -185,7 +185,7 @@ extension FairLimiter {
     }
 
     /// Takes out those of slow tenants that wait behind a few of the same tenant.
-    private static func excess(_ state: inout State) -> [Continuation] {
+    private static func takeRejected(_ state: inout State) -> [Continuation] {
         let now = ContinuousClock.now
         var counts: [AppID: Int] = [:]
         var rejected: [Continuation] = []

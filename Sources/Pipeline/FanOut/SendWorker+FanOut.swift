@@ -30,14 +30,14 @@ extension SendWorker {
     }
 
     /// Takes a claimed message further slice by slice, so that none holds a permit for long.
-    func fanOut(_ begun: FanOutClaim, alone: Bool, retry: StoreRetry) async throws -> Rest {
-        var (claim, isAlone) = (begun, alone)
+    func fanOut(_ begun: FanOutClaim, exclusive: Bool, retry: StoreRetry) async throws -> Rest {
+        var (claim, isExclusive) = (begun, exclusive)
         var extended = ContinuousClock.now
         var stay = self.waiting.stay(app: claim.message.app, priority: claim.message.priority)
         defer { stay.end() }
         while true {
             if let deferral = self.interruption(of: claim) { return .givenBack(claim, deferral) }
-            switch try await self.next(of: claim, alone: isAlone, retry: retry) {
+            switch try await self.next(of: claim, exclusive: isExclusive, retry: retry) {
             case .end(let rest): return rest
             case .goOn(let next, let waiting, let hasCommitted):
                 claim = next
@@ -47,7 +47,7 @@ extension SendWorker {
                     try await Task.sleep(for: pause)
                 }
             }
-            isAlone = false
+            isExclusive = false
             if extended.duration(to: .now) > WorkQueue.send.lease / 4 {
                 let current = claim
                 guard try await retry.run({ try await self.store.extend(current) }) else { return .lost }
@@ -63,9 +63,9 @@ extension SendWorker {
         return self.pauses.reason(.send, app: claim.message.app).map { Deferral(reason: $0) }
     }
 
-    private func next(of claim: FanOutClaim, alone: Bool, retry: StoreRetry) async throws -> Next {
+    private func next(of claim: FanOutClaim, exclusive: Bool, retry: StoreRetry) async throws -> Next {
         do {
-            let advance = try await self.slice(of: claim, alone: alone)
+            let advance = try await self.slice(of: claim, exclusive: exclusive)
             switch advance.progress {
             case .done: return .end(.nothing)
             case .lost: return .end(.lost)
@@ -95,15 +95,15 @@ extension SendWorker {
     }
 
     /// Continues a message, and sends the events of answered jobs.
-    func slice(of claim: FanOutClaim, alone: Bool) async throws -> Advance {
+    func slice(of claim: FanOutClaim, exclusive: Bool) async throws -> Advance {
         guard let spec = try await self.apps.spec(of: claim.message.app) else {
             throw HubError(.refused, "the app is not declared")
         }
         let priority = claim.message.priority
         let work = { try await self.hub.advance(claim, spec: spec, budget: Self.slice) }
         let advance =
-            alone
-            ? try await self.slices.alone(priority, work)
+            exclusive
+            ? try await self.slices.exclusively(priority, work)
             : try await self.slices.withPermit(priority, tenant: claim.message.app, work)
         let events = advance.answered.map { OutgoingMessage(eventFor: $0.job, waiter: $0.waiter) }
         // Waiting processes also read periodically, so a failure here does no harm.

@@ -125,7 +125,7 @@ package struct SendWorker: Service {
     /// Takes a message, and has it fanned out.
     private func work(on message: Incoming, _ subscription: any Subscription) async throws -> Rest {
         let (delivery, retry) = (message.delivery, message.retry)
-        guard let (claim, isAlone) = try await self.take(message) else {
+        guard let (claim, isExclusive) = try await self.take(message) else {
             await subscription.acknowledge([delivery])
             return .nothing
         }
@@ -143,16 +143,16 @@ package struct SendWorker: Service {
         await subscription.acknowledge([delivery])
         CrashPoint.sendAcknowledged.reach()
         switch first {
-        case .claimed(let claimed): return try await self.fanOut(claimed, alone: isAlone, retry: retry)
+        case .claimed(let claimed): return try await self.fanOut(claimed, exclusive: isExclusive, retry: retry)
         case .ended(let rest): return rest
         }
     }
 
     /// Claims a message.
     ///
-    /// - Returns: The claim, and whether its first slice is to run alone; nil if there is nothing to do, or it was
+    /// - Returns: The claim, and whether its first slice is to run exclusively; nil if there is nothing to do, or it was
     ///   deferred.
-    private func take(_ message: Incoming) async throws -> (claim: FanOutClaim, isAlone: Bool)? {
+    private func take(_ message: Incoming) async throws -> (claim: FanOutClaim, isExclusive: Bool)? {
         let (id, delivery, retry) = (message.id, message.delivery, message.retry)
         if let app = delivery.app, let reason = self.pauses.reason(.send, app: app) {
             // It is deferred until this process has forgotten it, also where the pause ends just now.
@@ -161,10 +161,10 @@ package struct SendWorker: Service {
             CrashPoint.outboxDeferred.reach()
             return nil
         }
-        var isAlone = false
+        var isExclusive = false
         if delivery.deliveryCount > 0 {
             guard let isRepeated = try await self.countRedelivery(of: message) else { return nil }
-            isAlone = isRepeated
+            isExclusive = isRepeated
         }
         CrashPoint.sendTaken.reach()
         do {
@@ -175,7 +175,7 @@ package struct SendWorker: Service {
                 try await self.giveUp(claim, reason: reason, retry: retry)
                 return nil
             }
-            return (claim, isAlone || claim.claims > Redeliveries.limit)
+            return (claim, isExclusive || claim.claims > Redeliveries.limit)
         } catch let error as StoreError where error.code != .unavailable {
             try await self.splitUnreadable(id, error, retry: retry)
             return nil
@@ -184,7 +184,7 @@ package struct SendWorker: Service {
 
     /// Counts a redelivery, to find messages that crash their send workers (rule 5).
     ///
-    /// - Returns: Whether the message is to run alone; nil if it is finished.
+    /// - Returns: Whether the message is to run exclusively; nil if it is finished.
     private func countRedelivery(of message: Incoming) async throws -> Bool? {
         let (id, delivery, retry) = (message.id, message.delivery, message.retry)
         let redeliveries = Redeliveries(store: self.store, retry: retry)
@@ -227,7 +227,7 @@ package struct SendWorker: Service {
     /// Without a commit the message is claimed.
     private func claimBySlice(_ claim: FanOutClaim, retry: StoreRetry) async throws -> FirstSlice {
         do {
-            switch try await self.slice(of: claim, alone: false).progress {
+            switch try await self.slice(of: claim, exclusive: false).progress {
             case .done: return .ended(.nothing)
             case .lost: return .ended(.lost)
             case .more(let next, _) where next.isClaimed: return .claimed(next)

@@ -5,8 +5,15 @@ extension [UInt8] {
     package mutating func appendJSONString(_ text: String) {
         if self.appendQuoted(text) { return }
         self.append(UInt8(ascii: "\""))
-        defer { self.append(UInt8(ascii: "\"")) }
-        for byte in text.utf8 {
+        self.appendJSONEscaped(text.utf8)
+        self.append(UInt8(ascii: "\""))
+    }
+
+    /// Appends what stands between the quotes of a JSON string.
+    ///
+    /// - Parameter text: A text in UTF-8.
+    package mutating func appendJSONEscaped(_ text: some Sequence<UInt8>) {
+        for byte in text {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
                 self.append(UInt8(ascii: "\\"))
@@ -54,18 +61,6 @@ extension [UInt8] {
     package mutating func append(utf8Of text: String) {
         let done: Void? = unsafe text.utf8.withContiguousStorageIfAvailable { unsafe self.append(contentsOf: $0) }
         if done == nil { self.append(contentsOf: text.utf8) }
-    }
-
-    /// Appends a text in one piece, without quotes, if it needs no escape in JSON, as nearly all.
-    ///
-    /// - Returns: Whether it was appended.
-    package mutating func appendPlain(_ text: String) -> Bool {
-        let isPlain = unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
-            guard unsafe !bytes.contains(where: Self.needsEscape) else { return false }
-            unsafe self.append(contentsOf: bytes)
-            return true
-        }
-        return isPlain == true
     }
 
     private static func needsEscape(_ byte: UInt8) -> Bool {

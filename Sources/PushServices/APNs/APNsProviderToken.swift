@@ -19,7 +19,7 @@ final class APNsProviderToken: Sendable {
     private let lifetime: Duration
     /// The least age of a replaced token, despite any answers.
     private let shortestLifetime: Duration
-    private let signer: ES256Signer
+    private let signer: TokenSigner
     private let keyID: String
     private let teamID: String
     private let current = NIOLockedValueBox<Token?>(nil)
@@ -39,7 +39,7 @@ final class APNsProviderToken: Sendable {
         shortestLifetime: Duration = .seconds(20 * 60)
     ) throws(SenderError) {
         do {
-            self.signer = try ES256Signer(pem: pem)
+            self.signer = try TokenSigner.es256(pem: String(decoding: pem, as: UTF8.self))
         } catch {
             throw SenderError(
                 .invalid,

@@ -27,23 +27,8 @@ struct FCMBody: Sendable {
         let isPlain = token.allSatisfy {
             $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
         }
-        if isPlain { bytes.append(contentsOf: token) } else { FCMBody.appendEscaped(token, to: &bytes) }
+        if isPlain { bytes.append(contentsOf: token) } else { bytes.appendJSONEscaped(token) }
         bytes.append(contentsOf: self.suffix)
-    }
-
-    private static func appendEscaped(_ token: ArraySlice<UInt8>, to bytes: inout [UInt8]) {
-        for byte in token {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                bytes.append(UInt8(ascii: "\\"))
-                bytes.append(byte)
-            case 0..<0x20, 0x7F:
-                bytes.append(contentsOf: #"\u00"#.utf8)
-                bytes.append(UInt8(digit: byte >> 4))
-                bytes.append(UInt8(digit: byte & 15))
-            default: bytes.append(byte)
-            }
-        }
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D }

@@ -1,4 +1,3 @@
-import JWTKit
 import PushModel
 
 #if canImport(FoundationEssentials)
@@ -13,7 +12,7 @@ struct ServiceAccount: Sendable {
     let tokenURL: String
     private let email: String
     private let keyID: String?
-    private let key: Insecure.RSA.PrivateKey
+    private let signer: TokenSigner
 
     private static let scope = "https://www.googleapis.com/auth/firebase.messaging"
 
@@ -53,7 +52,7 @@ struct ServiceAccount: Sendable {
             throw SenderError(.invalid, "\(setting): token_uri is not an https address")
         }
         do {
-            self.key = try Insecure.RSA.PrivateKey(pem: file.private_key)
+            self.signer = try TokenSigner.rs256(pem: file.private_key)
         } catch {
             throw SenderError(.invalid, "\(setting): private_key is not an RSA private key in PEM of 2048 bits or more")
         }
@@ -63,30 +62,17 @@ struct ServiceAccount: Sendable {
         self.keyID = file.private_key_id
     }
 
-    private struct Claims: JWTPayload {
-        let iss: String
-        let scope: String
-        let aud: String
-        let iat: Int64
-        let exp: Int64
-
-        func verify(using algorithm: some JWTAlgorithm) throws {}
-    }
-
     /// The form that is traded for an access token (RFC 7523).
-    func form(now: Timestamp = .now) async throws(TokenFault) -> [(String, String)] {
-        let claims = Claims(
-            iss: self.email,
-            scope: ServiceAccount.scope,
-            aud: self.tokenURL,
-            iat: now.seconds,
-            exp: now.seconds + 3600
-        )
-        let keys = JWTKeyCollection()
-        let keyID = self.keyID.map { JWKIdentifier(string: $0) }
-        await keys.add(rsa: self.key, digestAlgorithm: .sha256, kid: keyID)
+    func form(now: Timestamp = .now) throws(TokenFault) -> [(String, String)] {
+        let claims = JSONValue.members([
+            "iss": .string(self.email),
+            "scope": .string(ServiceAccount.scope),
+            "aud": .string(self.tokenURL),
+            "iat": .integer(Int(now.seconds)),
+            "exp": .integer(Int(now.seconds + 3600)),
+        ])
         do {
-            let assertion = try await keys.sign(claims, kid: keyID)
+            let assertion = try self.signer.token(keyID: self.keyID, claims: claims)
             return [("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"), ("assertion", assertion)]
         } catch {
             throw .misconfigured(reason: "the service account's key cannot sign", status: nil)

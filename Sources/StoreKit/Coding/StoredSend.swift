@@ -15,42 +15,42 @@ package enum StoredSend {
         text.reserveCapacity(256)
         text += Part.audience
         if let tag = send.audience.onlyTag {
-            self.quote(tag.name, to: &text)
+            text.appendJSONString(tag.name)
         } else if case .list(let list) = send.audience {
             text += Part.count + Array(String(list.count).utf8)
             text += Part.given + Array(String(list.given).utf8)
             text += Part.kind
-            self.quote(list.kind.rawValue, to: &text)
+            text.appendJSONString(list.kind.rawValue)
             text += Part.brace
         } else {
             return nil
         }
         if let collapse = send.collapse {
             text += Part.collapse
-            self.quote(collapse, to: &text)
+            text.appendJSONString(collapse)
         }
         text += Part.message
         if let body = message.body {
             text += Part.body
-            self.quote(body, to: &text)
+            text.appendJSONString(body)
             text.append(UInt8(ascii: ","))
         }
         text += Part.data
         for (index, pair) in message.data.sorted(by: { $0.key < $1.key }).enumerated() {
             if index > 0 { text.append(UInt8(ascii: ",")) }
-            self.quote(pair.key, to: &text)
+            text.appendJSONString(pair.key)
             text.append(UInt8(ascii: ":"))
-            self.quote(pair.value, to: &text)
+            text.appendJSONString(pair.value)
         }
         text.append(UInt8(ascii: "}"))
         if let title = message.title {
             text += Part.title
-            self.quote(title, to: &text)
+            text.appendJSONString(title)
         }
         text += Part.platforms
         for (index, pns) in send.platforms.enumerated() {
             if index > 0 { text.append(UInt8(ascii: ",")) }
-            self.quote(pns.rawValue, to: &text)
+            text.appendJSONString(pns.rawValue)
         }
         text.append(UInt8(ascii: "]"))
         if let ttl = send.timeToLive {
@@ -148,26 +148,6 @@ package enum StoredSend {
         static let colon = Array(":".utf8)
     }
 
-    private static let digits = Array("0123456789abcdef".utf8)
-
-    private static func quote(_ string: String, to text: inout [UInt8]) {
-        text.append(UInt8(ascii: "\""))
-        defer { text.append(UInt8(ascii: "\"")) }
-        if text.appendPlain(string) { return }
-        for byte in string.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                text.append(UInt8(ascii: "\\"))
-                text.append(byte)
-            case 0..<0x20:
-                text += Array("\\u00".utf8)
-                text.append(self.digits[Int(byte >> 4)])
-                text.append(self.digits[Int(byte & 15)])
-            default: text.append(byte)
-            }
-        }
-    }
-
     private struct Reader {
         private let text: [UInt8]
         private var position = 0
@@ -208,7 +188,7 @@ package enum StoredSend {
             return nil
         }
 
-        /// The rest of a string with escapes; only those that ``quote(_:to:)`` writes.
+        /// The rest of a string with escapes; only those that ``Swift/Array/appendJSONString(_:)`` writes.
         private mutating func escaped(from start: Int) -> String? {
             var bytes = Array(self.text[start..<self.position])
             while self.position < self.text.count {
@@ -231,11 +211,16 @@ package enum StoredSend {
             self.position += 1
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"): return byte
+            case UInt8(ascii: "b"): return 0x08
+            case UInt8(ascii: "t"): return 0x09
+            case UInt8(ascii: "n"): return 0x0A
+            case UInt8(ascii: "f"): return 0x0C
+            case UInt8(ascii: "r"): return 0x0D
             case UInt8(ascii: "u"):
                 guard self.text.count - self.position >= 4, self.text[self.position] == UInt8(ascii: "0"),
                     self.text[self.position + 1] == UInt8(ascii: "0"),
-                    let high = StoredSend.digits.firstIndex(of: self.text[self.position + 2]), high < 2,
-                    let low = StoredSend.digits.firstIndex(of: self.text[self.position + 3])
+                    let high = PercentCoding.digit(self.text[self.position + 2]), high < 2,
+                    let low = PercentCoding.digit(self.text[self.position + 3])
                 else { return nil }
                 self.position += 4
                 return UInt8(high << 4 | low)
