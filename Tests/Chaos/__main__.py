@@ -70,7 +70,7 @@ class Run:
         self._check_points()
         self.installation.start()
         self.load = Load(self.installation, self.options, say)
-        self.witness = Witness(self.installation.control)
+        self.witness = Witness(self.installation.control, self.load.sends)
         self.faults = Faults(self.installation, self.broker, self.load, self.options)
         devices = self.load.register_devices()
         self.before = self.installation.resources()
@@ -123,6 +123,7 @@ class Run:
         say(f"All is well: {CALM} sends that must reach every device ...")
         self.load.send_calmly(CALM)
         self.verdict.await_end(CALM_TIMEOUT, say)
+        self.verdict.read_back()
         self.after = self.installation.resources()
         self.connections.append(self.broker.settled_connections(self.connections[0]))
 
@@ -170,7 +171,10 @@ class Run:
         installation, load, faults = self.installation, self.load, self.faults
         accepted = sum(1 for send in load.sends.values() if send["id"])
         say(f"Sends: {len(load.sends)}, of which {accepted} were accepted; answers: {summary(load.counts)}")
-        say(f"Devices counted as accepted: {self.verdict.accepted}; accepted by the push services: {self.witness.count}")
+        say(f"Devices counted as accepted: {len(self.verdict.accepted)}; accepted by the push services: {self.witness.count}")
+        say(f"Native payloads that arrived, each as it was given: {sum(map(len, self.witness.native.values()))}")
+        changes, known = sum(wards.changes for wards in load.wards), sum(len(wards.expected) for wards in load.wards)
+        say(f"Changes on behalf of users: {changes}, of {known} devices, each read back; not settled: {sum(len(wards.unsettled) for wards in load.wards)}")
         say(f"Condemned after six starts, to be replayed (rule 5): {self.verdict.condemned}")
         say(f"Faults made: {summary(faults.made)}")
         say(f"Requests or messages that they hit: {summary(faults.hits)}")
