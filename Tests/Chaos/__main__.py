@@ -175,6 +175,7 @@ class Run:
         say(f"Native payloads that arrived, each as it was given: {sum(map(len, self.witness.native.values()))}")
         changes, known = sum(wards.changes for wards in load.wards), sum(len(wards.expected) for wards in load.wards)
         say(f"Changes on behalf of users: {changes}, of {known} devices, each read back; not settled: {sum(len(wards.unsettled) for wards in load.wards)}")
+        say(f"Devices that moved to another service during a send, and were counted at both: {self.verdict.moved}")
         say(f"Condemned after six starts, to be replayed (rule 5): {self.verdict.condemned}")
         say(f"Faults made: {summary(faults.made)}")
         say(f"Requests or messages that they hit: {summary(faults.hits)}")

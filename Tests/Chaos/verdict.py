@@ -136,23 +136,30 @@ class Verdict:
         former = {item: devices for wards in self.load.wards for item, devices in wards.devices.items()}
         rows = self._rows("SELECT row, id, pns, handle FROM registration")
         devices = {row: former.get(item, {(names.get(pns), handle)}) for row, item, pns, handle in rows}
-        accepted, counted = set(), set()
-        for job, row, kind in self._rows("SELECT job, row, class FROM delivery"):
-            if (job, row) in counted:
+        accepted, counted = set(), collections.defaultdict(set)
+        for job, pns, row, kind in self._rows("SELECT job, pns, row, class FROM delivery"):
+            if pns in counted[job, row]:
                 self.counted_twice += 1
-                self.faults.append(f"{self.markers.get(job, job)}: device {row} is counted twice")
-            counted.add((job, row))
+                self.faults.append(f"{self.markers.get(job, job)}: device {row} is counted twice at {names[pns]}")
+            counted[job, row].add(pns)
             if kind != ACCEPTED or job not in self.markers:
                 continue
             marker = self.markers[job]
             listed = self.load.sends[marker]["listed"]
-            keys = [(*device, marker) for device in ([listed[row - PLACES - 1]] if row > PLACES else devices.get(row, ()))]
+            known = [listed[row - PLACES - 1]] if row > PLACES else devices.get(row, ())
+            keys = [(*device, marker) for device in known if device[0] == names[pns]]
             key = next((key for key in keys if key in self.witness.seen), None)
             if key is None:
                 self.lost += 1
-                self.faults.append(f"{marker}: device {row} is counted as accepted, and no push service has seen it")
+                self.faults.append(f"{marker}: device {row} is counted as accepted, and {names[pns]} has seen nothing")
             else:
                 accepted.add(key)
+        # An audience is read service by service: whoever moves meanwhile to another one may be met at both.
+        self.moved = sum(1 for services in counted.values() if len(services) > 1)
+        for (job, row), services in counted.items():
+            if len(services) > 1 and row in devices and len({pns for pns, _ in devices[row]}) < len(services):
+                self.counted_twice += 1
+                self.faults.append(f"{self.markers.get(job, job)}: device {row} is counted at services that it never was at")
         for key, ids in self.witness.seen.items():
             if not re.fullmatch(r"c\d+", key[2] or ""):
                 continue
