@@ -236,6 +236,11 @@ import Testing
                 body: to + #"{"wns":{"body":"<toast/>"}}}"#
             )
             #expect(wns.json["total"]?.number == 0, "\(wns.text)")
+            // Also where it does not matter what it says.
+            for rest in [#"[]}"#, #"[],"platforms":["fcm"]}"#, #"[],"body":"x"}"#] {
+                let answer = try await api.call(.post, "/api/sends/count", as: .user("desk"), body: to + rest)
+                #expect(answer.status == 400, "\(rest): \(answer.text)")
+            }
         }
     }
 }

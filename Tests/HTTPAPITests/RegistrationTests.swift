@@ -64,6 +64,21 @@ import Testing
         }
     }
 
+    /// The request is right: what refuses it is the registration as it is now.
+    @Test func aPatchOfWhatIsNotLiveIsAConflict() async throws {
+        try await Harness.run { api async throws in
+            let backend = try await api.key(.sender)
+            for id in ["phone-1", "phone-2"] {
+                let put = try await api.call(.put, "\(Self.path)/\(id)", as: backend, body: Self.body("token:1"))
+                #expect(put.status == 200, "\(put.text)")
+            }
+            let patch = #"{"tags":{"add":["x"],"remove":null}}"#
+            let replaced = try await api.call(.patch, "\(Self.path)/phone-1", as: backend, body: patch)
+            #expect(replaced.status == 409 && replaced.text.contains("not live"), "\(replaced.text)")
+            #expect(try await api.call(.patch, "\(Self.path)/phone-2", as: backend, body: patch).status == 200)
+        }
+    }
+
     @Test func aUserKeepsTheirOwnDevicesAlone() async throws {
         try await Harness.run { api async throws in
             let backend = try await api.key(.sender)

@@ -120,6 +120,20 @@ import Testing
         }
     }
 
+    @Test func aKeyReadsWhatItUploadedAndNobodyElses() async throws {
+        try await Harness.run { api async throws in
+            let backend = try await api.key(.sender, name: "backend")
+            let other = try await api.key(.sender, name: "other")
+            let upload = try await api.call(.post, "/api/contents", as: backend, bytes: [1, 2, 3])
+            let content = try #require(upload.headers[.location])
+            #expect(try await api.call(.get, content, as: backend).bytes == [1, 2, 3])
+            let users = try #require(try await api.call(.post, "/api/contents", bytes: [4]).headers[.location])
+            for (path, caller) in [(content, other), (content, .user("alice")), (users, backend)] {
+                #expect(try await api.call(.get, path, as: caller).status == 404)
+            }
+        }
+    }
+
     @Test func sendersAndOperatorsSeeWhichNotificationsWereRead() async throws {
         try await Harness.run { api async throws in
             let first = try await Self.rich(api.call(.post, "/api/notifications"), api)

@@ -148,6 +148,16 @@ struct ControlTests {
         }
     }
 
+    @Test func aLargeAnswerIsWholeWhereTheConnectionEndsWithIt() async throws {
+        try await withClient { client in
+            let reason = String(repeating: "x", count: 12 << 20)
+            client.simulator.inject(SimulatorFault(.answer(reason: reason), pns: .apns, count: 1))
+            let url = try client.simulator.urls.control + "/faults"
+            let reply = try await client.send("GET", url, headers: [("connection", "close")])
+            #expect(reply.body.utf8.count > reason.utf8.count)
+        }
+    }
+
     @Test func deliveriesListEveryAcceptedPush() async throws {
         try await withClient { client in
             let provider = try await client.providerToken()

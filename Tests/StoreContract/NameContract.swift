@@ -174,11 +174,11 @@ struct NameContract {
         let (ann, bob) = (try UserName("Ann", .folded), try UserName("Bob", .folded))
         let content = StoredContent(owner: ann, mediaType: "a/b", bytes: [1, 2, 3])
         let quota = AppSpec.Contents(accountBytes: ContentAcceptance.cost(of: content), appBytes: 1 << 20)
-        guard case .kept(let id) = try await self.store.put(content, app: .default, key: nil, quota: quota) else {
+        guard case .kept(let id) = try await self.store.put(content, app: .default, quota: quota) else {
             throw Unexpected("not kept")
         }
         let other = StoredContent(owner: try UserName("aNN", .folded), mediaType: "a/b", bytes: [1])
-        guard case .accountIsFull = try await self.store.put(other, app: .default, key: nil, quota: quota) else {
+        guard case .accountIsFull = try await self.store.put(other, app: .default, quota: quota) else {
             throw Unexpected("another account's quota")
         }
         #expect(try await self.store.content(id, app: .default)?.owner == other.owner)

@@ -242,12 +242,9 @@ struct RetentionContract {
         let quota = AppSpec.Contents(accountBytes: 25_000, appBytes: 50_000)
         func put(_ user: String?, key: String? = nil) async throws -> ContentAcceptance {
             let bytes = [UInt8](repeating: 1, count: 10_000)
-            return try await self.store.put(
-                StoredContent(owner: try user.map { try UserName($0, .folded) }, mediaType: "a/b", bytes: bytes),
-                app: .default,
-                key: key,
-                quota: quota
-            )
+            let owner = try user.map { try UserName($0, .folded) }
+            let content = StoredContent(owner: owner, key: key, mediaType: "a/b", bytes: bytes)
+            return try await self.store.put(content, app: .default, quota: quota)
         }
         func isKept(_ answer: ContentAcceptance) -> Bool { if case .kept = answer { true } else { false } }
         for round in 0..<2 {

@@ -33,13 +33,15 @@ struct RegisterJobs: Sendable {
     /// - Parameters:
     ///   - answer: The result of the job.
     ///   - request: The request, with the caller's preferences.
+    ///   - refusal: The status for what the hub refuses.
     ///   - success: The answer for a result that is a success on this route; nil for any other result.
     /// - Returns: The answer, or 202 for a caller that accepts one.
-    /// - Throws: ``Problem``: 404, 410 and 400 for the hub's refusals; 503 without an answer of the hub, because the
+    /// - Throws: ``Problem``: 404, 410 and `refusal` for the hub's refusals; 503 without an answer of the hub, because the
     ///   registration is not in force yet. The job continues in the background, and a repeat is harmless.
     func response(
         to answer: JobIntake.Answer,
         request: APIRequest,
+        refusal: HTTPResponse.Status = .badRequest,
         success: (RegisterResult) async throws -> Response?
     ) async throws -> Response {
         let preference = request.preference
@@ -53,7 +55,7 @@ struct RegisterJobs: Sendable {
                 )
                 return response
             }
-            throw Self.problem(result, job: id)
+            throw Self.problem(result, refusal: refusal, job: id)
         }
         guard !answer.isAnswered, preference.isStated else {
             throw Problem(
@@ -70,12 +72,12 @@ struct RegisterJobs: Sendable {
         return Response(status: .accepted, headers: headers)
     }
 
-    private static func problem(_ result: RegisterResult, job: String) -> Problem {
+    private static func problem(_ result: RegisterResult, refusal: HTTPResponse.Status, job: String) -> Problem {
         switch result {
         case .gone: Problem(.gone, "the registration was deleted; ask for a new id", headers: [.job: job])
         case .notFound: Problem(.notFound, "no such registration", headers: [.job: job])
         case .refused(let reason):
-            Problem(.badRequest, "the hub refused the registration: \(reason)", headers: [.job: job])
+            Problem(refusal, "the hub refused the registration: \(reason)", headers: [.job: job])
         case .issued, .done, .superseded:
             Problem(.internalServerError, "the hub's answer does not fit the request", headers: [.job: job])
         }

@@ -23,11 +23,12 @@ struct ContentRoutes: Sendable {
         }
         let content = StoredContent(
             owner: caller.user,
+            key: caller.key,
             mediaType: try Self.mediaType(request.head.headerFields[.contentType]),
             bytes: request.body
         )
         let quota = request.spec.contents ?? AppSpec.Contents()
-        let answer = try await self.context.store.put(content, app: request.app, key: caller.key, quota: quota)
+        let answer = try await self.context.store.put(content, app: request.app, quota: quota)
         guard case .kept(let id) = answer else { throw Self.refusal(answer, of: content, quota: quota) }
         var response = Response.json(
             .members([
@@ -84,7 +85,7 @@ struct ContentRoutes: Sendable {
 
     private func mayRead(_ content: StoredContent, id: String, caller: Caller) async throws -> Bool {
         if caller.role == .operator { return true }
-        guard let user = caller.user else { return false }
+        guard let user = caller.user else { return content.key == caller.key }
         if content.owner == user { return true }
         return try await self.context.store.names(id, in: user, app: caller.app)
     }

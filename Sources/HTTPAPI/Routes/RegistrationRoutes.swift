@@ -87,7 +87,8 @@ struct RegistrationRoutes: Sendable {
         let patch = try Self.tags(request, claimedBy: caller.actsForApp ? nil : caller.requireUser())
         let id = try Self.id(of: request)
         let user = caller.actsForApp ? nil : try caller.requireUser()
-        return try await self.take(.patch(id, patch), request, user: user) { result in
+        // What it refuses depends on what the registration has become.
+        return try await self.take(.patch(id, patch), request, user: user, refusal: .conflict) { result in
             switch result {
             case .done, .superseded: .json(Self.text(try await self.registration(id, request)))
             default: nil
@@ -111,11 +112,12 @@ struct RegistrationRoutes: Sendable {
         _ work: RegisterRequest,
         _ request: APIRequest,
         user: UserName?,
+        refusal: HTTPResponse.Status = .badRequest,
         success: (RegisterResult) async throws -> Response?
     ) async throws -> Response {
         let jobs = RegisterJobs(context: self.context)
         let answer = try await jobs.take(work, user: user, request: request)
-        return try await jobs.response(to: answer, request: request, success: success)
+        return try await jobs.response(to: answer, request: request, refusal: refusal, success: success)
     }
 
     // MARK: Bodies

@@ -47,9 +47,10 @@ struct SendContent {
     /// - Returns: Those, or without a message those that have a form; empty = all.
     /// - Throws: ``Problem`` where `native` is no object of forms.
     static func platforms(_ body: StrictMembers, named platforms: [PushService]) throws -> [PushService] {
-        guard platforms.isEmpty, ["title", "body", "data"].allSatisfy({ body[$0] == nil }),
-            let native = try Self.members(body)
-        else { return platforms }
+        let native = try Self.members(body)
+        guard let native, platforms.isEmpty, ["title", "body", "data"].allSatisfy({ body[$0] == nil }) else {
+            return platforms
+        }
         return Self.forms.filter { native[$0.rawValue] != nil }
     }
 

@@ -23,11 +23,18 @@ enum OpenAPIDocument {
         "pattern of names in service": Self.pattern(PushService.inService.flatMap(\.names)),
         "push types of APNs": APNsPushType.all.map(\.kind.rawValue).joined(separator: ", "),
         "queues": WorkQueue.allCases.map(\.description).joined(separator: ", "),
+        "forms of classic handles": PushService.allCases.map(Self.classicHandle).joined(separator: ", "),
         "forms of handles": PushService.allCases.map(Self.handle).joined(separator: ", "),
     ]
 
-    /// The schema of a registration at that service.
+    /// The schema of a device of that service.
     private static func handle(_ service: PushService) -> String {
+        let names = service.names.joined(separator: ", ")
+        return "{properties: {pns: {enum: [\(names)]}, handle: {pattern: '\(service.descriptor.handle.pattern)'}}}"
+    }
+
+    /// The schema of a registration at that service on a classic route.
+    private static func classicHandle(_ service: PushService) -> String {
         let platform = Self.pattern(service.names)
         let handle = service.descriptor.handle.pattern
         return "{properties: {Platform: {pattern: '\(platform)'}, Handle: {pattern: '\(handle)'}}}"

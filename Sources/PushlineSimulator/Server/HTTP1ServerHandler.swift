@@ -104,8 +104,10 @@ final class HTTP1ServerHandler: ChannelInboundHandler {
             let body = context.channel.allocator.buffer(string: answer.body)
             context.write(Self.wrapOutboundOut(.body(.byteBuffer(body))), promise: nil)
         }
-        context.writeAndFlush(Self.wrapOutboundOut(.end(nil)), promise: nil)
+        let written = close ? context.eventLoop.makePromise(of: Void.self) : nil
+        context.writeAndFlush(Self.wrapOutboundOut(.end(nil)), promise: written)
         self.isAnswering = false
-        if close { context.close(promise: nil) }
+        // Not before: what the socket had not taken yet would be dropped.
+        written?.futureResult.assumeIsolated().whenComplete { _ in context.close(promise: nil) }
     }
 }

@@ -7,16 +7,10 @@ package protocol ContentStore: Sendable {
     /// - Parameters:
     ///   - content: The content.
     ///   - app: The app.
-    ///   - key: The name of the uploading key; nil = its owner uploads it.
     ///   - quota: The limits of the uploader and of the whole app.
     /// - Returns: Its id, or the reason of a refusal.
     /// - Throws: ``StoreError``.
-    func put(
-        _ content: StoredContent,
-        app: AppID,
-        key: String?,
-        quota: AppSpec.Contents
-    ) async throws -> ContentAcceptance
+    func put(_ content: StoredContent, app: AppID, quota: AppSpec.Contents) async throws -> ContentAcceptance
 
     func content(_ id: String, app: AppID) async throws -> StoredContent?
 

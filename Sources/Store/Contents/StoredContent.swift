@@ -20,12 +20,16 @@ package enum ContentAcceptance: Sendable, Equatable {
 
 /// Bytes with their media type.
 package struct StoredContent: Sendable, Equatable {
+    /// The user who uploaded it; nil = a key did.
     package let owner: UserName?
+    /// The name of the key that uploaded it.
+    package let key: String?
     package let mediaType: String
     package let bytes: [UInt8]
 
-    package init(owner: UserName?, mediaType: String, bytes: [UInt8]) {
+    package init(owner: UserName?, key: String? = nil, mediaType: String, bytes: [UInt8]) {
         self.owner = owner
+        self.key = key
         self.mediaType = mediaType
         self.bytes = bytes
     }

@@ -8,7 +8,6 @@ extension SQLiteStore: ContentStore {
     package func put(
         _ content: StoredContent,
         app: AppID,
-        key: String?,
         quota: AppSpec.Contents
     ) async throws -> ContentAcceptance {
         let cost = ContentAcceptance.cost(of: content)
@@ -17,13 +16,13 @@ extension SQLiteStore: ContentStore {
         }
         return try await self.write { context in
             let number = try context.database.ensureNumber(of: app)
-            let uploader = content.owner.map { "account:\($0.key)" } ?? "key:\(key ?? "")"
+            let uploader = content.owner.map { "account:\($0.key)" } ?? "key:\(content.key ?? "")"
             let own = try context.database.contentUsage(app: number, of: uploader)
             guard own + cost <= quota.accountBytes else { return .accountIsFull(used: own) }
             let all = try context.database.contentUsage(app: number, of: "")
             guard all + cost <= quota.appBytes else { return .appIsFull(used: all) }
             let id = RegistrationID.random().text
-            try context.database.insert(content, id: id, app: number, key: key, at: context.wall.milliseconds)
+            try context.database.insert(content, id: id, app: number, at: context.wall.milliseconds)
             return .kept(id)
         }
     }
@@ -32,7 +31,7 @@ extension SQLiteStore: ContentStore {
         try await self.read { database in
             guard let number = try database.number(of: app) else { return nil }
             let statement = try RawStatement(
-                "SELECT owner, media_type, bytes FROM content WHERE app = ? AND id = ?",
+                "SELECT owner, key, media_type, bytes FROM content WHERE app = ? AND id = ?",
                 in: database
             )
             try statement.bind(number, at: 1)
@@ -41,8 +40,9 @@ extension SQLiteStore: ContentStore {
             defer { statement.reset() }
             return StoredContent(
                 owner: try statement.text(0).map { try UserName(stored: $0, shown: nil) },
-                mediaType: statement.text(1) ?? "",
-                bytes: statement.bytes(2)
+                key: statement.text(1),
+                mediaType: statement.text(2) ?? "",
+                bytes: statement.bytes(3)
             )
         }
     }
@@ -55,7 +55,7 @@ extension Database {
     }
 
     /// Without a copy of the bytes but SQLite's own, which does not stay.
-    fileprivate func insert(_ content: StoredContent, id: String, app: Int64, key: String?, at time: Int64) throws {
+    fileprivate func insert(_ content: StoredContent, id: String, app: Int64, at time: Int64) throws {
         let statement = try RawStatement(
             "INSERT INTO content(app, id, owner, key, media_type, bytes, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
             in: self
@@ -64,7 +64,7 @@ extension Database {
         try statement.bind(app, at: 1)
         try statement.bind(id, at: 2)
         try statement.bind(content.owner?.key, at: 3)
-        try statement.bind(content.owner == nil ? key : nil, at: 4)
+        try statement.bind(content.key, at: 4)
         try statement.bind(content.mediaType, at: 5)
         try statement.bind(content.bytes, at: 6)
         try statement.bind(time, at: 7)
