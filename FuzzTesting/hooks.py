@@ -1,4 +1,4 @@
-"""What Schemathesis must be told: of a media type that it does not know, of today, of XML, and of what not to saw off."""
+"""What Schemathesis must be told: of a media type that it does not know, of today, of native payloads, and of who asks."""
 
 import json
 import re
@@ -34,7 +34,9 @@ def before_call(context, case, kwargs):
     body = case.body
     if isinstance(body, dict):
         body = with_moment(body)
-        body = with_xml(body)
+        native = body.get("native")
+        if isinstance(native, dict):
+            body = {**body, "native": {**native, **with_aps(native.get("apns")), **with_xml(native.get("wns"))}}
         case.body = body
     for name in ("name", "user"):
         value = case.path_parameters.get(name)
@@ -58,15 +60,31 @@ def with_moment(body):
     return {**body, "at": tomorrow.strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
-def with_xml(body):
+def with_aps(form):
+    """A payload of APNs has `aps`, any topic becomes the app's, and any priority the one that all push types have."""
+    if not isinstance(form, dict):
+        return {}
+    payload, headers = form.get("payload"), form.get("headers")
+    if isinstance(payload, dict) and payload and not isinstance(payload.get("aps"), dict):
+        form = {**form, "payload": {**payload, "aps": {}}}
+    if isinstance(headers, dict):
+        headers = {name: value for name, value in headers.items() if name != "apns-topic" or not is_visible(value)}
+        if headers.get("apns-priority") in ("10", "1"):
+            headers["apns-priority"] = "5"
+        form = {**form, "headers": headers}
+    return {"apns": form}
+
+
+def is_visible(value):
+    return isinstance(value, str) and re.fullmatch("[!-~]([ -~]*[!-~])?", value) is not None
+
+
+def with_xml(form):
     """A body of WNS is well-formed XML with the root that its type says, unless it is raw: any text becomes that."""
-    native = body.get("native")
-    form = native.get("wns") if isinstance(native, dict) else None
     if not isinstance(form, dict) or not isinstance(form.get("body"), str) or not form["body"]:
-        return body
+        return {}
     headers = form.get("headers")
     kind = headers.get("X-WNS-Type", "wns/toast") if isinstance(headers, dict) else "wns/toast"
     if kind not in ("wns/toast", "wns/tile", "wns/badge"):
-        return body
-    root = kind.removeprefix("wns/")
-    return {**body, "native": {**native, "wns": {**form, "body": f"<{root}/>"}}}
+        return {}
+    return {"wns": {**form, "body": f"<{kind.removeprefix('wns/')}/>"}}
