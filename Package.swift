@@ -135,7 +135,7 @@ let package = Package(
         .target(
             name: "PushlineSimulator",
             dependencies: [
-                "PushModel", "Payloads", crypto, cryptoExtras, deques, lifecycle, logging, nioConcurrency, nioCore,
+                "PushModel", crypto, cryptoExtras, deques, lifecycle, logging, nioConcurrency, nioCore,
                 nioHTTP1, nioHTTP2, nioPosix, nioSSL, nioTLS, orderedCollections, swiftASN1, x509,
             ]
         ),

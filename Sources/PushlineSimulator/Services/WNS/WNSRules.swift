@@ -1,5 +1,5 @@
 import NIOCore
-import Payloads
+import PushModel
 
 /// Microsoft's rules for one push (contract, 3.2 and 3.5).
 struct WNSRules: Sendable {
@@ -37,7 +37,7 @@ struct WNSRules: Sendable {
         }
         guard type != "wns/raw" else { return nil }
         let root = String(type.dropFirst("wns/".count))
-        guard WellFormedXML.root(of: Array(request.body.readableBytesView)) == root else {
+        guard (try? XMLReader.read(Array(request.body.readableBytesView)))?.name == root else {
             return Self.bad("The payload is no well-formed XML with the root \(root)")
         }
         return nil
