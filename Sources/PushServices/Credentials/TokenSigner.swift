@@ -42,7 +42,7 @@ enum TokenSigner: Sendable {
     /// - Throws: The signer's error; a key that was read does not cause one.
     func token(keyID: String?, claims: JSONValue) throws -> String {
         let header = JSONValue.members([
-            "alg": .string(self.algorithm), "typ": .string("JWT"), "kid": keyID.map(JSONValue.string),
+            "alg": .string(self.algorithm), "typ": self.type.map(JSONValue.string), "kid": keyID.map(JSONValue.string),
         ])
         let signed = "\(Base64URL.encode(header.bytes)).\(Base64URL.encode(claims.bytes))"
         return "\(signed).\(Base64URL.encode(try self.signature(of: Data(signed.utf8))))"
@@ -52,6 +52,14 @@ enum TokenSigner: Sendable {
         switch self {
         case .es256: "ES256"
         case .rs256: "RS256"
+        }
+    }
+
+    /// Google's example of a header names the type, Apple's has none.
+    private var type: String? {
+        switch self {
+        case .es256: nil
+        case .rs256: "JWT"
         }
     }
 
