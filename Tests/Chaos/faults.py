@@ -78,8 +78,7 @@ class Faults:
     def _redeliver_sends(self):
         """A message of several sends has been handed out twice before it comes to a worker."""
         workers = self.installation.of("send-worker")
-        for member in workers:
-            self.installation.signal(member, signal.SIGSTOP)
+        self.installation.stop_between_commits(workers)
         try:
             # The workers take nothing until they go on, and connect again; all others do that at once.
             self.broker_losses += 1

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import fcntl
 import hashlib
 import json
 import math
@@ -308,6 +309,28 @@ class Installation:
         with self.lock:
             if member.process.poll() is None:
                 member.process.send_signal(number)
+
+    def stop_between_commits(self, members):
+        """Stops them, none of them within a commit: it would hold the store's lock, and nobody could write until it goes on."""
+        for _ in range(50):
+            for member in members:
+                self.signal(member, signal.SIGSTOP)
+            if self._is_writable():
+                return
+            for member in members:
+                self.signal(member, signal.SIGCONT)
+            time.sleep(0.05)
+        raise RuntimeError("the store's lock was held whenever the processes were stopped")
+
+    def _is_writable(self):
+        """Whether the store's lock becomes free within a second: others may be writing."""
+        with open(f"{self.store}.writer", "rb") as file:
+            for _ in range(1000):
+                time.sleep(0.001)
+                with contextlib.suppress(BlockingIOError):
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return True
+        return False
 
     def crash_at(self, point, programs, provoke, seconds=60):
         """Has all of the programs started anew with a crash point; whether one of them died of it in time."""
