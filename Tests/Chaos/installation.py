@@ -161,6 +161,7 @@ class Installation:
         apps.write_text(text.replace("  default:\n", "  default:\n    recording: all\n    requests_per_second: 100000\n", 1))
         self.cli("apps", "apply", apps)
         self.key = self.cli("keys", "create", "chaos", "--role", "operator").strip()
+        self.sender_key = self.cli("keys", "create", "backend", "--role", "sender").strip()
         self.accounts = {}
         for number in range(self.options.accounts):
             name, password = f"churn{number}", f"chaos password {number}"

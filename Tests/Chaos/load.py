@@ -3,7 +3,6 @@
 import base64
 import collections
 import datetime
-import hashlib
 import http.client
 import json
 import random
@@ -11,49 +10,12 @@ import socket
 import threading
 import time
 
-STATIC_USERS = 400
-CHURNING_USERS = 60
+import native
+from devices import CHURNING_USERS, STATIC_USERS, Devices, apns_token, churning_name, fcm_token, user_name
+from wards import Wards
 
-
-def user_name(number):
-    return f"user{number:04d}"
-
-
-def churning_name(number):
-    return f"moving{number:04d}"
-
-
-def apns_token(owner, generation=0):
-    return hashlib.sha256(f"apns {owner} {generation}".encode()).hexdigest()
-
-
-def fcm_token(owner, generation=0):
-    digest = hashlib.sha256(f"fcm {owner} {generation}".encode()).hexdigest()
-    return f"{digest[:22]}:APA91b{digest * 2}"[:152].ljust(152, "x")
-
-
-class Devices:
-    """Who has which devices; those of the static users never change."""
-
-    def __init__(self, channel):
-        self.channel = channel
-        self.static = {user_name(number): self._of(user_name(number), number) for number in range(STATIC_USERS)}
-        self.churning = {churning_name(number): self._of(churning_name(number), number) for number in range(CHURNING_USERS)}
-
-    def _of(self, owner, number, generation=0):
-        tags = ["everyone", f"group-{number % 7}"]
-        devices = [("apns", apns_token(owner, generation), tags)]
-        if number % 2 == 0:
-            devices.append(("fcm", fcm_token(owner, generation), tags))
-        if number % 4 == 0:
-            devices.append(("wns", self.channel + hashlib.sha256(f"{owner} {generation}".encode()).hexdigest()[:40], tags))
-        return devices
-
-    def lines(self, users):
-        for owner, devices in users.items():
-            for pns, handle, tags in devices:
-                yield json.dumps({"pns": pns, "handle": handle, "user": owner, "tags": tags}) + "\n"
-
+# Backends that register devices on behalf of users.
+BACKENDS = 3
 
 class Client:
     """Requests of one thread, over a connection that it makes anew where it breaks."""
@@ -97,6 +59,7 @@ class Load:
         # marker -> what is known of the send; accepted = answered 2xx.
         self.sends = {}
         self.registers = {}
+        self.wards = [Wards(self, number) for number in range(BACKENDS)]
         # Ids of registrations that never change.
         self.ids = []
         self.violations = []
@@ -108,7 +71,7 @@ class Load:
     # ---- Beginning and end ----
 
     def register_devices(self):
-        client = self._client()
+        client = self.client(self.installation.key)
         lines = list(self.devices.lines(self.devices.static)) + list(self.devices.lines(self.devices.churning))
         status, _, text = client.request("POST", "/api/registrations/import", "".join(lines), {"Content-Type": "application/x-ndjson"})
         if status != 200 or json.loads(text)["failed"]:
@@ -125,6 +88,8 @@ class Load:
             self._thread(self._send, number)
         for name, password in self.installation.accounts.items():
             self._thread(self._register, name, password)
+        for wards in self.wards:
+            self._thread(wards.run)
 
     def _thread(self, work, *arguments):
         def run():
@@ -150,8 +115,8 @@ class Load:
         with self.lock:
             self.violations.append(words)
 
-    def _client(self):
-        return Client(self.installation.port, f"Bearer {self.installation.key}")
+    def client(self, key):
+        return Client(self.installation.port, f"Bearer {key}")
 
     def _next(self):
         with self.lock:
@@ -160,7 +125,7 @@ class Load:
 
     # ---- Requests that are repeated ----
 
-    def _insist(self, client, method, path, body, headers, may_be_late=False):
+    def insist(self, client, method, path, body, headers, may_be_late=False):
         """Repeats a request until it has an answer, as a good backend does; None where none came at all."""
         while True:
             try:
@@ -191,9 +156,9 @@ class Load:
 
     def _send(self, number):
         chance = random.Random(f"{self.options.seed} client {number}")
-        client = self._client()
+        client = self.client(self.installation.key)
         kinds = [self._single, self._single, self._single, self._single, self._many, self._campaign, self._batch, self._cancel, self._look]
-        kinds += [self._handles, self._listed]
+        kinds += [self._handles, self._listed, self._native]
         pace = self.options.pace
         while self.is_running:
             began = time.monotonic()
@@ -203,7 +168,7 @@ class Load:
 
     def _message(self, chance):
         marker = f"c{self._next()}"
-        message = {"title": marker, "body": "chaos", "ttl": self.options.ttl}
+        message = {"title": marker, "body": "chaos", "label": marker, "ttl": self.options.ttl}
         throw = chance.random()
         if throw < 0.05:
             message["ttl"] = 0
@@ -218,11 +183,15 @@ class Load:
             message["at"] = begin.isoformat().replace("+00:00", "Z")
         return marker, message
 
+    def _known(self, message, expected, listed=()):
+        """What is known of a send; its id, once it was accepted."""
+        return {"expected": expected, "id": None, "listed": listed, "native": message.get("native", {})}
+
     def _post(self, client, marker, message, expected, listed=()):
-        send = {"expected": expected, "ttl": message["ttl"], "scheduled": "at" in message, "id": None, "listed": listed}
+        send = self._known(message, expected, listed)
         with self.lock:
             self.sends[marker] = send
-        answer = self._insist(
+        answer = self.insist(
             client, "POST", "/api/sends", json.dumps(message), {"Content-Type": "application/json", "Idempotency-Key": marker}
         )
         if answer is None:
@@ -279,19 +248,40 @@ class Load:
         ids = chance.sample(self.ids, chance.randrange(1, 150))
         self._post(client, marker, {**message, "to": {"registrations": [*ids, "unknown", ids[0]]}}, len(ids))
 
+    def _native(self, client, chance):
+        """A send in the services' own words, for some of them or all, beside a message or in place of one."""
+        marker, message = self._message(chance)
+        services = chance.sample(["apns", "fcm", "wns"], chance.randrange(1, 4))
+        if chance.random() < 0.5:
+            reached = {"apns", "fcm", "wns"}
+        else:
+            reached = set(services)
+            del message["title"], message["body"]
+        message["native"] = native.forms(marker, chance, services)
+        owners = [user_name(number) for number in chance.sample(range(STATIC_USERS), chance.randrange(1, 20))]
+        if chance.random() < 0.5:
+            devices = [device for owner in owners for device in self.devices.static[owner]]
+            expected = sum(1 for device in devices if device[0] in reached)
+            return self._post(client, marker, {**message, "to": {"users": owners}}, expected)
+        listed = [device[:2] for owner in owners for device in self.devices.static[owner]]
+        listed += [("apns", apns_token(f"native {marker}")), ("fcm", fcm_token(f"native {marker}"))]
+        listed = [device for device in listed if device[0] in reached]
+        if listed:
+            handles = [{"pns": pns, "handle": handle} for pns, handle in listed]
+            self._post(client, marker, {**message, "to": {"handles": handles}}, len(listed), listed=listed)
+
     def _batch(self, client, chance):
         markers, lines = [], []
         for _ in range(chance.randrange(2, 30)):
             marker, message = self._message(chance)
             owner = user_name(chance.randrange(STATIC_USERS))
-            send = {"expected": len(self.devices.static[owner]), "ttl": message["ttl"], "scheduled": "at" in message, "id": None}
-            markers.append((marker, send))
+            markers.append((marker, self._known(message, len(self.devices.static[owner]))))
             lines.append(json.dumps({**message, "to": {"user": owner}}) + "\n")
         with self.lock:
             self.sends.update(markers)
         headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": markers[0][0]}
         while True:
-            answer = self._insist(client, "POST", "/api/sends/batch", "".join(lines), headers)
+            answer = self.insist(client, "POST", "/api/sends/batch", "".join(lines), headers)
             if answer is None:
                 return
             status, text = answer
@@ -314,7 +304,7 @@ class Load:
         if not self.recent or chance.random() < 0.5:
             return
         job = self.recent[-1] if chance.random() < 0.5 else chance.choice(list(self.recent))
-        answer = self._insist(client, "DELETE", f"/api/jobs/{job}", None, None)
+        answer = self.insist(client, "DELETE", f"/api/jobs/{job}", None, None)
         if answer and answer[0] not in (200, 202, 409):
             self.violate(f"a cancel was answered {answer[0]}: {answer[1][:200]!r}")
 
@@ -322,26 +312,30 @@ class Load:
         if not self.recent:
             return
         job = chance.choice(list(self.recent))
-        answer = self._insist(client, "GET", f"/api/jobs/{job}", None, None)
+        answer = self.insist(client, "GET", f"/api/jobs/{job}", None, None)
         if answer and answer[0] != 200:
             self.violate(f"job {job} is answered {answer[0]}, though it was accepted")
 
     def send_calmly(self, count):
         """Sends to so many users of whom nobody is left out, when the load has ended."""
         self.deadline = time.monotonic() + 60
-        client = self._client()
+        chance = random.Random(f"{self.options.seed} calm")
+        client = self.client(self.installation.key)
         for number in range(count):
-            owner = user_name(number % STATIC_USERS)
-            marker = f"c{self._next()}"
-            message = {"title": marker, "body": "calm", "ttl": 7200, "to": {"user": owner}}
-            self._post(client, marker, message, len(self.devices.static[owner]))
-            self.sends[marker]["must_arrive"] = True
-            marker = f"c{self._next()}"
-            listed = [("apns", apns_token(f"calm {number}")), self.devices.static[owner][0][:2]]
+            devices = self.devices.static[user_name(number % STATIC_USERS)]
+            listed = [("apns", apns_token(f"calm {number}")), devices[0][:2]]
             handles = [{"pns": pns, "handle": handle} for pns, handle in listed]
-            self._post(client, marker, {**message, "title": marker, "to": {"handles": handles}}, len(listed), listed=listed)
-            self.sends[marker]["must_arrive"] = True
+            to_user = {"user": user_name(number % STATIC_USERS)}
+            self._post_calmly(client, lambda marker: {"title": marker, "to": to_user}, len(devices))
+            self._post_calmly(client, lambda marker: {"title": marker, "to": {"handles": handles}}, len(listed), listed)
+            services = sorted({device[0] for device in devices})
+            self._post_calmly(client, lambda marker: {"native": native.forms(marker, chance, services), "to": to_user}, len(devices))
         client.close()
+
+    def _post_calmly(self, client, message, expected, listed=()):
+        marker = f"c{self._next()}"
+        self._post(client, marker, {"label": marker, "ttl": 7200, **message(marker)}, expected, listed=listed)
+        self.sends[marker]["must_arrive"] = True
 
     # ---- Devices that register, as existing apps do it ----
 
@@ -354,7 +348,7 @@ class Load:
         registration = None
         while self.is_running or registration is None:
             if registration is None:
-                answer = self._insist(client, "POST", f"/api/register?handle={handle}", None, None, may_be_late=True)
+                answer = self.insist(client, "POST", f"/api/register?handle={handle}", None, None, may_be_late=True)
                 if answer is None:
                     return
                 if answer[0] != 200:
@@ -364,7 +358,7 @@ class Load:
             body = json.dumps({"Platform": "apns", "Handle": handle, "Tags": [f"v{generation}"]})
             headers = {"Content-Type": "application/json"}
             # The last word of this device, once it was taken, is what counts in the end.
-            answer = self._insist(client, "PUT", f"/api/register/{registration}", body, headers, may_be_late=True)
+            answer = self.insist(client, "PUT", f"/api/register/{registration}", body, headers, may_be_late=True)
             if answer is None:
                 return
             if answer[0] == 410:

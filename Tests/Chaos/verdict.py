@@ -54,20 +54,19 @@ class Verdict:
     # ---- The questions ----
 
     def find(self):
-        jobs = self._rows("SELECT sequence, id, kind, state, work, reason FROM job")
+        jobs = self._rows("SELECT sequence, id, kind, state, label, reason FROM job")
         self.markers = {}
         by_id = {}
         copies = collections.Counter()
         self.reasons = {sequence: reason for sequence, _, _, _, _, reason in jobs}
-        for sequence, blob, _, state, work, reason in jobs:
+        for sequence, blob, _, state, label, reason in jobs:
             by_id[_text(blob)] = (sequence, state)
             if state < FINAL:
                 self.stuck += 1
                 self.faults.append(f"job {_text(blob)} is stuck in state {state} ({reason})")
-            found = re.search(r'"title":"(c\d+)"', work)
-            if found:
-                self.markers[sequence] = found.group(1)
-                copies[found.group(1)] += 1
+            if label in self.load.sends:
+                self.markers[sequence] = label
+                copies[label] += 1
         for marker, count in copies.items():
             if count > 1:
                 self.counted_twice += count - 1
@@ -75,8 +74,19 @@ class Verdict:
         self._answered(by_id)
         self._counts(by_id)
         self._devices()
+        self._natives()
         self._registrations()
         return self
+
+    def read_back(self):
+        """Compares the devices that were registered on behalf of users with the last changes that were acknowledged; while all is well."""
+        client = self.load.client(self.installation.sender_key)
+        for wards in self.load.wards:
+            lost, doubled = wards.read_back(client)
+            self.lost += len(lost)
+            self.counted_twice += len(doubled)
+            self.faults += lost + doubled
+        client.close()
 
     def _answered(self, by_id):
         for marker, send in self.load.sends.items():
@@ -122,22 +132,34 @@ class Verdict:
     def _devices(self):
         """Every device that was counted against what the services accepted."""
         names = {1: "apns", 2: "fcm", 3: "wns"}
-        handles = {row: (names.get(pns), handle) for row, pns, handle in self._rows("SELECT row, pns, handle FROM registration")}
-        accepted, counted = set(), set()
-        for job, row, kind in self._rows("SELECT job, row, class FROM delivery"):
-            if (job, row) in counted:
+        # Those of wards change; which one it was then nobody notes.
+        former = {item: devices for wards in self.load.wards for item, devices in wards.devices.items()}
+        rows = self._rows("SELECT row, id, pns, handle FROM registration")
+        devices = {row: former.get(item, {(names.get(pns), handle)}) for row, item, pns, handle in rows}
+        accepted, counted = set(), collections.defaultdict(set)
+        for job, pns, row, kind in self._rows("SELECT job, pns, row, class FROM delivery"):
+            if pns in counted[job, row]:
                 self.counted_twice += 1
-                self.faults.append(f"{self.markers.get(job, job)}: device {row} is counted twice")
-            counted.add((job, row))
+                self.faults.append(f"{self.markers.get(job, job)}: device {row} is counted twice at {names[pns]}")
+            counted[job, row].add(pns)
             if kind != ACCEPTED or job not in self.markers:
                 continue
             marker = self.markers[job]
-            device = self.load.sends[marker]["listed"][row - PLACES - 1] if row > PLACES else handles.get(row, (None, None))
-            key = (*device, marker)
-            accepted.add(key)
-            if key not in self.witness.seen:
+            listed = self.load.sends[marker]["listed"]
+            known = [listed[row - PLACES - 1]] if row > PLACES else devices.get(row, ())
+            keys = [(*device, marker) for device in known if device[0] == names[pns]]
+            key = next((key for key in keys if key in self.witness.seen), None)
+            if key is None:
                 self.lost += 1
-                self.faults.append(f"{key[2]}: a device at {key[0]} is counted as accepted, and {key[0]} has seen nothing")
+                self.faults.append(f"{marker}: device {row} is counted as accepted, and {names[pns]} has seen nothing")
+            else:
+                accepted.add(key)
+        # An audience is read service by service: whoever moves meanwhile to another one may be met at both.
+        self.moved = sum(1 for services in counted.values() if len(services) > 1)
+        for (job, row), services in counted.items():
+            if len(services) > 1 and row in devices and len({pns for pns, _ in devices[row]}) < len(services):
+                self.counted_twice += 1
+                self.faults.append(f"{self.markers.get(job, job)}: device {row} is counted at services that it never was at")
         for key, ids in self.witness.seen.items():
             if not re.fullmatch(r"c\d+", key[2] or ""):
                 continue
@@ -145,7 +167,19 @@ class Verdict:
             # The other services know no id; what remains of a time to live is in FCM's body.
             if key[0] == "apns" and len(set(ids)) > 1:
                 self.faults.append(f"{key[2]}: copies to one device at {key[0]} carry different ids: {sorted(set(ids))}")
-        self.accepted = len(accepted)
+        self.accepted = accepted
+
+    def _natives(self):
+        """Whatever arrived in a service's own words against the form that was given."""
+        for pns, handle, marker in self.accepted:
+            if self.load.sends[marker]["native"].get(pns) and (pns, handle, marker) not in self.witness.native:
+                self.lost += 1
+                self.faults.append(f"{marker}: a native payload is counted as accepted, and {pns} has not got it whole")
+        for (pns, _, marker), differences in self.witness.native.items():
+            wrong = [difference for difference in differences if difference]
+            if wrong:
+                self.lost += 1
+                self.faults.append(f"{marker}: what {pns} got is not the native payload given: {wrong[0]}")
 
     def _registrations(self):
         for name, (registration, generation) in self.load.registers.items():

@@ -1,17 +1,27 @@
 """What the push services accepted, push by push."""
 
+import http.client
 import json
 import threading
 import time
 import urllib.request
 
+import native
+
+# Pushes that are asked for at a time.
+PAGE = 1000
+
 
 class Witness:
-    """Reads the simulator's list of accepted pushes while it grows."""
+    """Reads the simulator's list of accepted pushes while it grows, and what was in those that have a form of the sender's own."""
 
-    def __init__(self, control):
+    def __init__(self, control, sends):
         self.control = control
-        self.next = 0
+        # marker -> what is known of the send.
+        self.sends = sends
+        self.next = self.next_received = 0
+        # (service, handle, marker of the message) of native pushes -> what each copy had otherwise than its form, or None.
+        self.native = {}
         # (service, handle, marker of the message) -> ids of the copies that came, in their order.
         self.seen = {}
         self.count = 0
@@ -24,14 +34,15 @@ class Witness:
         while self.is_running:
             try:
                 self.read()
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError, http.client.HTTPException) as error:
                 self.error = f"the simulator's list cannot be read: {error}"
                 return
             time.sleep(0.5)
 
     def read(self):
+        has_native = False
         while True:
-            url = f"{self.control}/deliveries?since={self.next}&limit=20000"
+            url = f"{self.control}/deliveries?since={self.next}&limit={PAGE}"
             with urllib.request.urlopen(url, timeout=60) as answer:
                 lines = answer.read().splitlines()
             for line in lines:
@@ -42,7 +53,30 @@ class Witness:
                 self.count += 1
                 key = (push["pns"], push["token"], push["marker"])
                 self.seen.setdefault(key, []).append(push["id"])
-            if len(lines) < 20000:
+                has_native = has_native or self._form(push["pns"], push["marker"]) is not None
+            if len(lines) < PAGE:
+                break
+        # It keeps whole pushes for a while only.
+        if has_native:
+            self._read_whole()
+
+    def _form(self, pns, marker):
+        send = self.sends.get(marker)
+        return send["native"].get(pns) if send else None
+
+    def _read_whole(self):
+        while True:
+            url = f"{self.control}/received?since={self.next_received}&limit={PAGE}"
+            with urllib.request.urlopen(url, timeout=60) as answer:
+                pushes = json.loads(answer.read())
+            for push in pushes:
+                self.next_received = push["index"] + 1
+                marker = native.marker_of(push["body"])
+                form = self._form(push["pns"], marker)
+                if form is not None and push["status"] == 200:
+                    key = (push["pns"], push["token"], marker)
+                    self.native.setdefault(key, []).append(native.difference(push["pns"], form, push))
+            if len(pushes) < PAGE:
                 return
 
     def stop(self):
