@@ -14,8 +14,6 @@ QUEUES = [
     *[f"pushline.{kind}.{priority}.v2" for kind in ("register", "send") for priority in ("high", "normal", "low")],
     *[f"pushline.deliver.{pns}.{priority}.v2" for pns in ("apns", "fcm", "wns") for priority in ("high", "normal", "low")],
 ]
-# Where sends go that ask for no priority.
-SEND_QUEUE = "pushline.send.normal.v2"
 
 
 class Broker:
@@ -123,19 +121,21 @@ class Broker:
             connection.close()
 
     def hand_out_twice(self, queue, begin, seconds=60):
-        """Hands out what comes to a queue from `begin` on, until a message of it has been handed out twice. What the broker refuses
-        meanwhile (it has just lost every connection) is asked again until the time is over."""
+        """Hands out what comes to a queue from `begin` on, which is done again until something comes, until a message of it has been
+        handed out twice. What the broker refuses meanwhile (it has just lost every connection) is asked again until the time is over."""
         end = time.monotonic() + seconds
-        before, times = None, collections.Counter()
+        again, before, times = 0.0, None, collections.Counter()
         while not times or max(times.values()) < 2:
             try:
                 # All of it: what is beyond a limit would be another part each time.
                 taken = set(self.hand_out(queue, limit=1000))
                 if before is None:
                     before = taken
+                times.update(taken - before)
+                # What an API without a connection accepts waits for the sweeper, which may be in a process that is stopped.
+                if not times and time.monotonic() > again:
                     begin()
-                else:
-                    times.update(taken - before)
+                    again = time.monotonic() + 5
                 words = "nothing came"
             except (pika.exceptions.AMQPError, OSError) as error:
                 words = repr(error)

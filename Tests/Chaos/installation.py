@@ -316,12 +316,22 @@ class Installation:
         for _ in range(50):
             for member in members:
                 self.signal(member, signal.SIGSTOP)
-            if self._is_writable():
+            if all(map(self._is_stopped, members)) and self._is_writable():
                 return
             for member in members:
                 self.signal(member, signal.SIGCONT)
             time.sleep(0.05)
         raise RuntimeError("the store's lock was held whenever the processes were stopped")
+
+    def _is_stopped(self, member):
+        """Whether each of its threads is, within a second: one that is in a system call ends it first."""
+        states = pathlib.Path(f"/proc/{member.process.pid}/task")
+        for _ in range(1000):
+            time.sleep(0.001)
+            with contextlib.suppress(OSError):
+                if all(path.read_text().rpartition(")")[2].split()[0] in "TZX" for path in states.glob("*/stat")):
+                    return True
+        return False
 
     def _is_writable(self):
         """Whether the store's lock becomes free within a second: others may be writing."""
