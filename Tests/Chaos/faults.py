@@ -83,10 +83,10 @@ class Faults:
             # The workers take nothing until they go on, and connect again; all others do that at once.
             self.broker_losses += 1
             self._expect(self.broker.close_connections())
-            # Nothing else has a low priority: what is published of it has no backlog before it, which may fill the app's window.
-            message = {"body": "twice", "priority": "low"}
+            # Few sends are urgent: a backlog of others may fill the app's window, and nothing more is published.
+            message = {"body": "twice", "priority": "high"}
             lines = [json.dumps({"to": {"user": owner}, **message}) + "\n" for owner in sorted(self.devices.static)]
-            self.broker.hand_out_twice("pushline.send.low.v2", lambda: self._tell("/api/sends/batch", "".join(lines).encode()))
+            self.broker.hand_out_twice("pushline.send.high.v2", lambda: self._tell("/api/sends/batch", "".join(lines).encode()))
         finally:
             for member in workers:
                 self.installation.signal(member, signal.SIGCONT)
@@ -248,8 +248,11 @@ class Faults:
         request = urllib.request.Request(f"http://127.0.0.1:{self.installation.port}{path}", lines, headers, method="POST")
         for _ in range(60):
             try:
-                with urllib.request.urlopen(request, timeout=40):
-                    return
+                with urllib.request.urlopen(request, timeout=40) as answer:
+                    text = answer.read().decode()
+                if '"status":4' in text:
+                    raise RuntimeError(f"{path} refuses lines: {text[:200]}")
+                return
             except (OSError, http.client.HTTPException):
                 time.sleep(1)
         raise RuntimeError(f"{path} was not taken within a minute")
