@@ -78,6 +78,10 @@ class Faults:
     def _redeliver_sends(self):
         """A message of several sends has been handed out twice before it comes to a worker."""
         workers = self.installation.of("send-worker")
+        # A connection that is just being made would be closed by nobody, and the broker would give the messages to a worker that sleeps.
+        for member in workers:
+            self.installation.wait_until_ready(member, 60)
+        self.broker.settled_connections()
         self.installation.stop_between_commits(workers)
         try:
             # The workers take nothing until they go on, and connect again; all others do that at once.
