@@ -162,9 +162,10 @@ package struct EmbeddedHub: NotificationHub {
                 memory: memory
             )
             (devices.rows, devices.handles) = (page.rows, page.handles)
+            devices.credentials = page.credentials
             return devices
         }
-        let handles = try await self.store.handles(
+        let addresses = try await self.store.addresses(
             of: batch.retries.map(\.row),
             in: batch.request,
             job: batch.job.sequence,
@@ -173,9 +174,11 @@ package struct EmbeddedHub: NotificationHub {
             memory: memory
         )
         for device in batch.retries {
+            let address = addresses[device.row]
+            devices.credentials.append(address?.credential ?? .default, at: devices.count)
             devices.rows.append(device.row)
             // No handle: the device was deregistered, or belongs to another audience now. The worker counts it.
-            devices.handles.append((handles[device.row]?.text ?? "").utf8)
+            devices.handles.append((address?.handle.text ?? "").utf8)
             devices.tries.append(UInt8(clamping: device.tries))
             devices.waits.append(UInt32(clamping: max(.zero, device.wait).milliseconds))
         }

@@ -339,6 +339,8 @@ import Testing
             Page(items: [], cursor: nil)
         }
 
+        func credentialUses(app: AppID) async throws -> [CredentialUse] { [] }
+
         var steadyTime: Timestamp { .now }
     }
 

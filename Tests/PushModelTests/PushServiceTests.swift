@@ -50,8 +50,8 @@ import Testing
     @Test func anAppDeclaresItsServices() throws {
         var spec = AppSpec(credentials: [AppSpec.FCM(serviceAccountFile: "/f", devicesPerSecond: 5)])
         #expect(spec.services == [.fcm])
-        #expect(spec.devicesPerSecond(for: .fcm) == 5)
-        #expect(spec.devicesPerSecond(for: .apns) == nil)
+        #expect(spec.fcm?.devicesPerSecond == 5)
+        #expect(spec.apns?.devicesPerSecond == nil)
         var other = spec
         other.fcm?.devicesPerSecond = 6
         #expect(spec != other)

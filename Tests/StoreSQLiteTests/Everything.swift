@@ -36,14 +36,14 @@ enum Everything {
         )
         _ = try await store.job(job.id, app: .default)
         _ = try await scenario.takeDueBatches(limit: 5)
-        _ = try await store.handles(of: [1], in: .tag(Tag("t", .folded)), app: .default, pns: .apns)
+        _ = try await store.addresses(of: [1], in: .tag(Tag("t", .folded)), app: .default, pns: .apns)
         let expression = try TagExpression(parsing: "t && username:bob || !t", .folded)
         _ = try await store.audience(of: expression, app: .default, pns: .apns, after: 0, through: 9, limit: 9)
         _ = try await store.count(of: expression, app: .default, pns: .apns, after: 0, through: .max)
         let many = TagExpression.any(try (0..<150).map { try Tag("username:u\($0)", .folded) } + [Tag("t", .folded)])
         _ = try await scenario.fanOut(scenario.accept(scenario.send(to: many)))
         _ = try await store.count(of: many, app: .default, pns: .apns, after: 0, through: .max)
-        _ = try await store.handles(of: [1], in: many, app: .default, pns: .apns)
+        _ = try await store.addresses(of: [1], in: many, app: .default, pns: .apns)
         _ = try await scenario.prune(limit: 5)
         for state in Job.State.allCases {
             _ = try await store.jobs(

@@ -32,13 +32,13 @@ struct OutcomeBuilder {
 
     private var isOneTry: Bool { self.batch.keepUntil == DeliverBatch.nowOrNever }
 
-    /// Adds the devices that are not to be tried now.
+    /// Adds those of some devices that are not to be tried now.
     ///
     /// - Returns: The indexes of the others.
-    mutating func addUntried(stop: StopCause?) -> [Int] {
+    mutating func addUntried(of indexes: [Int], stop: StopCause?) -> [Int] {
         var toTry: [Int] = []
-        toTry.reserveCapacity(self.batch.devices.count)
-        for index in self.batch.devices.rows.indices {
+        toTry.reserveCapacity(indexes.count)
+        for index in indexes {
             if let stop {
                 self.stopped(stop)
             } else if self.batch.devices.handles[index].isEmpty {
@@ -101,7 +101,8 @@ struct OutcomeBuilder {
             case .rejected(let reason, let status):
                 self.failed(index, .rejected, status: status, reason: reason)
             case .misconfigured(let reason, _):
-                self.retryStopped(index, reason: WaitReason(.credentials, at: self.batch.key.pns, reason))
+                let credential = self.batch.devices.credentials[index]
+                self.retryStopped(index, reason: WaitReason(.credentials, at: self.batch.key.pns, credential, reason))
             case .unsent:
                 if let stop { self.stopped(stop) } else { self.addRetry(index, tries: tries, wait: .zero) }
             case .retry(let after, _, let counts, let reason, let status):
@@ -125,6 +126,11 @@ struct OutcomeBuilder {
     ///   - wait: How long; nil = longer with each attempt.
     mutating func addStopped(_ indexes: [Int], reason: WaitReason, wait: Duration? = nil) {
         for index in indexes { self.retryStopped(index, reason: reason, wait: wait) }
+    }
+
+    /// Adds devices that can never be sent to as they are.
+    mutating func addFailed(_ indexes: [Int], _ failure: FailureClass, reason: String) {
+        for index in indexes { self.failed(index, failure, status: 0, reason: reason) }
     }
 
     /// The push service's name, because a send may go to several.

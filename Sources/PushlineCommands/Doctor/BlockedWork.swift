@@ -4,13 +4,13 @@ import Store
 /// Work that waits for an operator, according to the store.
 struct BlockedWork {
     let store: any ResultStore
-    let apps: [AppID]
+    let apps: [AppID: AppSpec]
 
     /// The most jobs of an app to read, newest first.
     private static let jobs = 200
 
     func findings() async throws -> [Finding] {
-        try await self.pauses() + self.dead() + self.waiting()
+        try await self.pauses() + self.dead() + self.waiting() + self.undeclared()
     }
 
     private func pauses() async throws -> [Finding] {
@@ -29,7 +29,7 @@ struct BlockedWork {
         let count = try await self.store.backlog().dead
         guard count > 0 else { return [] }
         var apps: [AppID] = []
-        for app in Set(self.apps + [.default]).sorted() {
+        for app in Set(self.apps.keys).union([.default]).sorted() {
             let page = try await self.store.deadLetters(app: app, cursor: nil, limit: 1)
             if !page.items.isEmpty { apps.append(app) }
         }
@@ -41,7 +41,7 @@ struct BlockedWork {
     /// Sends blocked by a push service or by the app's credentials.
     private func waiting() async throws -> [Finding] {
         var findings: [Finding] = []
-        for app in self.apps {
+        for app in self.apps.keys.sorted() {
             var known: [String: (count: Int, job: JobID, cause: BreakerCause)] = [:]
             for state in [Job.State.retrying, .running] {
                 let query = JobQuery(app: app, state: state, kind: .send, limit: Self.jobs)
@@ -54,6 +54,25 @@ struct BlockedWork {
                 let sends = seen.count == 1 ? "a send waits" : "\(seen.count) sends wait"
                 findings.append(
                     .wrong("\(app) sends", "\(sends), such as \(seen.job): \(reason); \(Self.advice(seen.cause))")
+                )
+            }
+        }
+        return findings
+    }
+
+    /// Devices that name a credential which their app does not declare any more: they get nothing.
+    private func undeclared() async throws -> [Finding] {
+        var findings: [Finding] = []
+        for (app, spec) in self.apps.sorted(by: { $0.key < $1.key }) {
+            for use in try await self.store.credentialUses(app: app) {
+                guard spec.credentials[use.pns, use.credential] == nil else { continue }
+                let devices = use.devices == 1 ? "a registration names" : "\(use.devices) registrations name"
+                findings.append(
+                    .wrong(
+                        "\(app) \(use.pns.rawValue) \(use.credential)",
+                        "\(devices) this credential, which the app does not declare: their notifications fail; declare it again, or "
+                            + "register them with another"
+                    )
                 )
             }
         }

@@ -10,7 +10,7 @@ package protocol RegistrationStore: Sendable {
     /// is taken over with the same handle, else ``RegisterResult/notFound``; its owner revives one that was pruned, replaced
     /// or has expired. The handle leaves any other registration of the app (state ``Registration/State/replaced``). Made on
     /// behalf of a user, it asks for nobody's ownership. `create`: an upsert of the live registration that has the handle, else
-    /// of the candidate. `patch`: changes the tags of a live registration once, whatever the order of the changes beside it.
+    /// of the candidate. `patch`: changes the tags and the credential of a live registration once, whatever the order of the changes beside it.
     /// `delete` and `patch`: by its owner, or of anyone's where `user` is nil (the app); a deleted id stays so until it is forgotten. Deleting an
     /// id that nobody has is ``RegisterResult/notFound``, and for two days no earlier change of the same user makes it.
     ///
@@ -59,6 +59,9 @@ package protocol RegistrationStore: Sendable {
 
     /// Registrations in the order of their rows.
     func registrations(_ query: RegistrationQuery) async throws -> Page<Registration>
+
+    /// How many live registrations name each credential; those with the default one name none.
+    func credentialUses(app: AppID) async throws -> [CredentialUse]
 
     /// The time by a clock that is near the wall clock and does not jump: lifetimes begin at it.
     var steadyTime: Timestamp { get }

@@ -14,7 +14,7 @@ import StoreKit
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 105
+    static let version = 106
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -81,22 +81,34 @@ enum Schema {
             PRIMARY KEY (queue, app)
         ) STRICT, WITHOUT ROWID;
         -- Rate limits: devices a second, and the theoretical arrival time of the next (GCRA), in nanoseconds of the store's clock.
+        -- Where one of a service's credentials has a limit, each has a row; rate 0 = as fast as it goes, credential 0 = the default one.
         CREATE TABLE rate_limit(
             app INTEGER NOT NULL REFERENCES app,
             pns INTEGER NOT NULL,
+            credential INTEGER NOT NULL,
             rate INTEGER NOT NULL,
             tat INTEGER NOT NULL,
-            PRIMARY KEY (app, pns)
+            PRIMARY KEY (app, pns, credential)
         ) STRICT, WITHOUT ROWID;
         """
 
     private static let registrations = """
+        -- The credentials that devices name, declared or not. Those with the default one name none.
+        CREATE TABLE credential(
+            number INTEGER PRIMARY KEY,
+            app INTEGER NOT NULL REFERENCES app,
+            pns INTEGER NOT NULL,
+            name TEXT NOT NULL,
+            UNIQUE (app, pns, name)
+        ) STRICT;
         -- AUTOINCREMENT: a row's number is never used again. tags: the numbers of a live registration's tags, as JSON; null = none.
         CREATE TABLE registration(
             row INTEGER PRIMARY KEY AUTOINCREMENT,
             app INTEGER NOT NULL REFERENCES app,
             id TEXT NOT NULL,
             pns INTEGER,
+            -- Of the table credential; null = the default one.
+            credential INTEGER,
             handle TEXT,
             user TEXT,
             user_shown TEXT,
@@ -118,6 +130,8 @@ enum Schema {
         CREATE INDEX registration_live ON registration(app, pns, state) WHERE state = 1;
         -- A user's own tag: in the audience's order too.
         CREATE INDEX registration_user ON registration(app, user, state, pns) WHERE state = 1 AND user IS NOT NULL;
+        -- The live ones of each named credential: so that doctor finds those that are not declared any more.
+        CREATE INDEX registration_credential ON registration(credential) WHERE state = 1 AND credential IS NOT NULL;
         CREATE INDEX registration_user_ended ON registration(app, user) WHERE state <> 1 AND user IS NOT NULL;
         -- By their last change, so that the oldest are forgotten first.
         CREATE INDEX registration_user_past ON registration(app, user, version, state)

@@ -199,7 +199,7 @@ extension WriteContext {
         try page.statement.bind(isLast ? 1 : 0, at: 5)
         guard try page.make() else { return nil }
         let app = try self.database.ensureNumber(of: claim.message.app)
-        let devices = step.batches.reduce(0) { $0 + $1.size }
+        let devices = step.batches.reduce(into: DeviceCount()) { $0.add($1.size, $1.named) }
         let priority = claim.message.priority
         let kind: CreditKind = step.batches.first?.page == 0 ? .first : .page
         guard try self.spend(devices, app: app, pns: step.pns, priority: priority, as: kind) else { throw NoCredit() }
@@ -210,7 +210,7 @@ extension WriteContext {
                 OutboxMessage(id: message, app: claim.message.app, queue: .deliver(step.pns), priority: priority)
             )
         }
-        try self.move(step, devices: devices)
+        try self.move(step, devices: devices.all)
         guard isLast else { return written }
         self.leave(message: claim.message.id.number)
         try self.completeIfDone(job)

@@ -237,7 +237,7 @@ private struct JobInserter {
             self.context.countBacklog(unfinished: isScheduled ? 0 : 1, scheduled: isScheduled ? 1 : 0)
             let sequence = first + Int64(offset)
             try self.context.database.insertAudience(of: row.job.work, job: sequence)
-            try self.context.insert(row.recipients, of: sequence)
+            try self.context.insert(row.recipients, of: sequence, app: self.app)
             if let key = row.job.idempotency { try self.insert(key, of: sequence) }
         }
         return first

@@ -39,8 +39,8 @@ struct RegistrationImport {
         self.context = context
         self.app = try context.database.ensureNumber(of: app)
         self.sequence = sequence
-        self.statements = try ImportStatements(context.database)
-        try self.statements.bind(app: self.app, sequence: sequence, wall: context.wall.milliseconds)
+        self.statements = try ImportStatements(context.database, app: self.app)
+        try self.statements.bind(sequence: sequence, wall: context.wall.milliseconds)
         self.mayBeLate =
             try context.isAnyClaimed(after: sequence) || context.isAnyDeleted(after: sequence)
     }
@@ -237,7 +237,10 @@ struct RegistrationImport {
             most: nil,
             authority: .bulk
         )
-        let result = try change.upsert(id, .init(pns: row.pns, handle: row.handle, tags: row.tags))
+        let result = try change.upsert(
+            id,
+            .init(pns: row.pns, handle: row.handle, credential: row.credential, tags: row.tags)
+        )
         guard result == .done else { throw StoreError(.corrupt, "an imported registration was not taken") }
     }
 }

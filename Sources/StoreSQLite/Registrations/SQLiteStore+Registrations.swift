@@ -182,7 +182,8 @@ struct RegistrationRow {
     static let columns = """
         registration.row, registration.id, app.name, registration.pns, registration.handle, registration.user,
         registration.state, registration.version, registration.updated, registration.expires, registration.ended_at,
-        registration.ended_reason, registration.tags, registration.user_shown
+        registration.ended_reason, registration.tags, registration.user_shown,
+        (SELECT name FROM credential WHERE credential.number = registration.credential)
         """
     static let source = "registration JOIN app ON app.number = registration.app"
 
@@ -191,6 +192,7 @@ struct RegistrationRow {
     let app: AppID
     let pns: PushService?
     let handle: Handle?
+    let credential: CredentialName
     let user: UserName?
     let state: Registration.State
     let version: Int64
@@ -215,6 +217,7 @@ struct RegistrationRow {
             Registration.Ended(at: Timestamp(milliseconds: $0), reason: (row[11] as String?) ?? "")
         }
         self.tags = try TagList(stored: row[12])
+        self.credential = try (row[14] as String?).map { try CredentialName(stored: $0) } ?? .default
     }
 
     /// The registration's properties that a decision depends on.
@@ -236,6 +239,7 @@ struct RegistrationRow {
             user: self.user,
             pns: self.pns,
             handle: self.handle,
+            credential: self.credential,
             tags: tags.sorted(),
             state: self.state,
             updated: self.updated,
