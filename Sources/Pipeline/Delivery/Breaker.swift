@@ -175,7 +175,7 @@ package struct Breaker {
             case .credentials: statistics.rejection ?? ""
             case .tokens: statistics.deadReason
             }
-        self.reason = WaitReason(cause, at: statistics.pns, statistics.credential, said)
+        self.reason = WaitReason(cause, at: statistics.pns, with: statistics.credential, said)
         self.state = .open(until: now.advanced(by: max(self.pause, statistics.asked ?? .zero)))
         return .opened(cause, self.reason)
     }

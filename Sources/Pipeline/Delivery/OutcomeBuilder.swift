@@ -102,7 +102,8 @@ struct OutcomeBuilder {
                 self.failed(index, .rejected, status: status, reason: reason)
             case .misconfigured(let reason, _):
                 let credential = self.batch.devices.credentials[index]
-                self.retryStopped(index, reason: WaitReason(.credentials, at: self.batch.key.pns, credential, reason))
+                let words = WaitReason(.credentials, at: self.batch.key.pns, with: credential, reason)
+                self.retryStopped(index, reason: words)
             case .unsent:
                 if let stop { self.stopped(stop) } else { self.addRetry(index, tries: tries, wait: .zero) }
             case .retry(let after, _, let counts, let reason, let status):

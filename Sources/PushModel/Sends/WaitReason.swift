@@ -31,7 +31,7 @@ package struct WaitReason: Sendable, Equatable {
     package init(
         _ cause: BreakerCause,
         at pns: PushService,
-        _ credential: CredentialName = .default,
+        with credential: CredentialName = .default,
         _ answer: String
     ) {
         self.cause = cause
