@@ -104,7 +104,7 @@ import Testing
     @Test func pausesAndDeadLettersAreReported() async throws {
         let host = try HostCommandsTests.Host()
         let store = try await self.store(host)
-        let blocked = BlockedWork(store: store, apps: [.default, try AppID("shop")])
+        let blocked = BlockedWork(store: store, apps: [.default: AppSpec(), try AppID("shop"): AppSpec()])
         #expect(try await blocked.findings() == [])
 
         try await store.pause(.deliver(.apns), app: try AppID("shop"), by: "key:k")
@@ -131,13 +131,29 @@ import Testing
         }
         // It is tried again, and nobody need do anything.
         try await self.deferDelivery(in: store, reason: WaitReason("503 ServiceUnavailable"))
-        let found = try await BlockedWork(store: store, apps: [.default]).findings()
+        let found = try await BlockedWork(store: store, apps: [.default: AppSpec()]).findings()
         #expect(found.map(\.subject) == ["default sends", "default sends"])
         #expect(found.allSatisfy { $0.words.hasPrefix("2 sends wait, such as ") })
         #expect(found[0].words.contains("APNs fails: 403 Forbidden; "))
         #expect(
             found[1].words.contains("the app's credentials do not work at APNs: 403 Forbidden; check that service's")
         )
+    }
+
+    @Test func devicesOfARemovedCredentialAreReported() async throws {
+        let host = try HostCommandsTests.Host()
+        let store = try await self.store(host)
+        let (watch, clock) = (try CredentialName("watch"), try CredentialName("clock"))
+        let rows = [watch, watch, clock, .default].enumerated().map { index, credential in
+            ImportedRegistration(pns: .fcm, handle: Handle(stored: "h\(index)"), credential: credential)
+        }
+        let sequence = try await store.beginImport()
+        _ = try await store.importRegistrations(rows, app: .default, sequence: sequence)
+        var spec = AppSpec(credentials: [AppSpec.FCM(serviceAccountFile: "/f")])
+        spec.credentials[.fcm, clock] = AppSpec.FCM(serviceAccountFile: "/f")
+        let found = try await BlockedWork(store: store, apps: [.default: spec]).findings()
+        #expect(found.map(\.subject) == ["default fcm watch"])
+        #expect(found.first?.isRight == false && found.first?.words.hasPrefix("2 registrations name") == true)
     }
 
     /// A send whose only delivery message a worker has deferred.

@@ -37,6 +37,7 @@ enum Everything {
         _ = try await store.job(job.id, app: .default)
         _ = try await scenario.takeDueBatches(limit: 5)
         _ = try await store.addresses(of: [1], in: .tag(Tag("t", .folded)), app: .default, pns: .apns)
+        _ = try await store.credentialUses(app: .default)
         let expression = try TagExpression(parsing: "t && username:bob || !t", .folded)
         _ = try await store.audience(of: expression, app: .default, pns: .apns, after: 0, through: 9, limit: 9)
         _ = try await store.count(of: expression, app: .default, pns: .apns, after: 0, through: .max)

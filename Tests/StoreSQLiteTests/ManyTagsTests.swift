@@ -216,7 +216,7 @@ import Testing
             after = next.scannedThrough
         }
         #expect(rest == [5, 6])
-        let found = try await keep.store.handles(
+        let found = try await keep.store.addresses(
             of: Array(1...6),
             in: expression,
             app: .default,

@@ -18,7 +18,8 @@ struct TakingTests {
     }
 
     private func take(_ due: [DueMessage], _ keep: TemporaryStore) async throws -> [OutboxMessage] {
-        try await keep.store.write { context in try due.compactMap { try context.take($0) } }
+        let flow = keep.store.flowControl
+        return try await keep.store.write { context in try due.compactMap { try context.take($0, flow: flow) } }
     }
 
     @Test func aMessageMarkedMeanwhileIsNotTaken() async throws {
