@@ -9,6 +9,8 @@ struct RegistrationState: Codable, Equatable {
         let user: String
         let platform: Platform
         let handle: String
+        /// nil = the default one, as in a state that an older version kept.
+        let credential: String?
         let tags: [String]
         let at: Date
 
@@ -18,6 +20,7 @@ struct RegistrationState: Codable, Equatable {
             self.user = user
             self.platform = device.platform
             self.handle = device.handle
+            self.credential = device.credential
             self.tags = Set(device.tags).sorted()
             self.at = at
         }
@@ -28,7 +31,8 @@ struct RegistrationState: Codable, Equatable {
             let age = wanted.at.timeIntervalSince(self.at)
             guard age >= 0, age < renewal / .seconds(1) else { return false }
             return self.server == wanted.server && self.app == wanted.app && self.user == wanted.user
-                && self.platform == wanted.platform && self.handle == wanted.handle && self.tags == wanted.tags
+                && self.platform == wanted.platform && self.handle == wanted.handle
+                && self.credential == wanted.credential && self.tags == wanted.tags
         }
     }
 
