@@ -39,7 +39,8 @@ extension EndToEndTests {
 
     private static func handle(_ number: Int, _ pns: String, tag: String) -> String {
         pns == "fcm"
-            ? "\(number):\(tag)" : tag.utf8.map { String(format: "%02x", $0) }.joined() + String(format: "%050x", number)
+            ? "\(number):\(tag)"
+            : tag.utf8.map { String(format: "%02x", $0) }.joined() + String(format: "%050x", number)
     }
 
     /// The devices that a simulator has taken pushes for, each as often as it has.
@@ -69,7 +70,9 @@ extension EndToEndTests {
             #expect(Set(watches) == Set(handles.enumerated().filter { !$0.offset.isMultiple(of: 2) }.map(\.element)))
 
             // A small send, and one to handles.
-            let user = try await self.send(#"{"to": {"users": ["user1", "user2"]}, "platforms": ["\#(pns)"], "body": "b"}"#)
+            let user = try await self.send(
+                #"{"to": {"users": ["user1", "user2"]}, "platforms": ["\#(pns)"], "body": "b"}"#
+            )
             #expect(try await installation.finished(user).totals.failed.isEmpty)
             let listed = #"{"pns":"\#(pns)","handle":"\#(handles[1])","credential":"watch"}"#
             let direct = try await self.send(#"{"to": {"handles": [\#(listed)]}, "body": "b"}"#)

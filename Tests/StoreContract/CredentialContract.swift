@@ -141,7 +141,9 @@ struct CredentialContract {
         let send = try #require(try await self.scenario.sends(of: claim).first)
         guard case .all(let reaches) = send.audience else { throw Unexpected("\(send)") }
         #expect(reaches.first?.devices.named == [self.watch: 1])
-        #expect(reaches.first.map { [$0.devices.credentials[0], $0.devices.credentials[1]] } == [.default, self.watch])
+        #expect(
+            reaches.first.map { [$0.devices.credentials[0], $0.devices.credentials[1]] } == [.default, self.watch]
+        )
     }
 
     @Test func aListNamesCredentials() async throws {
@@ -209,7 +211,9 @@ struct CredentialContract {
             var claim = try #require(try await self.scenario.claimCampaign(job))
             #expect(try await claim.commit(devices: 1, through: row, isDone: true).isMore)
             let retry = RetryDevice(row: row, tries: 1, wait: .zero)
-            #expect(try await self.scenario.record(BatchOutcome(key: claim.key(), retries: [retry], at: self.time.wall)))
+            #expect(
+                try await self.scenario.record(BatchOutcome(key: claim.key(), retries: [retry], at: self.time.wall))
+            )
             retries.append(BatchKey(job: job.id, pns: .apns, page: 0, attempt: 1))
         }
         // What the watch may send is used up.

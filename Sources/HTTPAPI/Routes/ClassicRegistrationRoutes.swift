@@ -48,8 +48,8 @@ struct ClassicRegistrationRoutes: Sendable {
             throw Problem.invalid([error.named("Handle")])
         }
         let credential: CredentialName
-        do { credential = try request.spec.credential(try members.string("Credential"), of: pns) } catch
-            let error as InvalidValue
+        do { credential = try request.spec.credential(try members.string("Credential"), of: pns) } catch let error
+            as InvalidValue
         {
             throw Problem.invalid([error.named("Credential")])
         }

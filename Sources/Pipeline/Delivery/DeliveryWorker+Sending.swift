@@ -40,7 +40,12 @@ extension DeliveryWorker {
     ) async -> [BatchOutcome] {
         let (app, pns) = (batches[0].app, batches[0].key.pns)
         let breaker = Breakers.Key(app: app, pns: pns, credential: share.credential)
-        var sending = DeliveryProgress(batches, share: share, recording: spec.recording, retry: self.configuration.retry)
+        var sending = DeliveryProgress(
+            batches,
+            share: share,
+            recording: spec.recording,
+            retry: self.configuration.retry
+        )
         sending.begin { self.inWork.stopCause(of: $0) }
         guard !sending.isOver else { return sending.outcomes }
         guard share.credential == .default || spec.credentials[pns, share.credential] != nil else {

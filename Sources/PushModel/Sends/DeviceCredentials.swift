@@ -53,7 +53,9 @@ package struct DeviceCredentials: Sendable, Equatable {
     }
 
     /// The bytes that they take in a message, about.
-    var wireSize: Int { self.isEmpty ? 0 : 2 * self.places.count + self.names.reduce(8) { $0 + 4 + $1.name.utf8.count } }
+    var wireSize: Int {
+        self.isEmpty ? 0 : 2 * self.places.count + self.names.reduce(8) { $0 + 4 + $1.name.utf8.count }
+    }
 }
 
 extension DeviceCredentials {

@@ -9,7 +9,6 @@ struct RegistrationState: Codable, Equatable {
         let user: String
         let platform: Platform
         let handle: String
-        /// nil = the default one, as in a state that an older version kept.
         let credential: String?
         let tags: [String]
         let at: Date

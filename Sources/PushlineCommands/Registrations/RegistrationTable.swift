@@ -3,7 +3,9 @@ import PushlineClient
 extension RegistrationsCommand {
     /// Registrations as a table for a terminal.
     static func lines(_ registrations: [Registration]) -> [String] {
-        var table = Table(["registration", "user", "service", "handle", "credential", "state", "updated", "tags", "ended"])
+        var table = Table([
+            "registration", "user", "service", "handle", "credential", "state", "updated", "tags", "ended",
+        ])
         for one in registrations {
             table.add([
                 one.id, one.user, one.pns?.rawValue, one.handle, one.credential, one.state, JobText.moment(one.updated),

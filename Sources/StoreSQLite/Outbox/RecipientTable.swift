@@ -44,7 +44,8 @@ enum RecipientTable {
         WHERE t.job = ?1 AND \(Self.isThere) ORDER BY t.pns, t.number
         """
 
-    static let insert = "INSERT INTO recipient(job, pns, number, handle, reference, credential) VALUES (?, ?, ?, ?, ?, ?)"
+    static let insert =
+        "INSERT INTO recipient(job, pns, number, handle, reference, credential) VALUES (?, ?, ?, ?, ?, ?)"
 
     /// A live registration by its id.
     static let registration = "SELECT row, pns FROM registration WHERE app = ?1 AND id = ?2 AND state = 1"

@@ -242,7 +242,8 @@ struct RegistrationChange {
             app: self.app
         )
         let values: StatementArguments = [
-            upsert.pns.number, credential, upsert.handle.text, self.user?.key, self.user?.shown, state.number, self.sequence,
+            upsert.pns.number, credential, upsert.handle.text, self.user?.key, self.user?.shown, state.number,
+            self.sequence,
             self.wall, self.expires?.milliseconds, reason == nil ? nil : self.wall, reason, tags.text,
         ]
         let number: Int64
