@@ -68,8 +68,7 @@ struct DeliveryProgress {
     /// Adds devices that are not to be tried now to the outcomes; the others are tried.
     mutating func begin(stop: (BatchKey) -> StopCause?) {
         for (index, batch) in self.batches.enumerated() {
-            let own = self.share.devices?[index] ?? Array(batch.devices.rows.indices)
-            let devices = self.builders[index].addUntried(of: own, stop: stop(batch.key))
+            let devices = self.builders[index].addUntried(of: self.share.devices?[index], stop: stop(batch.key))
             if !devices.isEmpty { self.rest.append(Portion(batch: index, devices: devices)) }
         }
     }

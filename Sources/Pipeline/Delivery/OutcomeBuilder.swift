@@ -32,10 +32,14 @@ struct OutcomeBuilder {
 
     private var isOneTry: Bool { self.batch.keepUntil == DeliverBatch.nowOrNever }
 
-    /// Adds those of some devices that are not to be tried now.
+    /// Adds the devices that are not to be tried now.
     ///
-    /// - Returns: The indexes of the others.
-    mutating func addUntried(of indexes: [Int], stop: StopCause?) -> [Int] {
+    /// - Parameters:
+    ///   - some: Which of the batch's devices are looked at; nil = all.
+    ///   - stop: Why none is tried, if so.
+    /// - Returns: The indexes of those to try.
+    mutating func addUntried(of some: [Int]? = nil, stop: StopCause?) -> [Int] {
+        let indexes = some ?? Array(self.batch.devices.rows.indices)
         var toTry: [Int] = []
         toTry.reserveCapacity(indexes.count)
         for index in indexes {
