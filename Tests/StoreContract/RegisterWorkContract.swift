@@ -58,6 +58,29 @@ struct RegisterWorkContract {
         #expect(try await !self.fixture.contains(Self.secret))
     }
 
+    @Test func aDeferredRegisterJobIsRetryingAndSaysWhy() async throws {
+        let job = try await self.accept(.delete(.random()))
+        let message = try self.scenario.message(of: job.id).id
+        func listed(_ state: Job.State) async throws -> [JobID] {
+            try await self.store.jobs(JobQuery(app: .default, state: state)).items.map(\.id)
+        }
+        // As for a pause, which is shown as such while it lasts.
+        #expect(try await self.store.defer(message, epoch: nil, Deferral()))
+        #expect(try await self.scenario.job(job.id).state == .queued)
+        let pause = Deferral(pause: .seconds(2), reason: WaitReason("the hub is away"))
+        #expect(try await self.store.defer(message, epoch: nil, pause))
+        let waiting = try await self.scenario.job(job.id)
+        #expect(waiting.state == .retrying && waiting.reason == "the hub is away")
+        #expect(waiting.due == self.fixture.time.wall.advanced(by: .seconds(2)))
+        #expect(try await listed(.retrying) == [job.id])
+        #expect(try await listed(.queued).isEmpty && listed(.running).isEmpty)
+        self.fixture.time.advance(.seconds(3))
+        #expect(try await self.scenario.takeDue().map(\.id) == [message])
+        let again = try await self.scenario.job(job.id)
+        #expect(again.state == .queued && again.reason == nil && again.due == nil)
+        #expect(try await listed(.queued) == [job.id] && listed(.retrying).isEmpty)
+    }
+
     private func die(_ job: Job) async throws -> DeadLetter {
         try await self.scenario.deadLetter("\(self.scenario.message(of: job.id).id)", type: "register")
         return try #require(try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)
