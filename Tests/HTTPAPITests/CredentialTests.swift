@@ -123,6 +123,18 @@ import Testing
         }
     }
 
+    /// The topic of a push is that of its device's credential: a send may state any of the app's.
+    @Test(arguments: [("com.example.app", 202), ("com.example.app.watch", 202), ("com.example.app.clock", 400)])
+    func aNativeSendStatesATopicOfTheApp(topic: String, status: Int) async throws {
+        try await Harness.run(Self.options) { api async throws in
+            let form = #"{"payload":{"aps":{"alert":"a"}},"headers":{"apns-topic":"\#(topic)"}}"#
+            let body = #"{"to":{"user":"bob"},"native":{"apns":\#(form)}}"#
+            let answer = try await api.call(.post, "/api/sends", as: try await api.key(.sender), body: body)
+            #expect(answer.status == status, "\(answer.text)")
+            #expect(status == 202 || answer.text.contains("com.example.app or com.example.app.sandbox or"))
+        }
+    }
+
     @Test func aSendToHandlesNamesCredentials() async throws {
         try await Harness.run(Self.options) { api async throws in
             let backend = try await api.key(.sender)

@@ -164,7 +164,7 @@ struct RegistrationRoutes: Sendable {
         let members = try StrictMembers(request.json(), known: ["tags", "credential"])
         let credential = try Self.credential(members, spec: request.spec)
         guard let value = members["tags"] else {
-            guard let credential else { throw members.fault("tags", "is needed: {\"add\": […], \"remove\": […]}") }
+            guard let credential else { throw members.fault("tags", "is required: {\"add\": […], \"remove\": […]}") }
             return RegisterRequest.Patch(credential: credential)
         }
         let changes = try StrictMembers(value, path: "tags", known: ["add", "remove"])
