@@ -20,7 +20,8 @@ package struct PushlineCommand: AsyncParsableCommand {
             """,
         version: pushlineVersion,
         subcommands: [
-            AppsCommand.self, AccountsCommand.self, KeysCommand.self, SendCommand.self, JobsCommand.self,
+            AppsCommand.self, AccountsCommand.self, UsersCommand.self, KeysCommand.self, SendCommand.self,
+            JobsCommand.self,
             JobCommand.self, NotificationsCommand.self,
             RegistrationsCommand.self, DeadCommand.self, QueuesCommand.self, StoreCommand.self, DoctorCommand.self,
         ]

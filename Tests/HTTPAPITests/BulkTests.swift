@@ -333,6 +333,8 @@ import Testing
             most: Int?
         ) async throws -> RegisterResult { .gone }
 
+        func removeUser(by job: Int64) async throws -> RegisterResult? { .gone }
+
         func registration(_ id: RegistrationID, app: AppID) async throws -> Registration? { nil }
 
         func registrations(_ query: RegistrationQuery) async throws -> Page<Registration> {

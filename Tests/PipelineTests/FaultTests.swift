@@ -200,7 +200,7 @@ private struct FaultyHub: NotificationHub {
 
     init(hub: EmbeddedHub) { self.hub = hub }
 
-    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult {
+    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? {
         let isFirst = self.isFirst.withLockedValue { isFirst in
             defer { isFirst = false }
             return isFirst

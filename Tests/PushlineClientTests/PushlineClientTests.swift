@@ -193,6 +193,13 @@ import Testing
         )
     }
 
+    @Test func aUserIsRemovedByAJob() async throws {
+        let transport = ScriptedTransport([{ job("queued", isFinal: false) }])
+        let client = try client(transport)
+        #expect(try await client.removeUser("a#b", isSelf: true).state == "queued")
+        #expect(await transport.lines == ["DELETE /api/users/a%23b?self=true"])
+    }
+
     @Test func accountsAndKeys() async throws {
         let created = #""created":"2026-11-21T08:30:00.000Z""#
         let transport = ScriptedTransport(

@@ -141,7 +141,18 @@ enum Everything {
         _ = try await store.richNotification(1, app: .default)
         try await Self.sendToLists(scenario)
         try await Self.doEverythingTogether(scenario)
+        try await Self.removeUsers(scenario)
         try await Self.removeEverything(scenario)
+    }
+
+    private static func removeUsers(_ scenario: Scenario) async throws {
+        for name in ["ann", "cid"] {
+            let user = try UserName(name, .folded)
+            let work = Job.Work.register(.removeUser(user, withAccount: true))
+            let job = try await scenario.accept(NewJob(app: .default, key: "k", work: work, lifetime: .seconds(60)))
+            while try await scenario.store.removeUser(by: job.sequence) == nil {}
+            _ = try await scenario.store.finishRegister(job.id, result: .done)
+        }
     }
 
     private static func sendToLists(_ scenario: Scenario) async throws {

@@ -94,6 +94,10 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
     case patch(RegistrationID, Patch)
     /// Delete the registration with that id.
     case delete(RegistrationID)
+    /// Remove all that there is of a user; nil once it is done, for the job forgets the name too.
+    ///
+    /// `withAccount`: whether an account of that name goes too; else there must be none.
+    case removeUser(UserName?, withAccount: Bool)
 
     /// The new contents of a registration.
     package struct Upsert: Codable, Sendable, Equatable {
@@ -162,7 +166,7 @@ extension RegisterRequest {
     package var registration: RegistrationID? {
         switch self {
         case .upsert(let id, _), .patch(let id, _), .delete(let id): id
-        case .issue, .create: nil
+        case .issue, .create, .removeUser: nil
         }
     }
 
@@ -170,7 +174,7 @@ extension RegisterRequest {
     package var onBehalf: OnBehalf? {
         switch self {
         case .upsert(_, let upsert), .create(_, let upsert): upsert.onBehalf
-        case .issue, .patch, .delete: nil
+        case .issue, .patch, .delete, .removeUser: nil
         }
     }
 }

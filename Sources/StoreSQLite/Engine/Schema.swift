@@ -14,7 +14,7 @@ import StoreKit
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 107
+    static let version = 108
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -36,7 +36,7 @@ enum Schema {
     static func create(in database: Database) throws {
         for tables in [
             self.administration, self.registrations, OutboxTable.schema, self.jobs, RecipientTable.schema, self.batches,
-            self.deadLetters, self.contents, ContentUsage.tables, KeptNotification.tables,
+            self.deadLetters, self.contents, ContentUsage.tables, KeptNotification.tables, UserRemovalTables.schema,
         ] {
             try database.execute(sql: tables)
         }
@@ -140,9 +140,10 @@ enum Schema {
         CREATE INDEX registration_user_past ON registration(app, user, version, state)
             WHERE state <> 1 AND user IS NOT NULL;
 
-        -- A user's own tag is in neither of these: the index of users stands for it.
+        -- A user's own tag is in neither of these: the index of users stands for it. AUTOINCREMENT: a name goes with its user, and
+        -- whoever still has its number must not find another's audience.
         CREATE TABLE tag_name(
-            number INTEGER PRIMARY KEY,
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
             app INTEGER NOT NULL REFERENCES app,
             name TEXT NOT NULL,
             name_shown TEXT,
@@ -233,6 +234,8 @@ enum Schema {
             finished INTEGER,
             -- Whether some of its batches, outcomes or devices are removed already.
             cleared INTEGER NOT NULL DEFAULT 0,
+            -- Whether the content of the send was removed with a user.
+            emptied INTEGER NOT NULL DEFAULT 0,
             -- The only batch of a small send (BatchTable): its service, how far its audience goes, its devices.
             inline_pns INTEGER,
             inline_to INTEGER,
@@ -363,8 +366,10 @@ enum Schema {
         """
 
     private static let contents = """
-        -- key: the backend's key that uploaded it, where no account did.
+        -- key: the backend's key that uploaded it, where no account did. number: never used again, so that the removal of a user knows
+        -- what was there before.
         CREATE TABLE content(
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
             app INTEGER NOT NULL REFERENCES app,
             id TEXT NOT NULL,
             owner TEXT,
@@ -375,5 +380,6 @@ enum Schema {
             UNIQUE (app, id)
         ) STRICT;
         CREATE INDEX content_created ON content(created);
+        CREATE INDEX content_owner ON content(app, owner) WHERE owner IS NOT NULL;
         """
 }

@@ -10,6 +10,7 @@ extension SQLiteStore {
         let result = RegisterResult.refused("its message could not be worked on")
         let text = try StoredJSON.text(result)
         try await self.write { context in
+            let body = try context.database.isEmptied(message.body) ? [] : message.keptBody
             let isNew = try context.database.change(
                 """
                 INSERT INTO dead(queue, type, message, digest, app, reason, body, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -17,7 +18,7 @@ extension SQLiteStore {
                 """,
                 [
                     message.queue, message.type, message.messageID, message.digest,
-                    try context.database.owner(of: message)?.name, message.reason, Data(message.keptBody),
+                    try context.database.owner(of: message)?.name, message.reason, Data(body),
                     context.wall.milliseconds,
                 ]
             )

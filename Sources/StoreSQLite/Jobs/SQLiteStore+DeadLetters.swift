@@ -53,6 +53,7 @@ extension SQLiteStore: DeadLetterStore {
                 try context.replay(batch, list: found)
                 replay = .begun(job: batch.job, devices: found.devices.count)
             case .job(let job, let sequence, .register):
+                guard try !context.isForRemovedUser(sequence, letter: id) else { return .refused(UserRemoval.words) }
                 try context.replay(register: sequence, letter: id)
                 replay = .begun(job: job, devices: nil)
             case .job(let job, let sequence, .send):
@@ -238,6 +239,7 @@ private struct JobOfDead {
     /// By the store's clock.
     let ends: Int64?
     let isCleared: Bool
+    let isEmptied: Bool
 
     /// Why nothing of it can be replayed.
     func blockedReason(at now: Int64) -> String? {
@@ -247,6 +249,7 @@ private struct JobOfDead {
         case .scheduled, .queued, .running, .retrying, .completed, .abandoned: break
         }
         if let ends, ends <= now { return "its job's time is over since \(self.expires.iso8601)" }
+        if self.isEmptied { return "its content was removed with a user" }
         return self.isCleared ? "its job is being removed" : nil
     }
 }
@@ -261,13 +264,15 @@ extension Database {
     }
 
     fileprivate func jobOfDead(_ id: JobID) throws -> JobOfDead? {
-        try self.first("SELECT sequence, state, expires, ends, cleared FROM job WHERE id = ?", [id.blob]) { row in
+        try self.first("SELECT sequence, state, expires, ends, cleared, emptied FROM job WHERE id = ?", [id.blob]) {
+            row in
             JobOfDead(
                 sequence: row[0],
                 state: try Job.State(number: row[1]),
                 expires: Timestamp(milliseconds: row[2]),
                 ends: row[3],
-                isCleared: row[4]
+                isCleared: row[4],
+                isEmptied: row[5]
             )
         }
     }
@@ -326,6 +331,26 @@ extension WriteContext {
         try reopen.statement.bind(batch.sequence, at: 1)
         // One that still runs stays as it is.
         _ = try reopen.make()
+    }
+
+    /// Whether the change that a dead letter keeps is about a user who was removed since.
+    fileprivate func isForRemovedUser(_ sequence: Int64, letter: Int64) throws -> Bool {
+        let found = try self.database.first(
+            """
+            SELECT job.app, job.user, dead.work FROM job, dead WHERE job.sequence = ? AND dead.id = ? AND dead.work IS NOT NULL
+            """,
+            [sequence, letter]
+        ) {
+            (
+                app: $0[0] as Int64, user: try ($0[1] as String?).map { try UserName(stored: $0, shown: nil) },
+                work: $0[2] as String
+            )
+        }
+        guard let found, case .register(let request) = try StoredJSON.work(from: Array(found.work.utf8)) else {
+            return false
+        }
+        let subject = UserTraces.subject(of: request, askedBy: found.user)
+        return try self.isRemoved(subject, app: found.app, after: sequence)
     }
 
     /// Queues a register job again, with its old sequence and so its old place in the order (rule 11).

@@ -24,7 +24,7 @@ struct RegistrationImport {
     private let sequence: Int64
     private let rows: [ImportedRegistration]
     private let statements: ImportStatements
-    /// Whether later changes have released handles or deleted unknown ids since this import began: very rare.
+    /// Whether later changes have released handles, deleted unknown ids or removed users since this import began: very rare.
     private let mayBeLate: Bool
     private var random = SystemRandom()
     /// By index, whether a row's id and handle are new.
@@ -43,6 +43,7 @@ struct RegistrationImport {
         try self.statements.bind(sequence: sequence, wall: context.wall.milliseconds)
         self.mayBeLate =
             try context.isAnyClaimed(after: sequence) || context.isAnyDeleted(after: sequence)
+            || context.isAnyRemoved(after: sequence)
     }
 
     /// The whole work, before the first transaction.
@@ -178,6 +179,9 @@ struct RegistrationImport {
 
     private mutating func write(_ numbered: Numbered, tags: NumberedTags) throws -> ImportResult {
         let row = self.rows[numbered.index]
+        if self.mayBeLate, try self.context.isRemoved(row.user, app: self.app, after: self.sequence) {
+            return .superseded
+        }
         if let id = row.id, let known = try self.statements.find(id) {
             return try self.update(known, to: row, numbered.digest, tags: tags)
         }
