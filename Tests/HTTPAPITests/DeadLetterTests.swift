@@ -48,7 +48,7 @@ import Testing
                 type: dead.properties.type,
                 messageID: dead.properties.messageID,
                 app: .default,
-                reason: "redelivered 6 times without an end",
+                reason: "redelivered 6 times, never completed",
                 body: dead.body
             )
         )

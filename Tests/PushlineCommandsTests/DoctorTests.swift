@@ -113,7 +113,7 @@ import Testing
             IncomingDeadLetter(queue: "q", type: "", messageID: "", app: nil, reason: "r", body: [])
         )
         let found = try await blocked.findings()
-        #expect(found.map(\.subject) == ["queue deliver.apns", "queue send", "dead messages"])
+        #expect(found.map(\.subject) == ["queue deliver.apns", "queue send", "dead letters"])
         #expect(found.allSatisfy { !$0.isRight })
         #expect(found[0].words.hasSuffix("pushline queues resume deliver.apns --app shop"))
         #expect(found[1].words.hasSuffix("pushline queues resume send --all-apps"))

@@ -38,7 +38,7 @@ struct ImportLine {
         let handle = try Self.named("handle") { try self.spec.handle(try members.requiredString("handle"), of: pns) }
         let id = try members.string("id").map { text in
             guard let id = RegistrationID(text) else {
-                throw InvalidValue(member: "id", "has 1 to 128 letters, digits and - _ . ~")
+                throw InvalidValue(member: "id", "must have 1 to 128 letters, digits and - _ . ~")
             }
             return id
         }

@@ -26,7 +26,7 @@ struct AccountRoutes: Sendable {
         try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
         let members = try StrictMembers(request.json(), known: ["disabled"])
-        guard let isDisabled = try members.bool("disabled") else { throw members.fault("disabled", "is needed") }
+        guard let isDisabled = try members.bool("disabled") else { throw members.fault("disabled", "is required") }
         let missing = Problem.notFound("no such account")
         guard let name = try? request.parameters["name"].map({ try UserName($0, request.spec.users) }),
             try await self.context.store.change(.setDisabled(isDisabled, account: name, app: request.app)),

@@ -73,7 +73,7 @@ struct Problem: Error, Sendable, Equatable {
         case .conflict:
             self = Problem(.conflict, "that name is taken")
         case .unavailable:
-            self = .later(.serviceUnavailable, "store writes are failing; try again", seconds: 5)
+            self = .later(.serviceUnavailable, "the store is unavailable; try again", seconds: 5)
         default:
             self = Problem(.internalServerError, "internal error; see the server's log")
         }

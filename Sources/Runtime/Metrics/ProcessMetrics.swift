@@ -1,5 +1,5 @@
 import Foundation
-import Installation
+import PushModel
 import PushlineMetrics
 
 /// The kernel's figures for this process, under the names that Prometheus' dashboards expect.

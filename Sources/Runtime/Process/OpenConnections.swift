@@ -69,7 +69,7 @@ final class OpenConnections: Sendable {
             return false
         }
         channel.closeFuture.whenComplete { _ in self.remove(id, peer) }
-        if !victims.isEmpty { self.tell("room", victims.count) }
+        if !victims.isEmpty { self.tell("evicted", victims.count) }
         for victim in victims {
             let event = ConnectionDeadlines.MakeRoom { self.stays(victim.id) }
             victim.channel.pipeline.fireUserInboundEventTriggered(event)
@@ -124,7 +124,7 @@ final class OpenConnections: Sendable {
         let words: Logger.Message
         switch reason {
         case "full": words = "The connection limit is reached and all connections are busy: new ones are closed"
-        case "room": words = "The connection limit is reached: connections without a request are closed to make room"
+        case "evicted": words = "The connection limit is reached: connections without a request are closed to make room"
         case "peer": words = "One address has reached its connection limit: its new connections are closed"
         default: return
         }
