@@ -58,6 +58,34 @@ struct RegisterWorkContract {
         #expect(try await !self.fixture.contains(Self.secret))
     }
 
+    @Test func aRegisterJobThatTheHubCannotTakeIsRetryingAndSaysWhy() async throws {
+        let job = try await self.accept(Self.requests[0])
+        let other = try await self.accept(Self.requests[1])
+        let message = try self.scenario.message(of: job.id)
+        // Without a reason it was not tried.
+        #expect(try await self.store.defer(message.id, epoch: nil, Deferral(pause: .seconds(2))))
+        #expect(try await self.scenario.job(job.id).state == .queued)
+        self.fixture.time.advance(.seconds(2))
+        _ = try await self.scenario.takeDue([.register])
+        let deferral = Deferral(pause: .seconds(3), reason: WaitReason("the hub does not answer"))
+        #expect(try await self.store.defer(message.id, epoch: nil, deferral))
+        let waiting = try await self.scenario.job(job.id)
+        #expect(waiting.state == .retrying)
+        #expect(waiting.reason == "the hub does not answer")
+        #expect(waiting.due == self.fixture.time.wall.advanced(by: .seconds(3)))
+        #expect(try await self.listed(.retrying) == [job.id])
+        #expect(try await self.listed(.queued) == [other.id])
+        self.fixture.time.advance(.seconds(4))
+        _ = try await self.scenario.takeDue([.register])
+        let again = try await self.scenario.job(job.id)
+        #expect(again.state == .queued && again.reason == nil && again.due == nil)
+        #expect(try await self.listed(.retrying).isEmpty)
+    }
+
+    private func listed(_ state: Job.State) async throws -> [JobID] {
+        try await self.store.jobs(JobQuery(app: .default, state: state)).items.map(\.id)
+    }
+
     private func die(_ job: Job) async throws -> DeadLetter {
         try await self.scenario.deadLetter("\(self.scenario.message(of: job.id).id)", type: "register")
         return try #require(try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)

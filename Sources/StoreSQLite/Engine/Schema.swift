@@ -14,7 +14,7 @@ import StoreKit
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 105
+    static let version = 106
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -285,7 +285,6 @@ enum Schema {
             expired INTEGER NOT NULL,
             cancelled INTEGER NOT NULL,
             retries INTEGER NOT NULL,
-            at INTEGER NOT NULL,
             PRIMARY KEY (job, pns, page, attempt)
         ) STRICT, WITHOUT ROWID;
 

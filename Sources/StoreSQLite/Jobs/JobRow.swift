@@ -202,8 +202,9 @@ struct JobRow {
             || database.hasOpenBatch(self.sequence, at: pns)
     }
 
-    /// What a running job waits for, where all that is open of it waits for a later try.
+    /// What a job waits for, where all that is open of it waits for a later try.
     private func waiting(in database: Database) throws -> (due: Int64, reason: WaitReason?)? {
+        if self.work.kind == .register { return try self.registerRetry(in: database) }
         guard self.state == .running, self.isFannedOut, self.work.kind == .send,
             try !database.exists(Self.inFlight, [self.sequence])
         else { return nil }
@@ -211,6 +212,19 @@ struct JobRow {
             (due: $0[0], reason: WaitReason(text: $0[1], cause: $0[2]))
         }
     }
+
+    /// What a register job waits for that the hub could not take.
+    ///
+    /// One that is deferred without a reason, for a window or a pause, has not been tried.
+    private func registerRetry(in database: Database) throws -> (due: Int64, reason: WaitReason?)? {
+        guard self.state == .queued, let message = self.message else { return nil }
+        return try database.first(
+            "SELECT due, reason, cause FROM message WHERE id = ? AND \(Self.isDeferredWithReason)",
+            [message]
+        ) { (due: $0[0], reason: WaitReason(text: $0[1], cause: $0[2])) }
+    }
+
+    static let isDeferredWithReason = "state = \(MessageState.deferred.rawValue) AND reason IS NOT NULL"
 
     /// Whether a batch of a job is at the broker or at a worker.
     static let inFlight = """

@@ -117,7 +117,10 @@ extension JobQuery {
                 [pns.bit, pns.number, pns.number]
             )
         }
-        if let state = self.state {
+        if self.state == .retrying {
+            require("(job.state = \(Job.State.running.number) AND \(Self.isWaiting) OR \(Self.isRegisterRetry))", [])
+            require("job.finished IS NULL", [])
+        } else if let state = self.state {
             // As a number in the text, for the index of states is partial; not for choosing an index where there is a better.
             let isIndexed = self.user == nil && self.key == nil && self.label == nil
             require("\(isIndexed ? "" : "+")job.state = \(state.number)", [])
@@ -125,8 +128,8 @@ extension JobQuery {
             if isIndexed, state != .completed {
                 require(state.isFinal ? "job.\(JobTransition.failed)" : "job.finished IS NULL", [])
             }
-            if state == .retrying { require(Self.isWaiting, []) }
             if state == .running { require("NOT " + Self.isWaiting, []) }
+            if state == .queued { require("NOT " + Self.isRegisterRetry, []) }
         }
         return (sql, arguments)
     }
@@ -138,6 +141,12 @@ extension JobQuery {
             AND NOT EXISTS (
                 SELECT 1 FROM batch JOIN message ON message.id = batch.message
                 WHERE batch.job = job.sequence AND batch.open = 1 AND message.state = \(MessageState.published.rawValue)))
+        """
+
+    /// A register job that the hub could not take waits for a later try.
+    private static let isRegisterRetry = """
+        (job.state = \(Job.State.queued.number) AND job.kind = \(JobKind.register.number) AND EXISTS (
+            SELECT 1 FROM message WHERE id = job.message AND \(JobRow.isDeferredWithReason)))
         """
 }
 

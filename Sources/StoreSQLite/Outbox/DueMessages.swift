@@ -44,7 +44,7 @@ struct DueMessages: Sendable {
         var found: [DueMessage] = []
         for (index, priority) in priorities.enumerated() where found.count < limit {
             let rest = limit - found.count
-            // A quarter is left for less urgent ones that are due: an endless rush of urgent messages does not end all others.
+            // A quarter is left for less urgent ones that are due: an endless flood of urgent messages does not starve all others.
             let isShared = supplies[(index + 1)...].contains { !$0.isEmpty }
             found += try self.take(isShared ? max(1, rest * 3 / 4) : rest, of: supplies[index], priority, in: database)
         }
