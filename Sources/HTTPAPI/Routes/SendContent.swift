@@ -71,7 +71,7 @@ struct SendContent {
         let path = "native.\(pns.rawValue)"
         let known = pns == .apns ? ["payload", "headers"] : pns == .fcm ? ["message"] : ["body", "headers"]
         let form = try StrictMembers(value, path: path, known: known)
-        guard let content = form[known[0]] else { throw form.fault(known[0], "is needed") }
+        guard let content = form[known[0]] else { throw form.fault(known[0], "is required") }
         do {
             switch pns {
             case .apns:
