@@ -50,7 +50,7 @@ struct GroupFanOut {
     }
 
     private mutating func leaveAlone(_ send: SmallSend) -> Bool {
-        self.step.sends.append(FanOutSend(sequence: send.sequence, fate: .alone))
+        self.step.sends.append(FanOutSend(sequence: send.sequence, decision: .ownMessage))
         return true
     }
 
@@ -75,7 +75,7 @@ struct GroupFanOut {
             self.credit[pns, default: 0] -= size
             pages.append(SinglePage(pns: pns, size: size, message: index))
         }
-        self.step.sends.append(FanOutSend(sequence: send.sequence, fate: .batches(pages, through: send.through)))
+        self.step.sends.append(FanOutSend(sequence: send.sequence, decision: .batches(pages, through: send.through)))
         self.written.append(send)
     }
 

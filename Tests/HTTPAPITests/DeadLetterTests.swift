@@ -78,7 +78,7 @@ import Testing
                     group.messages += 1
                 }
                 group.sends.append(
-                    FanOutSend(sequence: send.sequence, fate: .batches(batches, through: send.through))
+                    FanOutSend(sequence: send.sequence, decision: .batches(batches, through: send.through))
                 )
             }
             step = .group(group)

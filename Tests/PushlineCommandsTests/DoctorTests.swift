@@ -155,7 +155,7 @@ import Testing
         }
         let batch = SinglePage(pns: .apns, size: 1, message: 0)
         let step = GroupStep(
-            sends: [FanOutSend(sequence: send.sequence, fate: .batches([batch], through: send.through))],
+            sends: [FanOutSend(sequence: send.sequence, decision: .batches([batch], through: send.through))],
             messages: 1
         )
         guard case .written(let written) = try await store.commit(.group(step), of: claim),

@@ -17,7 +17,7 @@ extension DeliveryWorker {
     func send(_ batches: [DeliverBatch], spec: AppSpec, logger: Logger) async -> [BatchOutcome] {
         let (app, pns) = (batches[0].app, batches[0].key.pns)
         var sending = DeliveryProgress(batches, recording: spec.recording, retry: self.configuration.retry)
-        sending.begin { self.inWork.stopCause(of: $0) }
+        sending.begin { self.inProgress.stopCause(of: $0) }
         guard !sending.isOver else { return sending.outcomes }
         let sender: any PushSender
         do { sender = try self.senders.sender(app: app, pns: pns, spec: spec) } catch {
@@ -51,7 +51,7 @@ extension DeliveryWorker {
                     keepsTokens: areKept && !sending.isDryRun(group),
                     isProbe: permission == .probe
                 )
-                sending.add(group, answers, goesOn: goesOn) { self.inWork.stopCause(of: $0) }
+                sending.add(group, answers, goesOn: goesOn) { self.inProgress.stopCause(of: $0) }
             }
             // It proved nothing, and each further round would be such a probe: the breaker waits for another message.
             if permission == .probe, answers.isEmpty {
@@ -78,7 +78,7 @@ extension DeliveryWorker {
                 let (app, pns) = (sending.batches[0].app, keys[0].pns)
                 let push = sending.push(group, deadline: deadline) {
                     // Stopping one batch withdraws all: unsent devices of the others follow in the next round.
-                    self.inWork.isAnyStopped(of: keys) || self.isHalted(app, pns)
+                    self.inProgress.isAnyStopped(of: keys) || self.isHalted(app, pns)
                 }
                 sends.addTask { (number, await sender.send(push)) }
             }
@@ -90,7 +90,7 @@ extension DeliveryWorker {
 
     /// Whether nothing more of an app is to be sent to a service: the process is about to end, or the queue is paused.
     private func isHalted(_ app: AppID, _ pns: PushService) -> Bool {
-        self.inWork.isDraining || self.pauses.reason(.deliver(pns), app: app) != nil
+        self.inProgress.isDraining || self.pauses.reason(.deliver(pns), app: app) != nil
     }
 
     /// Reports the results of a send to the breaker.

@@ -59,7 +59,7 @@ package final class SQLiteStore: Sendable {
     private let users: FileLock
     let clock: StoreClock
     let logger: Logger
-    let dueTurns = DueTurns()
+    let roundRobin = RoundRobin()
 
     /// Turns off `SQLITE_CONFIG_MEMSTATUS`: its counters take a global lock at every allocation, and nothing reads
     /// them.
