@@ -1,4 +1,5 @@
 import Foundation
+import Installation
 import PushModel
 import PushlineMetrics
 
