@@ -204,7 +204,11 @@ struct JobRow {
 
     /// What a job waits for, where all that is open of it waits for a later try.
     private func waiting(in database: Database) throws -> (due: Int64, reason: WaitReason?)? {
-        if self.work.kind == .register { return try self.registerRetry(in: database) }
+        if self.state == .queued, self.work.kind == .register {
+            return try database.first(Self.deferredRegister, [self.message]) {
+                (due: $0[0], reason: WaitReason(text: $0[1], cause: $0[2]))
+            }
+        }
         guard self.state == .running, self.isFannedOut, self.work.kind == .send,
             try !database.exists(Self.inFlight, [self.sequence])
         else { return nil }
@@ -213,25 +217,18 @@ struct JobRow {
         }
     }
 
-    /// What a register job waits for that the hub could not take.
-    ///
-    /// One that is deferred without a reason, for a window or a pause, has not been tried.
-    private func registerRetry(in database: Database) throws -> (due: Int64, reason: WaitReason?)? {
-        guard self.state == .queued, let message = self.message else { return nil }
-        return try database.first(
-            "SELECT due, reason, cause FROM message WHERE id = ? AND \(Self.isDeferredWithReason)",
-            [message]
-        ) { (due: $0[0], reason: WaitReason(text: $0[1], cause: $0[2])) }
-    }
-
-    static let isDeferredWithReason = "state = \(MessageState.deferred.rawValue) AND reason IS NOT NULL"
-
     /// Whether a batch of a job is at the broker or at a worker.
     static let inFlight = """
         SELECT 1 FROM batch INDEXED BY batch_open JOIN message ON message.id = batch.message
             WHERE batch.job = ?1 AND batch.open = 1 AND message.state = \(MessageState.published.rawValue)
         UNION ALL SELECT 1 FROM job JOIN message ON message.id = job.message
             WHERE job.sequence = ?1 AND \(BatchTable.isInline) AND message.state = \(MessageState.published.rawValue)
+        """
+
+    /// The message of a register job that its worker deferred; a pause and a full window of the app give no reason.
+    private static let deferredRegister = """
+        SELECT due, reason, cause FROM message
+        WHERE id = ? AND state = \(MessageState.deferred.rawValue) AND reason IS NOT NULL
         """
 
     private static let firstWaiting = """
