@@ -225,13 +225,13 @@ let package = Package(
 
         // Executables: parse and run.
         .executableTarget(name: "pushline", dependencies: ["PushlineCommands"]),
-        .executableTarget(name: "pushline-api", dependencies: ["Runtime", "Installation", argumentParser]),
-        .executableTarget(name: "pushline-register-worker", dependencies: ["Runtime", "Installation", argumentParser]),
-        .executableTarget(name: "pushline-send-worker", dependencies: ["Runtime", "Installation", argumentParser]),
-        .executableTarget(name: "pushline-delivery-worker", dependencies: ["Runtime", "Installation", argumentParser]),
+        .executableTarget(name: "pushline-api", dependencies: ["Runtime", "PushModel", argumentParser]),
+        .executableTarget(name: "pushline-register-worker", dependencies: ["Runtime", "PushModel", argumentParser]),
+        .executableTarget(name: "pushline-send-worker", dependencies: ["Runtime", "PushModel", argumentParser]),
+        .executableTarget(name: "pushline-delivery-worker", dependencies: ["Runtime", "PushModel", argumentParser]),
         .executableTarget(
             name: "pushline-simulator",
-            dependencies: ["PushlineSimulator", argumentParser, lifecycle, logging, unixSignals, yams]
+            dependencies: ["PushlineSimulator", "PushModel", argumentParser, lifecycle, logging, unixSignals, yams]
         ),
 
         // Tests: one target a library; what needs a server is in IntegrationTests.

@@ -31,7 +31,7 @@ extension EmbeddedHub {
                     claim = prepared.claim.claimed
                     advance.hasCommitted = true
                     advance.answered += prepared.answered(written)
-                    let isPublished = await self.publish(prepared.deliveries(written), hints: written.alone)
+                    let isPublished = await self.publish(prepared.deliveries(written), hints: written.ownMessages)
                     if written.isDone { return advance.at(.done) }
                     if !isPublished { return advance.at(.more(claim, after: configuration.brokerPause)) }
                 }

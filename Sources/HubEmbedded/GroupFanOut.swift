@@ -73,7 +73,7 @@ struct GroupFanOut {
     }
 
     private mutating func leaveAlone(_ send: SmallSend) -> Bool {
-        self.step.sends.append(FanOutSend(sequence: send.sequence, fate: .alone))
+        self.step.sends.append(FanOutSend(sequence: send.sequence, decision: .ownMessage))
         return true
     }
 
@@ -103,7 +103,7 @@ struct GroupFanOut {
             }
             pages.append(SinglePage(pns: pns, size: size, named: named, message: index))
         }
-        self.step.sends.append(FanOutSend(sequence: send.sequence, fate: .batches(pages, through: send.through)))
+        self.step.sends.append(FanOutSend(sequence: send.sequence, decision: .batches(pages, through: send.through)))
         self.written.append(send)
     }
 

@@ -31,21 +31,17 @@ extension SenderConfiguration {
 extension AppSpec {
     /// The sender configuration for a service's credential.
     ///
-    /// - Throws: ``SenderError`` where the app declares none, or the service takes nothing any more.
+    /// - Throws: ``SenderError`` where the app declares none, or the service is retired.
     func configuration(
         for pns: PushService,
         _ credential: CredentialName
     ) throws(SenderError) -> any SenderConfiguration {
         guard pns.isInService else {
-            throw SenderError(.retired, "\(pns.rawValue) was switched off and takes nothing any more")
+            throw SenderError(.retired, pns.retiredReason)
         }
         // Each service's folder makes its credentials a configuration, and a test looks that none forgets to.
         guard let configuration = self.credentials[pns, credential] as? any SenderConfiguration else {
-            let section = [pns.rawValue, credential.named.map { "credential \"\($0)\"" }].compactMap { $0 }
-            throw SenderError(
-                .notConfigured,
-                "the app declares no \(section.joined(separator: " ")): add it to its file and apply that"
-            )
+            throw SenderError(.notConfigured, pns.noCredentialsReason(credential))
         }
         return configuration
     }

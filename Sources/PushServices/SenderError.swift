@@ -8,7 +8,7 @@ package struct SenderError: Error, Sendable, Equatable, CustomStringConvertible 
     package enum Code: Sendable, Equatable {
         /// The app declares no credentials for that service.
         case notConfigured
-        /// The service was switched off, and takes nothing any more.
+        /// The service is retired.
         case retired
         /// A file that the app names cannot be read.
         case unreadableFile

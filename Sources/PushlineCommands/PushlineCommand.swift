@@ -1,6 +1,7 @@
 package import ArgumentParser
 import Foundation
 import Installation
+import PushModel
 import PushlineClient
 
 /// `pushline`: declares apps, accounts and keys on the server's host, and works with a server through its API.

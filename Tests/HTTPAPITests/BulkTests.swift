@@ -97,7 +97,7 @@ import Testing
         (#"{"pns":"fcm","handle":"h","expires":"soon"}"#, "expires", "time"),
         (#"{"pns":"fcm","handle":"h","expires":"2001-01-01T00:00:00Z"}"#, "expires", "over"),
         (#"{"pns":"fcm","handle":"h","tag":["x"]}"#, "tag", "no such member"),
-        (#"{"pns":"fcm","handle":"h","pns":"apns"}"#, "pns", "there twice"),
+        (#"{"pns":"fcm","handle":"h","pns":"apns"}"#, "pns", "given twice"),
         (#"{"pns":"fcm","handle":"h"} {}"#, "", "nothing may follow"),
         (String(repeating: " ", count: 70_000) + "{}", "", "more than 65536 bytes"),
         (String(repeating: "[", count: 60_000), "", "deeper"),

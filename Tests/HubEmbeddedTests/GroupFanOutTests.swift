@@ -71,10 +71,10 @@ import Testing
     }
 
     /// `1 apns:0` for a send with a batch in the delivery message 0, `alone`, `none` for one without a target.
-    private func fates(_ fanOut: GroupFanOut) -> [String] {
+    private func decisions(_ fanOut: GroupFanOut) -> [String] {
         fanOut.step.sends.map { send in
-            switch send.fate {
-            case .alone: "\(send.sequence) alone"
+            switch send.decision {
+            case .ownMessage: "\(send.sequence) alone"
             case .batches(let batches, let through):
                 "\(send.sequence) to \(through) "
                     + batches.map { "\($0.pns.rawValue):\($0.message)" }.joined(separator: " ")
@@ -86,7 +86,7 @@ import Testing
         var fanOut = self.fanOut(apns: 10_000, fcm: 10_000)
         try self.divide([[.apns: 1], [.apns: 1, .fcm: 2], [:], nil, [.mpns: 1], [.fcm: 1]], with: &fanOut)
         #expect(
-            self.fates(fanOut)
+            self.decisions(fanOut)
                 == ["1 to 7 apns:0", "2 to 7 apns:0 fcm:1", "3 to 7 ", "4 alone", "5 alone", "6 to 7 fcm:1"]
         )
         #expect(fanOut.step.messages == 2)
@@ -106,14 +106,14 @@ import Testing
     @Test func sendsOnlyToServicesWithoutCreditAreSkipped() throws {
         var fanOut = self.fanOut(apns: 0, fcm: 10)
         try self.divide([[.apns: 1], [.fcm: 1], [.apns: 1, .fcm: 1], [.apns: 3]], with: &fanOut)
-        #expect(self.fates(fanOut) == ["2 to 7 fcm:0", "3 alone"])
+        #expect(self.decisions(fanOut) == ["2 to 7 fcm:0", "3 alone"])
         #expect(fanOut.blocked == [.apns])
     }
 
     @Test func aStepEndsWhenCreditRunsOut() throws {
         var fanOut = self.fanOut(apns: 10, fcm: 0)
         try self.divide([[.apns: 8], [.fcm: 1], [.apns: 3]], looksAt: 2, with: &fanOut)
-        #expect(self.fates(fanOut) == ["1 to 7 apns:0"])
+        #expect(self.decisions(fanOut) == ["1 to 7 apns:0"])
         #expect(fanOut.blocked == [.fcm])
     }
 
@@ -192,6 +192,6 @@ import Testing
     @Test func aSendLargerThanAllCreditLeavesItsGroup() throws {
         var fanOut = self.fanOut(apns: 10, fcm: 0)
         try self.divide([[.apns: 11], [.apns: 10]], with: &fanOut)
-        #expect(self.fates(fanOut) == ["1 alone", "2 to 7 apns:0"])
+        #expect(self.decisions(fanOut) == ["1 alone", "2 to 7 apns:0"])
     }
 }

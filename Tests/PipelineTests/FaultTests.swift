@@ -220,7 +220,7 @@ private struct FaultyHub: NotificationHub {
     }
 }
 
-/// A store that cannot make sense of a dead message's batch.
+/// A store that cannot make sense of a dead letter's batch.
 private final class RefusingStore: DeadLetterStore {
     private let count = NIOLockedValueBox(0)
 

@@ -46,7 +46,10 @@ import Testing
         #expect(
             PushService.unknown("adm", among: [.fcm, .wns]).reason == "\"adm\" is not a platform; use fcm, gcm or wns"
         )
-        #expect(PushService.unknown("MPNS", among: [.wns]).reason == "\"MPNS\" takes no notifications; use wns")
+        #expect(
+            PushService.unknown("MPNS", among: [.wns]).reason
+                == "\"MPNS\" is retired: its devices can be registered, but not sent to; use wns"
+        )
         #expect(PushService.unknown(among: [.wns]).reason == "is not a platform; use wns")
     }
 

@@ -258,7 +258,7 @@ import Testing
         let text = """
             {"line":1,"status":202,"id":"0190-a"}
             {"line":2,"status":202,"id":"0190-b","repeated":true}
-            {"line":3,"status":400,"member":"to.user","detail":"a user name is needed","of a later version":1}
+            {"line":3,"status":400,"member":"to.user","detail":"a user name is required","of a later version":1}
             {"line":4,"status":503,"detail":"later"}
 
             """

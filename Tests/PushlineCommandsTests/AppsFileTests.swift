@@ -332,7 +332,7 @@ import Testing
             "apps.yaml:3: apps.default.api.origins: \"https://*.example.com\": must be an origin such as "
                 + "https://app.example.com or https://app.example.com:8443, with no path and no wildcard"
         ),
-        ("apps:\n  a: {}\n  a: {}", "apps.yaml:2: a: is there twice"),
+        ("apps:\n  a: {}\n  a: {}", "apps.yaml:2: a: is given twice"),
         ("apps: [", "apps.yaml:2: is not YAML: did not find expected node content in column 1"),
     ])
     func faults(text: String, message: String) {

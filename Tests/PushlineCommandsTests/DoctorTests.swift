@@ -113,7 +113,7 @@ import Testing
             IncomingDeadLetter(queue: "q", type: "", messageID: "", app: nil, reason: "r", body: [])
         )
         let found = try await blocked.findings()
-        #expect(found.map(\.subject) == ["queue deliver.apns", "queue send", "dead messages"])
+        #expect(found.map(\.subject) == ["queue deliver.apns", "queue send", "dead letters"])
         #expect(found.allSatisfy { !$0.isRight })
         #expect(found[0].words.hasSuffix("pushline queues resume deliver.apns --app shop"))
         #expect(found[1].words.hasSuffix("pushline queues resume send --all-apps"))
@@ -136,7 +136,7 @@ import Testing
         #expect(found.allSatisfy { $0.words.hasPrefix("2 sends wait, such as ") })
         #expect(found[0].words.contains("APNs fails: 403 Forbidden; "))
         #expect(
-            found[1].words.contains("the app's credentials do not work at APNs: 403 Forbidden; check that service's")
+            found[1].words.contains("the app's credentials do not work at APNs: 403 Forbidden; correct the key, ids")
         )
     }
 
@@ -171,7 +171,7 @@ import Testing
         }
         let batch = SinglePage(pns: .apns, size: 1, message: 0)
         let step = GroupStep(
-            sends: [FanOutSend(sequence: send.sequence, fate: .batches([batch], through: send.through))],
+            sends: [FanOutSend(sequence: send.sequence, decision: .batches([batch], through: send.through))],
             messages: 1
         )
         guard case .written(let written) = try await store.commit(.group(step), of: claim),

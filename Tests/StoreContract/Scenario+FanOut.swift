@@ -85,7 +85,7 @@ extension Scenario {
         var keys: [BatchKey] = []
         for send in try await self.sends(of: claim) {
             guard case .all(let reaches) = send.audience else {
-                step.sends.append(FanOutSend(sequence: send.sequence, fate: .alone))
+                step.sends.append(FanOutSend(sequence: send.sequence, decision: .ownMessage))
                 continue
             }
             let batches = reaches.map { reach in
@@ -93,7 +93,7 @@ extension Scenario {
                 let message = PushService.allCases.firstIndex(of: reach.pns) ?? 0
                 return SinglePage(pns: reach.pns, size: reach.devices.count, message: message)
             }
-            step.sends.append(FanOutSend(sequence: send.sequence, fate: .batches(batches, through: send.through)))
+            step.sends.append(FanOutSend(sequence: send.sequence, decision: .batches(batches, through: send.through)))
         }
         return (step, keys)
     }

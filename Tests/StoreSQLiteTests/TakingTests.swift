@@ -10,7 +10,7 @@ struct TakingTests {
     private func due(_ keep: TemporaryStore) async throws -> [DueMessage] {
         let finder = DueMessages(
             flow: keep.store.flowControl,
-            turns: DueTurns(),
+            roundRobin: RoundRobin(),
             queues: Set(WorkQueue.allCases),
             overdue: .zero
         )

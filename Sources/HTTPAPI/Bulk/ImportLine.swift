@@ -41,7 +41,7 @@ struct ImportLine {
         }
         let id = try members.string("id").map { text in
             guard let id = RegistrationID(text) else {
-                throw InvalidValue(member: "id", "has 1 to 128 letters, digits and - _ . ~")
+                throw InvalidValue(member: "id", "must have 1 to 128 letters, digits and - _ . ~")
             }
             return id
         }

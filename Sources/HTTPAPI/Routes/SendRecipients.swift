@@ -99,7 +99,7 @@ extension RecipientList {
                 earlier = reference
                 reference = text
             }
-            guard earlier == nil else { throw InvalidValue(member: member.name, "is there twice") }
+            guard earlier == nil else { throw InvalidValue(member: member.name, "is given twice") }
         }
         guard let pns = service.flatMap(PushService.init(platformName:)) else {
             throw PushService.unknown(service).named("pns")

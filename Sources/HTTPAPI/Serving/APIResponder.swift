@@ -115,7 +115,7 @@ package struct APIResponder: HTTPResponder {
         if let seconds = self.limiter.take(caller, rate: rate) {
             throw Problem.later(
                 .tooManyRequests,
-                "this account exceeds its rate limit",
+                "too many requests a second from this caller",
                 seconds: seconds
             )
         }

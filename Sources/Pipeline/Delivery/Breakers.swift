@@ -93,7 +93,7 @@ final class Breakers: Sendable {
             self.logger.warning("The circuit breaker opened: the app's messages wait", metadata: metadata)
         case .closed:
             open.decrement(by: 1)
-            self.logger.info("The circuit breaker closed: the app's messages go out again", metadata: metadata)
+            self.logger.notice("The circuit breaker closed: the app's messages go out again", metadata: metadata)
         }
         return areDoubted
     }

@@ -46,7 +46,7 @@ extension DeliveryWorker {
             recording: spec.recording,
             retry: self.configuration.retry
         )
-        sending.begin { self.inWork.stopCause(of: $0) }
+        sending.begin { self.inProgress.stopCause(of: $0) }
         guard !sending.isOver else { return sending.outcomes }
         guard share.credential == .default || spec.credentials[pns, share.credential] != nil else {
             // As where the app has none for the service at all: declared later it is too late for this send.
@@ -88,7 +88,7 @@ extension DeliveryWorker {
                     keepsTokens: areKept && !sending.isDryRun(group),
                     isProbe: permission == .probe
                 )
-                sending.add(group, answers, goesOn: goesOn) { self.inWork.stopCause(of: $0) }
+                sending.add(group, answers, goesOn: goesOn) { self.inProgress.stopCause(of: $0) }
             }
             // It proved nothing, and each further round would be such a probe: the breaker waits for another message.
             if permission == .probe, answers.isEmpty {
@@ -115,7 +115,7 @@ extension DeliveryWorker {
                 let (app, pns) = (sending.batches[0].app, keys[0].pns)
                 let push = sending.push(group, deadline: deadline) {
                     // Stopping one batch withdraws all: unsent devices of the others follow in the next round.
-                    self.inWork.isAnyStopped(of: keys) || self.isHalted(app, pns)
+                    self.inProgress.isAnyStopped(of: keys) || self.isHalted(app, pns)
                 }
                 sends.addTask { (number, await sender.send(push)) }
             }
@@ -127,7 +127,7 @@ extension DeliveryWorker {
 
     /// Whether nothing more of an app is to be sent to a service: the process is about to end, or the queue is paused.
     private func isHalted(_ app: AppID, _ pns: PushService) -> Bool {
-        self.inWork.isDraining || self.pauses.reason(.deliver(pns), app: app) != nil
+        self.inProgress.isDraining || self.pauses.reason(.deliver(pns), app: app) != nil
     }
 
     /// Reports the results of a send to the breaker.

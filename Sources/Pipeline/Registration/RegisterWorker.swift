@@ -26,7 +26,7 @@ package struct RegisterWorker: Service {
     ///   - store: The store of jobs.
     ///   - apps: The apps' declarations.
     ///   - broker: The broker.
-    ///   - concurrency: The most messages in work at once.
+    ///   - concurrency: The most messages in progress at once.
     ///   - logger: For degraded states.
     package init(
         hub: any NotificationHub,

@@ -43,7 +43,7 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
     /// - Throws: ``InvalidValue`` for an empty or too long text, or a forbidden character.
     package init(_ name: String, _ users: AppSpec.Users) throws(InvalidValue) {
         guard !name.isEmpty, name.utf8.count <= Tag.maximumLength else {
-            throw InvalidValue("a tag has 1 to \(Tag.maximumLength) characters")
+            throw InvalidValue("a tag must have 1 to \(Tag.maximumLength) characters")
         }
         guard name.utf8.allSatisfy(Tag.allows) else {
             throw InvalidValue("a tag is made of letters, digits and _ @ # . : -")

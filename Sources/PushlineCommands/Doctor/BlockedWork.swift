@@ -35,7 +35,7 @@ struct BlockedWork {
         }
         let commands = apps.map { "pushline dead --app \($0)" }.joined(separator: ", ")
         let number = count >= Backlog.mostDead ? "\(count) or more" : "\(count)"
-        return [.wrong("dead messages", "\(number) wait to be replayed or discarded: \(commands)")]
+        return [.wrong("dead letters", "\(number) wait to be replayed or discarded: \(commands)")]
     }
 
     /// Sends blocked by a push service or by the app's credentials.
@@ -81,9 +81,9 @@ struct BlockedWork {
 
     private static func advice(_ cause: BreakerCause) -> String {
         switch cause {
-        case .service: "it is probed, and goes on by itself: look at the service's status page"
+        case .service: "Pushline probes the service and resumes by itself; check its status page"
         case .credentials:
-            "check that service's key, ids and files in the app's declaration: what is corrected is used from the next try on"
+            "correct the key, ids or files in the app's declaration; the next try uses them"
         case .tokens: "check the app's endpoint and topic: the tokens are another environment's, most likely"
         }
     }

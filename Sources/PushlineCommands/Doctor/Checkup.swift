@@ -121,8 +121,8 @@ struct Checkup {
     private static func finding(_ subject: String, _ words: String, _ ends: [CredentialExpiry]) -> Finding {
         let near = ends.filter { $0.isNear() }.map { "\($0.setting) \($0.words())" }
         guard !near.isEmpty else { return .right(subject, words) }
-        let told = "\(words), but \(near.joined(separator: "; ")): replace it"
-        return ends.contains { $0.days() < 0 } ? .wrong(subject, told) : .right(subject, told)
+        let detail = "\(words), but \(near.joined(separator: "; ")): replace it"
+        return ends.contains { $0.days() < 0 } ? .wrong(subject, detail) : .right(subject, detail)
     }
 
     /// Reads the files that the apps name, as a delivery worker would.

@@ -4,6 +4,7 @@ import Hub
 import Installation
 import Logging
 import Pipeline
+import PushModel
 import PushServices
 import ServiceLifecycle
 import Store

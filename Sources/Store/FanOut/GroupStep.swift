@@ -14,7 +14,7 @@ package struct GroupStep: Sendable {
     /// How many devices it has of each service.
     package var devices: [PushService: DeviceCount] {
         var devices: [PushService: DeviceCount] = [:]
-        for case .batches(let batches, _) in self.sends.map(\.fate) {
+        for case .batches(let batches, _) in self.sends.map(\.decision) {
             for batch in batches { devices[batch.pns, default: DeviceCount()].add(batch.size, batch.named) }
         }
         return devices
@@ -41,20 +41,20 @@ package struct DeviceCount: Sendable, Equatable {
 
 /// The result for a send of a group.
 package struct FanOutSend: Sendable {
-    package enum Fate: Sendable {
+    package enum GroupDecision: Sendable {
         /// These are all its batches, at most one a service, and so far goes its audience (``SmallSend/through``); none = it has
         /// no target.
         case batches([SinglePage], through: Int64)
         /// It gets its own message.
-        case alone
+        case ownMessage
     }
 
     package let sequence: Int64
-    package let fate: Fate
+    package let decision: GroupDecision
 
-    package init(sequence: Int64, fate: Fate) {
+    package init(sequence: Int64, decision: GroupDecision) {
         self.sequence = sequence
-        self.fate = fate
+        self.decision = decision
     }
 }
 

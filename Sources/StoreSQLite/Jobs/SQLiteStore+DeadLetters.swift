@@ -172,7 +172,7 @@ private struct DeadLetterRow {
         self.size = row[6]
         self.at = Timestamp(milliseconds: row[7])
         guard let closed = DeadLetterEffect(rawValue: row[8]) else {
-            throw StoreError(.corrupt, "a dead message's row names an unknown effect")
+            throw StoreError(.corrupt, "a dead letter's row names an unknown effect")
         }
         self.closed = closed
         self.hasWork = row[9]
@@ -205,7 +205,9 @@ private struct DeadLetterRow {
         switch self.closed {
         case .nothing: return .nothing(self.words)
         case .batch:
-            guard let key = self.batch, let job = try database.jobOfDead(key.job) else { return .nothing(Self.gone) }
+            guard let key = self.batch, let job = try database.deadLetterJob(key.job) else {
+                return .nothing(Self.gone)
+            }
             if let blockedReason = job.blockedReason(at: now) { return .nothing(blockedReason) }
             guard let batch = try database.deadLetterPage(key, of: job.sequence) else {
                 return .nothing("its batch does not count as dead")
@@ -215,7 +217,7 @@ private struct DeadLetterRow {
             }
             return .batch(batch)
         case .register, .send:
-            guard let id = self.job, let job = try database.jobOfDead(id) else { return .nothing(Self.gone) }
+            guard let id = self.job, let job = try database.deadLetterJob(id) else { return .nothing(Self.gone) }
             if let blockedReason = job.blockedReason(at: now) { return .nothing(blockedReason) }
             if self.closed == .send { return .job(id, sequence: job.sequence, .send) }
             return self.hasWork ? .job(id, sequence: job.sequence, .register) : .nothing("its handle was removed")
@@ -227,12 +229,12 @@ private struct DeadLetterRow {
     /// Why there is nothing to replay though it is kept.
     private var words: String {
         MessageID(self.message) == nil
-            ? "it names no work: nobody can tell what it was for" : "what it held goes on, or was finished, without it"
+            ? "it names no work: nobody can tell what it was for" : "it was a copy: its work continues or has finished"
     }
 }
 
-/// The job of a dead message.
-private struct JobOfDead {
+/// The job of a dead letter.
+private struct DeadLetterJob {
     let sequence: Int64
     let state: Job.State
     let expires: Timestamp
@@ -263,10 +265,10 @@ extension Database {
         )
     }
 
-    fileprivate func jobOfDead(_ id: JobID) throws -> JobOfDead? {
+    fileprivate func deadLetterJob(_ id: JobID) throws -> DeadLetterJob? {
         try self.first("SELECT sequence, state, expires, ends, cleared, emptied FROM job WHERE id = ?", [id.blob]) {
             row in
-            JobOfDead(
+            DeadLetterJob(
                 sequence: row[0],
                 state: try Job.State(number: row[1]),
                 expires: Timestamp(milliseconds: row[2]),

@@ -47,8 +47,8 @@ struct GroupStepWriter {
         var written = FanOutWritten()
         for send in self.step.sends {
             let isWritten: Bool
-            switch send.fate {
-            case .alone:
+            switch send.decision {
+            case .ownMessage:
                 isWritten = try self.writeAlone(send.sequence, &written)
             case .batches(let batches, _) where batches.isEmpty: isWritten = try self.writeNoTarget(send.sequence)
             case .batches(let batches, let through):
@@ -99,7 +99,7 @@ struct GroupStepWriter {
         )
         try database.run("UPDATE job SET message = ? WHERE sequence = ?", [id, job])
         if state == .ready {
-            written.alone.append(
+            written.ownMessages.append(
                 OutboxMessage(id: MessageID(number: id), app: self.claim.message.app, queue: .send, priority: priority)
             )
         }

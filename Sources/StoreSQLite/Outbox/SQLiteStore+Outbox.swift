@@ -44,7 +44,7 @@ extension SQLiteStore: OutboxStore {
         overdue: Duration,
         limit: Int
     ) async throws -> [OutboxMessage] {
-        let finder = DueMessages(flow: self.flowControl, turns: self.dueTurns, queues: queues, overdue: overdue)
+        let finder = DueMessages(flow: self.flowControl, roundRobin: self.roundRobin, queues: queues, overdue: overdue)
         // Looks before it writes: an idle store stays idle.
         let due = try await self.read { try finder.find(limit: limit, in: $0) }
         guard !due.isEmpty else { return [] }
@@ -72,7 +72,7 @@ extension SQLiteStore: OutboxStore {
 }
 
 extension WriteContext {
-    /// Takes a message that was due, unless somebody else has since, or it was marked or held, which leaves its epoch as it is.
+    /// Takes a message that was due, unless somebody else has since, or it was marked or renewed, which leaves its epoch as it is.
     func take(_ due: DueMessage, flow: FlowControl) throws -> OutboxMessage? {
         let message = due.message
         var devices = DeviceCount()

@@ -42,7 +42,7 @@ extension WriteContext {
         return try (text ?? nil).map { try StoredJSON.value(RegisterResult.self, from: $0) }
     }
 
-    /// Keeps the work of a register job with its dead message, before the job forgets it.
+    /// Keeps the work of a register job with its dead letter, before the job forgets it.
     func keepWork(of job: Int64, letter: Int64) throws {
         try self.database.run(
             "UPDATE dead SET work = (SELECT work FROM job WHERE sequence = ?) WHERE id = ?",

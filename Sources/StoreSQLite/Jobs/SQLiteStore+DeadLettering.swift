@@ -102,7 +102,7 @@ extension WriteContext {
         return ClosedByDeadLetter(effect: .register, job: job.id)
     }
 
-    /// Closes the only batch of a dead message: its devices count as dead.
+    /// Closes the only batch of a dead letter: its devices count as dead.
     private func closeBatch(of message: MessageID) throws -> ClosedByDeadLetter {
         if let range = try self.database.jobRange(of: message.number) {
             try self.materializeBatches(of: message.number, jobs: range)
