@@ -288,7 +288,6 @@ enum Schema {
             expired INTEGER NOT NULL,
             cancelled INTEGER NOT NULL,
             retries INTEGER NOT NULL,
-            at INTEGER NOT NULL,
             PRIMARY KEY (job, pns, page, attempt)
         ) STRICT, WITHOUT ROWID;
 
