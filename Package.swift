@@ -315,7 +315,8 @@ let package = Package(
         .testTarget(
             name: "HTTPAPITests",
             dependencies: [
-                "HTTPAPI", "Authentication", "TokenIssuer", "Store", "StoreSQLite", "Broker", "PushModel", httpTypes,
+                "HTTPAPI", "PushlineClient", "Authentication", "TokenIssuer", "Store", "StoreSQLite", "Broker",
+                "PushModel", httpTypes,
                 hummingbird,
                 hummingbirdCore,
                 hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,

@@ -1,6 +1,6 @@
 import Crypto
 import CryptoExtras
-import PushModel
+package import PushModel
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -29,7 +29,9 @@ package struct PasswordHash: Sendable, Equatable {
         package static let standard = Cost(rounds: 1 << 14, blockSize: 8, parallelism: 5)
     }
 
-    /// The greatest length of a password, in bytes of UTF-8.
+    /// The least length of a new password, in characters of Unicode, as NIST SP 800-63B has it.
+    package static let minimumLength = 8
+    /// The greatest length of a new password, in characters of Unicode.
     package static let maximumLength = 1024
     private static let length = 32
 
@@ -42,14 +44,12 @@ package struct PasswordHash: Sendable, Equatable {
     /// Deliberately slow: never call it on an event loop.
     ///
     /// - Parameters:
-    ///   - password: 1 to 1024 bytes of UTF-8.
+    ///   - password: 8 to 1024 characters.
     ///   - cost: The cost of a guess.
     /// - Returns: The text for the store.
-    /// - Throws: ``InvalidValue`` when the password is empty or too long.
+    /// - Throws: ``InvalidValue`` when the password is too short or too long.
     package static func make(_ password: String, cost: Cost = .standard) throws -> String {
-        guard (1...Self.maximumLength).contains(password.utf8.count) else {
-            throw InvalidValue(member: "password", "must have 1 to \(Self.maximumLength) bytes")
-        }
+        try self.checkLength(of: password)
         var generator = SystemRandomNumberGenerator()
         let salt = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
         let hash = try Self.derive(password, salt: salt, cost: cost)
@@ -57,6 +57,18 @@ package struct PasswordHash: Sendable, Equatable {
             "scrypt", String(cost.rounds), String(cost.blockSize), String(cost.parallelism),
             Data(salt).base64EncodedString(), Data(hash).base64EncodedString(),
         ].joined(separator: "$")
+    }
+
+    /// Checks a new password before it is hashed.
+    ///
+    /// - Throws: ``InvalidValue`` when it is too short or too long.
+    package static func checkLength(of password: String) throws(InvalidValue) {
+        guard (Self.minimumLength...Self.maximumLength).contains(password.unicodeScalars.count) else {
+            throw InvalidValue(
+                member: "password",
+                "must have \(Self.minimumLength) to \(Self.maximumLength) characters"
+            )
+        }
     }
 
     /// Reads the text that ``make(_:cost:)`` gave.

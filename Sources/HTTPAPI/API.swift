@@ -54,6 +54,7 @@ package struct API: Sendable {
         )
         let large = LargeBodies(configuration: configuration)
         let waiter = OutcomeWaiter(broker: broker, logger: logger) { try await store.jobs($0) }
+        let directory = CallerDirectory(store: store, lifetime: configuration.directoryLifetime)
         let context = RouteContext(
             configuration: configuration,
             store: store,
@@ -66,10 +67,11 @@ package struct API: Sendable {
             ),
             monitor: JobMonitor { try await store.job($0, app: $1) },
             large: large,
+            directory: directory,
+            passwords: passwords,
             metricsText: metricsText,
             logger: logger
         )
-        let directory = CallerDirectory(store: store, lifetime: configuration.directoryLifetime)
         let failures = SignInFailures(logger: logger)
         self.responder = APIResponder(
             table: RouteTable(API.routes(context)),
@@ -136,6 +138,9 @@ final class RouteContext: Sendable {
     let intake: JobIntake
     let monitor: JobMonitor
     let large: LargeBodies
+    /// Accounts as they sign in: changes of an account must be told to it.
+    let directory: CallerDirectory
+    let passwords: PasswordVerifier
     let metricsText: @Sendable () -> String
     /// Logs operators' changes.
     let logger: Logger
@@ -147,6 +152,8 @@ final class RouteContext: Sendable {
         intake: JobIntake,
         monitor: JobMonitor,
         large: LargeBodies,
+        directory: CallerDirectory,
+        passwords: PasswordVerifier,
         metricsText: @escaping @Sendable () -> String,
         logger: Logger
     ) {
@@ -156,6 +163,8 @@ final class RouteContext: Sendable {
         self.intake = intake
         self.monitor = monitor
         self.large = large
+        self.directory = directory
+        self.passwords = passwords
         self.metricsText = metricsText
         self.logger = logger
     }

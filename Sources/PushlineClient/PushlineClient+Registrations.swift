@@ -5,7 +5,7 @@ extension PushlineClient {
     ///
     /// Asks for an id unless one is stored, and registers under it. Where that id cannot be had any more (it was deleted on purpose,
     /// or is another user's), a new one is asked for and tried once. Keep the id that is returned and give it the next time; register again whenever the
-    /// address changes, and at each start of the app.
+    /// address changes, and at each start of the app. ``DeviceRegistration`` does all that.
     ///
     /// - Parameters:
     ///   - device: The device.
@@ -13,13 +13,23 @@ extension PushlineClient {
     /// - Returns: The id to store.
     /// - Throws: ``PushlineError``.
     public func register(_ device: Device, storedID: String? = nil) async throws -> String {
+        try await self.register(device, storedID: storedID) { _ in }
+    }
+
+    /// Hands each new id to `keep` before it is used.
+    func register(_ device: Device, storedID: String?, keep: (String) throws -> Void) async throws -> String {
+        func issue() async throws -> String {
+            let id = try await self.issueRegistrationID(handle: device.handle)
+            try keep(id)
+            return id
+        }
         let id: String
-        if let storedID { id = storedID } else { id = try await self.issueRegistrationID(handle: device.handle) }
+        if let storedID { id = storedID } else { id = try await issue() }
         do {
             try await self.put(device, id: id)
             return id
         } catch let error as PushlineError where error.code == .gone || error.code == .notFound {
-            let fresh = try await self.issueRegistrationID(handle: device.handle)
+            let fresh = try await issue()
             try await self.put(device, id: fresh)
             return fresh
         }
@@ -31,7 +41,11 @@ extension PushlineClient {
     /// - Returns: The id.
     /// - Throws: ``PushlineError``.
     public func issueRegistrationID(handle: String? = nil) async throws -> String {
-        try await self.value(Call(method: "POST", path: ["register"], query: [("handle", handle)]))
+        let id: String = try await self.value(Call(method: "POST", path: ["register"], query: [("handle", handle)]))
+        guard RegistrationState.isID(id) else {
+            throw PushlineError(.unexpectedAnswer, "the server's answer is no id of a registration")
+        }
+        return id
     }
 
     /// Creates or replaces the registration under that id.
@@ -51,7 +65,7 @@ extension PushlineClient {
             }
         }
         let body = try Coding.body(Body(platform: device.platform, handle: device.handle, tags: device.tags))
-        try await self.answer(Call(method: "PUT", path: ["register", id], body: body))
+        try await self.acknowledgement(Call(method: "PUT", path: ["register", id], body: body))
     }
 
     /// Registers a device of a user, as a backend does with its key; an account registers its own.

@@ -108,7 +108,7 @@ public struct PushlineClient: Sendable {
         }
         var headers = call.headers
         headers["Authorization"] = self.credentials.header
-        headers["Accept"] = "application/json"
+        if headers["Accept"] == nil { headers["Accept"] = "application/json" }
         if call.body != nil, headers["Content-Type"] == nil { headers["Content-Type"] = "application/json" }
         return HTTPRequest(method: call.method, url: url, headers: headers, body: call.body)
     }

@@ -9,7 +9,7 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
         private enum Base: String {
             case invalidURL, unreachable, untrusted, timeout, unexpectedAnswer, invalidRequest, unauthorized, forbidden,
                 notFound
-            case gone, conflict, tooLarge, keyReused, tooManyRequests, unavailable, refused
+            case gone, conflict, tooLarge, keyReused, tooManyRequests, unavailable, refused, storage
         }
         private let base: Base
 
@@ -47,6 +47,8 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
         public static let unavailable = Code(base: .unavailable)
         /// Any other refusal.
         public static let refused = Code(base: .refused)
+        /// The device cannot read or write what it keeps of its registration.
+        public static let storage = Code(base: .storage)
 
         /// The kind's name.
         public var description: String { self.base.rawValue }

@@ -7,6 +7,8 @@ package final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Se
         var values: [Key: (value: Value, until: ContinuousClock.Instant, stamp: UInt64)] = [:]
         var order: Deque<(key: Key, stamp: UInt64)> = []
         var stamp: UInt64 = 0
+        /// How often a value was removed.
+        var removals: UInt64 = 0
     }
 
     private let state = NIOLockedValueBox(State())
@@ -28,9 +30,31 @@ package final class ExpiringCache<Key: Hashable & Sendable, Value: Sendable>: Se
         }
     }
 
-    package func store(_ value: Value, for key: Key, now: ContinuousClock.Instant = .now) {
+    /// How often a value was removed; what is read after this look and stored with it replaces no later removal.
+    package var removals: UInt64 { self.state.withLockedValue { $0.removals } }
+
+    /// Forgets the value of a key, also one that a reader is about to store.
+    package func remove(_ key: Key) {
+        self.state.withLockedValue { state in
+            state.values[key] = nil
+            state.removals += 1
+        }
+    }
+
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - key: Its key.
+    ///   - removals: ``removals`` before the value was read; if one came since, nothing is stored.
+    ///   - now: The time.
+    package func store(
+        _ value: Value,
+        for key: Key,
+        removals: UInt64? = nil,
+        now: ContinuousClock.Instant = .now
+    ) {
         guard self.lifetime > .zero else { return }
         self.state.withLockedValue { state in
+            guard removals == nil || removals == state.removals else { return }
             state.stamp += 1
             state.values[key] = (value, now + self.lifetime, state.stamp)
             state.order.append((key, state.stamp))

@@ -2,7 +2,9 @@
 package struct StoreError: Error, Sendable, CustomStringConvertible {
     /// The kind of fault.
     package struct Code: Hashable, Sendable, CustomStringConvertible {
-        private enum Base: String { case unavailable, backlogFull, quotaReached, conflict, corrupt, invalidCursor }
+        private enum Base: String {
+            case unavailable, backlogFull, quotaReached, conflict, lastOperator, corrupt, invalidCursor
+        }
         private let base: Base
 
         /// It cannot commit now: locked, full, read-only.
@@ -15,6 +17,8 @@ package struct StoreError: Error, Sendable, CustomStringConvertible {
         package static let quotaReached = Code(base: .quotaReached)
         /// Something of that name exists.
         package static let conflict = Code(base: .conflict)
+        /// The app would be left without an operator, neither an account that is enabled nor a key that works.
+        package static let lastOperator = Code(base: .lastOperator)
         /// A row is malformed.
         package static let corrupt = Code(base: .corrupt)
         /// The cursor is not one of ours.

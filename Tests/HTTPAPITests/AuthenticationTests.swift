@@ -39,7 +39,9 @@ import Testing
             // The same work: a hash was computed for nobody too.
             #expect(api.passwords.computations == before + 2)
             #expect(wrong.text == unknown.text)
-            _ = try await api.store.change(.setDisabled(true, account: try UserName("bob", .folded), app: .default))
+            _ = try await api.store.change(
+                .update(AccountUpdate(isDisabled: true), account: try UserName("bob", .folded), app: .default)
+            )
             let disabled = try await api.call(.get, "/api/jobs", as: .user("bob"))
             #expect(api.passwords.computations == before + 3)
             #expect(disabled.text == wrong.text)
@@ -62,9 +64,11 @@ import Testing
                 isDisabled: false,
                 created: .now
             )
-            try await api.store.change(.put(account, passwordHash: PasswordHash.make("new", cost: Harness.cheap)))
+            try await api.store.change(
+                .put(account, passwordHash: PasswordHash.make("new-password", cost: Harness.cheap))
+            )
             #expect(try await api.call(.get, "/api/jobs", as: .user("bob")).status == 401)
-            #expect(try await api.call(.get, "/api/jobs", as: .basic("bob", "new")).status == 200)
+            #expect(try await api.call(.get, "/api/jobs", as: .basic("bob", "new-password")).status == 200)
         }
     }
 

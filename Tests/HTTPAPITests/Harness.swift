@@ -64,7 +64,7 @@ struct Harness: Sendable {
         try await Self.populate(store, spec: options.spec)
         var logger = Logger(label: "test")
         logger.logLevel = .critical
-        let passwords = PasswordVerifier(decoy: try PasswordHash.make("decoy", cost: Self.cheap))
+        let passwords = PasswordVerifier(decoy: try PasswordHash.make("a decoy of nobody", cost: Self.cheap))
         let api = API(
             configuration: options.configuration,
             store: store,

@@ -70,6 +70,16 @@ import Testing
             senderKey: 403,
             operatorKey: 200
         ),
+        Row(
+            method: .post,
+            path: "/api/accounts",
+            body: #"{"name":"alice","role":"user","password":"long enough"}"#,
+            user: 403,
+            sender: 403,
+            senderKey: 403,
+            operatorKey: 409
+        ),
+        Row(method: .delete, path: "/api/accounts/none", user: 403, sender: 403, senderKey: 403, operatorKey: 404),
         Row(method: .get, path: "/api/keys", user: 403, sender: 403, senderKey: 403, operatorKey: 200),
         Row(
             method: .post,
@@ -187,7 +197,7 @@ import Testing
                 try await api.call(.patch, "/api/accounts/zoe", as: root, body: #"{"disabled":true}"#).status == 404
             )
             for (body, member) in [
-                ("{}", "disabled"), (#"{"disabled":1}"#, "disabled"), (#"{"enabled":true}"#, "enabled"),
+                ("{}", ""), (#"{"disabled":1}"#, "disabled"), (#"{"enabled":true}"#, "enabled"),
             ] {
                 let answer = try await api.call(.patch, "/api/accounts/bob", as: root, body: body)
                 #expect(answer.wrongMembers == [member])

@@ -87,7 +87,7 @@ import TokenIssuer
                 #expect(answer.json["detail"]?.text?.contains("has the name of an account") == true)
             }
             let bob = try UserName("bob", .folded)
-            _ = try await api.store.change(.setDisabled(true, account: bob, app: .default))
+            _ = try await api.store.change(.update(AccountUpdate(isDisabled: true), account: bob, app: .default))
             #expect(try await api.call(.get, "/api/jobs", as: self.token(of: "bob")).status == 403)
             // An account that comes later takes the name from the token's user.
             #expect(try await api.call(.get, "/api/jobs", as: self.token(of: "zoe")).status == 200)
@@ -134,7 +134,7 @@ import TokenIssuer
             // The account's role is not the token's.
             #expect(try await api.call(.get, "/api/keys", as: self.token(of: "root")).status == 403)
             let alice = try UserName("alice", .folded)
-            _ = try await api.store.change(.setDisabled(true, account: alice, app: .default))
+            _ = try await api.store.change(.update(AccountUpdate(isDisabled: true), account: alice, app: .default))
             let disabled = try await api.call(.get, "/api/jobs", as: self.token(of: "alice"))
             #expect(disabled.status == 403)
             #expect(disabled.json["detail"]?.text?.contains("disabled") == true)

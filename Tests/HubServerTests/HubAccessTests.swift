@@ -1,5 +1,6 @@
 import HTTPTypes
 import HubWire
+import HummingbirdTesting
 import PushModel
 import Testing
 

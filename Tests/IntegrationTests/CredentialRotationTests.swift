@@ -87,6 +87,11 @@ import Testing
         try put(credentials.apnsCertificate)
         try await self.expectAccepted(waiting)
         try await installation.apply(try simulator.appSpec)
+        // The other test cuts key files off, which only a worker that has read them whole bears.
+        try await eventually("the key is in use again") {
+            try await self.expectAccepted(try await self.send("certified", 1))
+            return simulator.received(token: handle).contains { $0.headers["authorization"] != nil }
+        }
     }
 
     @Test(arguments: ["apns", "fcm"])

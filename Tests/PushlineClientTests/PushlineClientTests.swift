@@ -197,19 +197,27 @@ import Testing
     @Test func accountsAndKeys() async throws {
         let created = #""created":"2026-11-21T08:30:00.000Z""#
         let transport = ScriptedTransport(
+            .json(#"{"items":[{"name":"ann","role":"user","disabled":false,\#(created)}],"cursor":"1"}"#),
+            .json(#"{"name":"ann","role":"user","disabled":false,\#(created)}"#, status: 201),
             .json(#"{"name":"ann","role":"user","disabled":true,\#(created)}"#),
+            HTTPAnswer(status: 204),
             .json(#"{"name":"k","role":"sender","secret":"plk_1",\#(created)}"#, status: 201),
             HTTPAnswer(status: 204),
             HTTPAnswer(status: 204)
         )
         let client = try client(transport)
-        #expect(try await client.setDisabled(true, account: "ann").disabled)
+        #expect(try await client.accounts(limit: 1).cursor == "1")
+        #expect(try await !client.createAccount(named: "ann", role: "user", password: "long enough").disabled)
+        #expect(try await client.changeAccount("ann", disabled: true).disabled)
+        try await client.removeAccount("ann", isSelf: true)
         #expect(try await client.createKey(named: "k", role: "sender").secret == "plk_1")
         try await client.revokeKey(named: "k")
         try await client.deleteRegistration("r")
         #expect(
             await transport.lines == [
-                "PATCH /api/accounts/ann", "POST /api/keys", "DELETE /api/keys/k", "DELETE /api/registrations/r",
+                "GET /api/accounts?limit=1", "POST /api/accounts", "PATCH /api/accounts/ann",
+                "DELETE /api/accounts/ann?self=true", "POST /api/keys", "DELETE /api/keys/k",
+                "DELETE /api/registrations/r",
             ]
         )
     }

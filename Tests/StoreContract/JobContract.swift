@@ -208,9 +208,9 @@ struct JobContract {
         try await self.store.change(.put(ann, passwordHash: "h1"))
         #expect(try await self.store.account(ann.name, app: .default)?.account == ann)
         #expect(try await self.store.account(ann.name, app: other) == nil)
-        #expect(try await self.store.change(.setDisabled(true, account: ann.name, app: .default)))
+        #expect(try await self.store.change(.update(AccountUpdate(isDisabled: true), account: ann.name, app: .default)))
         #expect(try await self.store.account(ann.name, app: .default)?.account.isDisabled == true)
-        #expect(try await !self.store.change(.setDisabled(true, account: ann.name, app: other)))
+        #expect(try await !self.store.change(.update(AccountUpdate(isDisabled: true), account: ann.name, app: other)))
         try await self.store.change(.put(ann, passwordHash: "h2"))
         let again = try #require(try await self.store.account(ann.name, app: .default))
         #expect(again.passwordHash == "h2")
@@ -224,6 +224,6 @@ struct JobContract {
         #expect(try await !self.store.change(.revokeKey(named: "backend", app: .default)))
         #expect(try await self.store.key(hash: [1, 2])?.revoked == self.time.wall)
         #expect(try await self.store.keys(app: other).isEmpty)
-        #expect(try await self.store.accounts(app: .default).count == 1)
+        #expect(try await self.store.accounts(app: .default, cursor: nil, limit: 100).items.count == 1)
     }
 }

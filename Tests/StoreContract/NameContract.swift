@@ -221,14 +221,16 @@ struct NameContract {
         try await self.add("Ann", .folded)
         try await self.add("Ann", .folded)
         #expect(try await self.hash(of: "aNN", .folded) == "of Ann")
-        #expect(try await self.store.accounts(app: .default).map(\.name.name) == ["Ann"])
+        #expect(try await self.store.accounts(app: .default, cursor: nil, limit: 100).items.map(\.name.name) == ["Ann"])
         let error = await #expect(throws: StoreError.self) { try await self.add("ann", .folded) }
         #expect(error?.code == .conflict)
         #expect(try await self.hash(of: "ann", .folded) == "of Ann")
         #expect(
-            try await self.store.change(.setDisabled(true, account: UserName("ANN", .folded), app: .default))
+            try await self.store.change(
+                .update(AccountUpdate(isDisabled: true), account: UserName("ANN", .folded), app: .default)
+            )
         )
-        #expect(try await self.store.accounts(app: .default).map(\.isDisabled) == [true])
+        #expect(try await self.store.accounts(app: .default, cursor: nil, limit: 100).items.map(\.isDisabled) == [true])
     }
 
     @Test func accountsAdoptTheAppsComparisonWhileNothingElseIsStored() async throws {

@@ -35,6 +35,9 @@ struct Caller: Sendable, Hashable {
         }
     }
 
+    /// The caller for the log: a backend's key by its name, an account by its role alone, for logs hold no users' names.
+    var logged: String { self.key.map { "key:\($0)" } ?? "account:\(self.role.rawValue)" }
+
     static func == (lhs: Caller, rhs: Caller) -> Bool { lhs.app == rhs.app && lhs.identity == rhs.identity }
 
     func hash(into hasher: inout Hasher) {

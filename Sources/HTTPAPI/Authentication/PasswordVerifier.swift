@@ -11,6 +11,8 @@ final class PasswordVerifier: Sendable {
     private let memory: PasswordMemory
     private let queues: NIOLockedValueBox<SignInQueues>
     private let queue = DispatchQueue(label: "pushline.passwords", attributes: .concurrent)
+    /// Of new passwords one is hashed at a time: those who sign in come first.
+    private let newPasswords = DispatchQueue(label: "pushline.passwords.new")
     /// Compared with when there is no such account, so that the answer takes as long as for a wrong password.
     private let decoy: String
     private let computed = NIOLockedValueBox(0)
@@ -69,6 +71,15 @@ final class PasswordVerifier: Sendable {
             }
             for answer in turnedAway { answer(.failure(SignInQueues.TurnedAway())) }
             self.begin()
+        }
+    }
+
+    /// The hash of a new password.
+    ///
+    /// - Throws: `InvalidValue` when the password is too short or too long.
+    func hash(_ password: String) async throws -> String {
+        try await withCheckedThrowingContinuation { continuation in
+            self.newPasswords.async { continuation.resume(with: Result { try PasswordHash.make(password) }) }
         }
     }
 

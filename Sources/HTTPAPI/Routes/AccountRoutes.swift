@@ -11,28 +11,118 @@ struct AccountRoutes: Sendable {
     var routes: [Route] {
         [
             Route(.get, "/api/accounts", handler: self.list),
+            Route(.post, "/api/accounts", body: .limited, handler: self.create),
             Route(.patch, "/api/accounts/{name}", body: .limited, handler: self.change),
+            Route(.delete, "/api/accounts/{name}", handler: self.remove),
         ]
     }
 
     private func list(_ request: APIRequest) async throws -> Response {
         try request.caller.requireOperator()
-        _ = try request.query.strict(known: [])
-        return .page(try await self.context.store.accounts(app: request.app).map(Self.text), cursor: nil)
+        let list = try ListQuery(request, filters: [])
+        let page = try await self.context.store.accounts(app: request.app, cursor: list.cursor, limit: list.limit)
+        return .page(page.items.map(Self.text), cursor: page.cursor)
     }
 
-    /// Disables an account, or enables it again.
-    private func change(_ request: APIRequest) async throws -> Response {
+    private func create(_ request: APIRequest) async throws -> Response {
         try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
-        let members = try StrictMembers(request.json(), known: ["disabled"])
-        guard let isDisabled = try members.bool("disabled") else { throw members.fault("disabled", "is needed") }
-        let missing = Problem.notFound("no such account")
-        guard let name = try? request.parameters["name"].map({ try UserName($0, request.spec.users) }),
-            try await self.context.store.change(.setDisabled(isDisabled, account: name, app: request.app)),
+        let members = try StrictMembers(request.json(), known: ["name", "role", "password"])
+        let name: UserName
+        do { name = try UserName(try members.requiredString("name"), request.spec.users) } catch let error
+            as InvalidValue
+        {
+            throw Problem.invalid([error.named("name")])
+        }
+        // Basic authentication ends the name at the first colon.
+        guard !name.name.contains(":") else {
+            throw members.fault("name", "has no colon: nobody could sign in with it")
+        }
+        guard let role = try Self.role(members) else { throw members.fault("role", "is needed") }
+        let password = try Self.password(members.requiredString("password"))
+        if let known = try await self.context.store.account(name, app: request.app)?.account { throw Self.taken(known) }
+        let hash = try await self.context.passwords.hash(password)
+        let account = Account(app: request.app, name: name, role: role, isDisabled: false, created: .now)
+        try await self.context.store.change(.add(account, passwordHash: hash))
+        self.context.directory.forget(name, app: request.app)
+        return .json(Self.text(account), status: .created)
+    }
+
+    /// Changes role or password, disables an account, or enables it again.
+    private func change(_ request: APIRequest) async throws -> Response {
+        let name = try Self.name(request)
+        let members = try StrictMembers(request.json(), known: ["role", "password", "disabled"])
+        var update = AccountUpdate(role: try Self.role(members), isDisabled: try members.bool("disabled"))
+        let password = try members.string("password").map(Self.password)
+        guard update.role != nil || update.isDisabled != nil || password != nil else {
+            throw members.fault("", "must have one of role, password and disabled")
+        }
+        if update.isDisabled == true || update.role.map({ $0 != .operator }) == true {
+            try Self.protect(name, request)
+        }
+        guard try await self.context.store.account(name, app: request.app) != nil else { throw Self.missing }
+        if let password { update.passwordHash = try await self.context.passwords.hash(password) }
+        guard try await self.context.store.change(.update(update, account: name, app: request.app)),
             let found = try await self.context.store.account(name, app: request.app)
-        else { throw missing }
+        else { throw Self.missing }
+        self.context.directory.forget(name, app: request.app)
         return .json(Self.text(found.account))
+    }
+
+    private func remove(_ request: APIRequest) async throws -> Response {
+        let name = try Self.name(request)
+        try Self.protect(name, request)
+        guard try await self.context.store.change(.remove(account: name, app: request.app)) else { throw Self.missing }
+        self.context.directory.forget(name, app: request.app)
+        return Response(status: .noContent)
+    }
+
+    // MARK: Reading
+
+    private static let missing = Problem.notFound("no such account")
+
+    /// The account that an operator names.
+    private static func name(_ request: APIRequest) throws -> UserName {
+        try request.caller.requireOperator()
+        _ = try request.query.strict(known: ["self"])
+        guard let name = try? request.parameters["name"].map({ try UserName($0, request.spec.users) }) else {
+            throw Self.missing
+        }
+        return name
+    }
+
+    private static func role(_ members: StrictMembers) throws -> Role? {
+        guard let text = try members.string("role") else { return nil }
+        guard let role = Role(rawValue: text) else {
+            throw members.fault("role", "must be one of \(Role.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return role
+    }
+
+    private static func password(_ text: String) throws -> String {
+        do { try PasswordHash.checkLength(of: text) } catch { throw Problem.invalid([error]) }
+        return text
+    }
+
+    /// Operators end their own account only where they say so: `?self=true`.
+    ///
+    /// - Throws: ``Problem`` 409 where the account is the caller's own and the request does not say so; 400 for another value.
+    static func protect(_ name: UserName, _ request: APIRequest) throws {
+        let isMeant = try request.query.strict(known: ["self"])["self"].map { text in
+            guard let value = Bool(text) else { throw Problem.invalid("self", "must be true or false") }
+            return value
+        }
+        guard try request.caller.user != name || isMeant == true else {
+            throw Problem(.conflict, "this is your own account: add ?self=true if you mean it", type: "own-account")
+        }
+    }
+
+    private static func taken(_ known: Account) -> Problem {
+        Problem(
+            .conflict,
+            "the app has an account named \(known.name); names that differ by letter case alone may be one user's, see users of the app",
+            type: "name-taken"
+        )
     }
 
     private static func text(_ account: Account) -> JSONValue {
@@ -41,68 +131,6 @@ struct AccountRoutes: Sendable {
             "role": .string(account.role.rawValue),
             "disabled": .bool(account.isDisabled),
             "created": .string(account.created.iso8601),
-        ])
-    }
-}
-
-/// The app's keys, for its operators.
-struct KeyRoutes: Sendable {
-    let context: RouteContext
-
-    var routes: [Route] {
-        [
-            Route(.get, "/api/keys", handler: self.list),
-            Route(.post, "/api/keys", body: .limited, handler: self.create),
-            Route(.delete, "/api/keys/{name}", handler: self.revoke),
-        ]
-    }
-
-    private func list(_ request: APIRequest) async throws -> Response {
-        try request.caller.requireOperator()
-        _ = try request.query.strict(known: [])
-        let keys = try await self.context.store.keys(app: request.app)
-        return .page(keys.map { Self.text($0, secret: nil) }, cursor: nil)
-    }
-
-    /// The secret is in this answer and nowhere else.
-    private func create(_ request: APIRequest) async throws -> Response {
-        try request.caller.requireOperator()
-        _ = try request.query.strict(known: [])
-        let members = try StrictMembers(request.json(), known: ["name", "role"])
-        // Its sends by the classic route have a user of that name as their sender.
-        let name: UserName
-        do { name = try UserName(try members.requiredString("name"), request.spec.users) } catch let error
-            as InvalidValue
-        {
-            throw Problem.invalid([error.named("name")])
-        }
-        guard let role = Role(rawValue: try members.requiredString("role")), role != .user else {
-            throw members.fault("role", "must be sender or operator")
-        }
-        let secret = APIKeySecret.make()
-        let key = APIKey(app: request.app, name: name.name, role: role, created: .now, revoked: nil)
-        try await self.context.store.change(.addKey(key, hash: secret.hash))
-        var response = Response.json(Self.text(key, secret: secret), status: .created)
-        response.headers[.cacheControl] = "no-store"
-        return response
-    }
-
-    private func revoke(_ request: APIRequest) async throws -> Response {
-        try request.caller.requireOperator()
-        _ = try request.query.strict(known: [])
-        guard let name = request.parameters["name"],
-            try await self.context.store.change(.revokeKey(named: name, app: request.app))
-        else { throw Problem.notFound("there is no such key, or it is revoked") }
-        return Response(status: .noContent)
-    }
-
-    private static func text(_ key: APIKey, secret: APIKeySecret?) -> JSONValue {
-        .members([
-            "name": .string(key.name),
-            "role": .string(key.role.rawValue),
-            "created": .string(key.created.iso8601),
-            "revoked": key.revoked.map { .string($0.iso8601) },
-            "secret": secret.map { .string($0.text) },
         ])
     }
 }

@@ -69,7 +69,7 @@ struct DeadLetterRoutes: Sendable {
 
     private func log(_ message: Logger.Message, id: Int64, job: JobID?, request: APIRequest) {
         var metadata: Logger.Metadata = ["app": "\(request.app)", "dead.id": "\(id)"]
-        metadata["caller"] = request.identity.map { "\($0.description)" }
+        metadata["caller"] = request.identity.map { "\($0.logged)" }
         metadata["job.id"] = job.map { "\($0)" }
         self.context.logger.info(message, metadata: metadata)
     }

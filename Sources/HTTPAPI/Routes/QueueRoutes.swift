@@ -67,7 +67,7 @@ struct QueueRoutes: Sendable {
 
     private func log(_ message: Logger.Message, _ queue: WorkQueue, _ request: APIRequest) {
         var metadata: Logger.Metadata = ["app": "\(request.app)", "queue": "\(queue)"]
-        metadata["caller"] = request.identity.map { "\($0.description)" }
+        metadata["caller"] = request.identity.map { "\($0.logged)" }
         self.context.logger.info(message, metadata: metadata)
     }
 

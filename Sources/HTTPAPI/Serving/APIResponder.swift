@@ -163,7 +163,7 @@ package struct APIResponder: HTTPResponder {
             "request.id": "\(trace.id)", "http.method": "\(request.method)", "http.route": "\(trace.template)",
             "http.status": "\(response.status.code)", "seconds": "\(elapsed.inSeconds)",
         ]
-        if let caller = trace.caller { metadata["caller"] = "\(caller.app)/\(caller.description)" }
+        if let caller = trace.caller { metadata["caller"] = "\(caller.app)/\(caller.logged)" }
         self.logger.debug("Request", metadata: metadata)
     }
 }

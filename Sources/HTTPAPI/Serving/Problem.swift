@@ -72,6 +72,12 @@ struct Problem: Error, Sendable, Equatable {
             self = .invalid("cursor", "is not a cursor of this list")
         case .conflict:
             self = Problem(.conflict, "that name is taken")
+        case .lastOperator:
+            self = Problem(
+                .conflict,
+                "this is the app's last operator: make another account or key an operator first",
+                type: "last-operator"
+            )
         case .unavailable:
             self = .later(.serviceUnavailable, "store writes are failing; try again", seconds: 5)
         default:

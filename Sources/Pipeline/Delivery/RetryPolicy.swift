@@ -2,7 +2,7 @@ import PushModel
 
 /// The waits of retries: exponential backoff with full jitter, never shorter than the push service's Retry-After.
 package struct RetryPolicy: Sendable {
-    /// The backoff's upper bound before the first retry.
+    /// Doubled with each try: the first retry waits at most twice this.
     package var base: Duration = .seconds(1)
     /// The greatest backoff.
     package var cap: Duration = .seconds(15 * 60)

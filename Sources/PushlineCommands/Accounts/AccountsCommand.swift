@@ -7,8 +7,11 @@ import Store
 struct AccountsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "accounts",
-        abstract: "Add, list, disable or enable accounts that sign in with name and password.",
-        subcommands: [Add.self, AccountsListCommand.self, AccountsDisableCommand.self, AccountsEnableCommand.self]
+        abstract: "Add, list, change, disable, enable or remove accounts that sign in with name and password.",
+        subcommands: [
+            Add.self, AccountsListCommand.self, AccountsChangeCommand.self, AccountsDisableCommand.self,
+            AccountsEnableCommand.self, AccountsRemoveCommand.self,
+        ]
     )
 
     struct Add: AsyncParsableCommand {
@@ -54,7 +57,10 @@ struct AccountsCommand: AsyncParsableCommand {
         func run() async throws {
             guard let role = Role(rawValue: self.role) else { throw CommandFailure.usage("--role: unknown") }
             let password = try PasswordInput.read(file: self.passwordFile, asksAtTerminal: !self.passwordStdin)
-            let hash = try PasswordHash.make(password)
+            let hash: String
+            do { hash = try PasswordHash.make(password) } catch let error as InvalidValue {
+                throw CommandFailure.failed("the \(error.member) \(error.reason)")
+            }
             let (app, isNew) = try await self.host.withStore(isChanging: true) { store in
                 let (app, spec) = try await self.app.declared(in: store)
                 let name = try UserName(self.name, spec.users)

@@ -34,12 +34,16 @@ package final class CallerDirectory: Sendable {
     package func account(_ name: UserName, app: AppID) async throws -> Credential? {
         let key = AccountKey(app: app, name: name)
         if let known = self.accounts[key] { return known }
+        let removals = self.accounts.removals
         let found = try await self.store.account(name, app: app).map {
             Credential(account: $0.account, passwordHash: $0.passwordHash)
         }
-        self.accounts.store(found, for: key)
+        self.accounts.store(found, for: key, removals: removals)
         return found
     }
+
+    /// Forgets an account that was changed: the next request of this process reads it anew.
+    package func forget(_ name: UserName, app: AppID) { self.accounts.remove(AccountKey(app: app, name: name)) }
 
     /// - Parameter hash: SHA-256 of the key's secret.
     /// - Returns: The key; nil when there is none.

@@ -14,7 +14,7 @@ import StoreKit
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 106
+    static let version = 107
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -53,7 +53,9 @@ enum Schema {
         ) STRICT;
         -- An app is known by number from its first mention on; spec is null until it is declared.
         CREATE TABLE app(number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, spec TEXT) STRICT;
+        -- number: the order of lists.
         CREATE TABLE account(
+            number INTEGER PRIMARY KEY,
             app INTEGER NOT NULL REFERENCES app,
             name TEXT NOT NULL,
             name_shown TEXT,
@@ -61,8 +63,9 @@ enum Schema {
             password TEXT NOT NULL,
             disabled INTEGER NOT NULL,
             created INTEGER NOT NULL,
-            PRIMARY KEY (app, name)
-        ) STRICT, WITHOUT ROWID;
+            UNIQUE (app, name)
+        ) STRICT;
+        CREATE INDEX account_app ON account(app);
         CREATE TABLE api_key(
             app INTEGER NOT NULL REFERENCES app,
             name TEXT NOT NULL,

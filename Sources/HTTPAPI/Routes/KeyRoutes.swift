@@ -1,0 +1,67 @@
+import Authentication
+import HTTPTypes
+import Hummingbird
+import PushModel
+import Store
+
+/// The app's keys, for its operators.
+struct KeyRoutes: Sendable {
+    let context: RouteContext
+
+    var routes: [Route] {
+        [
+            Route(.get, "/api/keys", handler: self.list),
+            Route(.post, "/api/keys", body: .limited, handler: self.create),
+            Route(.delete, "/api/keys/{name}", handler: self.revoke),
+        ]
+    }
+
+    private func list(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
+        _ = try request.query.strict(known: [])
+        let keys = try await self.context.store.keys(app: request.app)
+        return .page(keys.map { Self.text($0, secret: nil) }, cursor: nil)
+    }
+
+    /// The secret is in this answer and nowhere else.
+    private func create(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
+        _ = try request.query.strict(known: [])
+        let members = try StrictMembers(request.json(), known: ["name", "role"])
+        // Its sends by the classic route have a user of that name as their sender.
+        let name: UserName
+        do { name = try UserName(try members.requiredString("name"), request.spec.users) } catch let error
+            as InvalidValue
+        {
+            throw Problem.invalid([error.named("name")])
+        }
+        guard let role = Role(rawValue: try members.requiredString("role")), role != .user else {
+            throw members.fault("role", "must be sender or operator")
+        }
+        let secret = APIKeySecret.make()
+        let key = APIKey(app: request.app, name: name.name, role: role, created: .now, revoked: nil)
+        try await self.context.store.change(.addKey(key, hash: secret.hash))
+        var response = Response.json(Self.text(key, secret: secret), status: .created)
+        response.headers[.cacheControl] = "no-store"
+        return response
+    }
+
+    private func revoke(_ request: APIRequest) async throws -> Response {
+        try request.caller.requireOperator()
+        _ = try request.query.strict(known: [])
+        guard let name = request.parameters["name"],
+            try await self.context.store.change(.revokeKey(named: name, app: request.app))
+        else { throw Problem.notFound("there is no such key, or it is revoked") }
+        return Response(status: .noContent)
+    }
+
+    private static func text(_ key: APIKey, secret: APIKeySecret?) -> JSONValue {
+        .members([
+            "name": .string(key.name),
+            "role": .string(key.role.rawValue),
+            "created": .string(key.created.iso8601),
+            "revoked": key.revoked.map { .string($0.iso8601) },
+            "secret": secret.map { .string($0.text) },
+        ])
+    }
+}
