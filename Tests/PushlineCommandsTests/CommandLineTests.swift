@@ -29,6 +29,8 @@ import Testing
         ["accounts", "change", "ann", "--password-file", "p"],
         ["keys", "create", "k", "--role", "sender"],
         ["keys", "list"],
+        ["hub", "rules", "create", "r", "--rights", "listen,send", "--endpoint", "h:8443"], ["hub", "rules", "list"],
+        ["hub", "rules", "rotate", "r", "--key", "primary"], ["hub", "rules", "delete", "r"],
         ["keys", "revoke", "k"], ["send", "--user", "ann", "hello"],
         ["send", "--user", "ann", "--user", "bob", "hello"], ["send", "--users", "-", "hello"],
         ["send", "--users", "names.txt", "--count"],

@@ -122,6 +122,18 @@ enum Everything {
         try await store.change(.addKey(apiKey, hash: [1]))
         _ = try await store.key(hash: [1])
         _ = try await store.keys(app: .default)
+        let rule = HubRule(
+            app: .default,
+            name: "r",
+            rights: [.send],
+            primaryKey: "a",
+            secondaryKey: "b",
+            created: scenario.time.wall
+        )
+        try await store.add(rule)
+        for key in HubRule.Key.allCases { _ = try await store.replace(key, with: "c", ofRule: "r", app: .default) }
+        _ = try await store.hubRules(app: .default)
+        _ = try await store.deleteHubRule(named: "r", app: .default)
         _ = try await store.change(.revokeKey(named: "k", app: .default))
         _ = try await store.apps()
         let content = try await store.put(StoredContent(owner: nil, mediaType: "", bytes: []), app: .default)

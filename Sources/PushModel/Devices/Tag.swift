@@ -11,6 +11,9 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
     /// The tag for comparison and storage: lower case, except a user's exact name in it.
     package let key: String
 
+    /// How the tag of an installation begins, which is its id at a hub: the app's users cannot claim one.
+    package static let installationPrefix = "installation:"
+
     /// The prefixes of tags with a meaning for the product; a user's name follows.
     ///
     /// Such a tag is reserved for that user. This list decides whether a device may claim a tag and whether an import

@@ -14,7 +14,7 @@ import StoreKit
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 108
+    static let version = 109
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -73,6 +73,16 @@ enum Schema {
             hash BLOB NOT NULL UNIQUE,
             created INTEGER NOT NULL,
             revoked INTEGER,
+            PRIMARY KEY (app, name)
+        ) STRICT, WITHOUT ROWID;
+        -- The rules of an app's hub. Keys stand as they are: a token is checked with the key that signed it.
+        CREATE TABLE hub_rule(
+            app INTEGER NOT NULL REFERENCES app,
+            name TEXT NOT NULL,
+            rights TEXT NOT NULL,
+            primary_key TEXT NOT NULL,
+            secondary_key TEXT NOT NULL,
+            created INTEGER NOT NULL,
             PRIMARY KEY (app, name)
         ) STRICT, WITHOUT ROWID;
         -- What is not worked on until it is resumed; app 0 = of all apps.
