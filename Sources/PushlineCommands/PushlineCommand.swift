@@ -21,9 +21,8 @@ package struct PushlineCommand: AsyncParsableCommand {
             """,
         version: pushlineVersion,
         subcommands: [
-            AppsCommand.self, AccountsCommand.self, UsersCommand.self, KeysCommand.self, HubCommand.self, SendCommand.self,
-            JobsCommand.self,
-            JobCommand.self, NotificationsCommand.self,
+            AppsCommand.self, AccountsCommand.self, UsersCommand.self, KeysCommand.self, HubCommand.self,
+            SendCommand.self, JobsCommand.self, JobCommand.self, NotificationsCommand.self,
             RegistrationsCommand.self, DeadCommand.self, QueuesCommand.self, StoreCommand.self, DoctorCommand.self,
         ]
     )

@@ -24,12 +24,11 @@ enum HubOperation: Sendable, Equatable {
     /// One that the embedded hub has not, with the reason.
     case refused(String)
 
-    /// Reads the path behind the hub's name, in any letter case, with or without a slash at its end.
+    /// Reads the path behind the hub's name, in any letter case, with or without a slash at its end; nil for no path of a hub.
     ///
     /// - Parameters:
     ///   - method: The method.
     ///   - path: The parts of the path, unescaped.
-    /// - Returns: nil for no path of a hub.
     init?(_ method: HTTPRequest.Method, _ path: [String]) {
         let id = path.count > 1 ? path[1] : ""
         switch (path.first?.lowercased() ?? "", path.count, method) {

@@ -40,7 +40,7 @@ package struct HubRule: Sendable, Equatable {
         self.created = created
     }
 
-    /// Checks a name: 1 to 64 letters, digits and `- _ .`
+    /// Checks a name: 1 to 64 letters, digits, `-`, `_` and `.` characters.
     ///
     /// - Throws: ``InvalidValue``.
     package static func check(name: String) throws(InvalidValue) {
