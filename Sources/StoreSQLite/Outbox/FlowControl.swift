@@ -194,7 +194,8 @@ extension WriteContext {
                 try self.database.run(
                     """
                     INSERT INTO rate_limit(app, pns, credential, rate, tat) VALUES (?, ?, ?, ?, ?)
-                    ON CONFLICT (app, pns, credential) DO UPDATE SET rate = excluded.rate
+                    ON CONFLICT (app, pns, credential) DO UPDATE
+                    SET tat = iif(rate = 0, excluded.tat, tat), rate = excluded.rate
                     """,
                     [app, pns.number, number, rate ?? 0, self.now * 1_000_000]
                 )
