@@ -104,13 +104,10 @@ package enum PayloadFormatter {
                 "a collapse key has at most \(Self.maximumCollapse) bytes; this one has \(collapse.utf8.count)"
             )
         }
-        return switch pns {
-        case .apns: try APNsPayload.format(content)
-        case .fcm: try FCMPayload.format(content, options: options)
-        case .wns: try WNSPayload.format(content)
-        case .mpns:
+        guard let format = ServiceFormat.of(pns) else {
             throw InvalidValue("\(pns.rawValue) is a retired service: devices can be registered, but not sent to")
         }
+        return try format.write(content, options)
     }
 }
 

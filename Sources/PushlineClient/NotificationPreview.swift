@@ -12,7 +12,7 @@ public struct NotificationPreview: Sendable, Equatable, Codable {
     public let pns: Platform
     /// The headers, without credentials; nil = there is no payload.
     public let headers: [String: String]?
-    /// Of APNs the body, of FCM the message without its target, of WNS a text.
+    /// What the service gets, without a device: JSON, or a text where it takes other bytes.
     public let payload: JSON?
     /// The bytes that the service counts.
     public let size: Int?

@@ -1,7 +1,9 @@
 public import Foundation
 
 /// A push notification service, by the name that the API has for it.
-public struct Platform: RawRepresentable, CaseIterable, Hashable, Sendable, Codable, CustomStringConvertible {
+public struct Platform: RawRepresentable, CaseIterable, Hashable, Sendable, Codable, CodingKeyRepresentable,
+    CustomStringConvertible
+{
     /// The name.
     public let rawValue: String
 
@@ -99,7 +101,7 @@ public struct PushNotification: Sendable, Equatable, Encodable {
     /// Handed to the app as it is.
     public var data: [String: String]?
     /// Payloads in the services' own words, beside or in place of title, body and data.
-    public var native: NativePayloads?
+    public var native: [Platform: NativePayload]?
     /// The services to send through; nil = all.
     public var platforms: [Platform]?
     /// How urgent it is; nil = normal.
@@ -113,7 +115,7 @@ public struct PushNotification: Sendable, Equatable, Encodable {
     public var at: Date?
     /// The sender's own name for it, such as a campaign's, by which jobs are listed; at most 100 printable characters.
     public var label: String?
-    /// Whether no device is to get it: everything is done but the push, and FCM only validates it; nil = no.
+    /// Whether no device is to get it: everything is done but the push, which FCM validates; nil = no.
     public var dryRun: Bool?
 
     /// Creates a notification.
@@ -124,7 +126,7 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         title: String? = nil,
         body: String? = nil,
         data: [String: String]? = nil,
-        native: NativePayloads? = nil,
+        native: [Platform: NativePayload]? = nil,
         platforms: [Platform]? = nil,
         priority: Priority? = nil,
         ttl: Int? = nil,

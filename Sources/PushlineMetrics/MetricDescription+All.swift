@@ -196,9 +196,9 @@ extension MetricDescription {
         "how many pauses of a queue the worker knows of"
     )
     package static let deadLetters = MetricDescription(
-        "pushline_dead_messages",
+        "pushline_dead_letters",
         .gauge,
-        "dead messages that wait for somebody, up to 10,000; in the API's metrics alone, each API says the same"
+        "dead letters that are neither replayed nor discarded, up to 10,000; in the API's metrics alone, each API says the same"
     )
     package static let parkingMessages = MetricDescription(
         "pushline_parking_messages",

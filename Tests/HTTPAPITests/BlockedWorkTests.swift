@@ -31,7 +31,7 @@ import Testing
             let idle = try await metrics(with: "pushline_unfinished_jobs 0")
             for line in [
                 "up 1", "# TYPE pushline_broker_connected gauge", "pushline_broker_connected 1",
-                "pushline_broker_blocked 0", "pushline_dead_messages 0", "pushline_queue_jobs{queue=\"send\"} 0",
+                "pushline_broker_blocked 0", "pushline_dead_letters 0", "pushline_queue_jobs{queue=\"send\"} 0",
                 "pushline_queue_oldest_seconds{queue=\"deliver.apns\"} 0",
             ] {
                 #expect(idle.contains(line), "\(line)")
@@ -47,7 +47,7 @@ import Testing
             let blocked = try await metrics(with: "pushline_broker_blocked 1")
             for line in [
                 "pushline_broker_connected 1", "pushline_broker_blocked 1", "pushline_unfinished_jobs 2",
-                "pushline_dead_messages 1",
+                "pushline_dead_letters 1",
             ] {
                 #expect(blocked.contains(line), "\(line)")
             }

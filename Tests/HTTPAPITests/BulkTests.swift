@@ -72,8 +72,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("nonsense", "", "not JSON"), ("[]", "", "must be an object"), (#"{"pns":"apns"}"#, "handle", "is needed"),
-        (#"{"handle":"aa"}"#, "pns", "is needed"), (#"{"pns":"adm","handle":"aa"}"#, "pns", "is not a platform"),
+        ("nonsense", "", "not JSON"), ("[]", "", "must be an object"), (#"{"pns":"apns"}"#, "handle", "is required"),
+        (#"{"handle":"aa"}"#, "pns", "is required"), (#"{"pns":"adm","handle":"aa"}"#, "pns", "is not a platform"),
         (#"{"pns":"apns","handle":"xyz"}"#, "handle", "hexadecimal"),
         (#"{"pns":"wns","handle":"https://evil.example/x"}"#, "handle", "notify.windows.com"),
         (#"{"pns":"fcm","handle":"a b"}"#, "handle", "visible"), (#"{"pns":"fcm","handle":7}"#, "handle", "a string"),

@@ -101,6 +101,17 @@ import Yams
         #expect(names == PushService.allCases.flatMap(\.names))
     }
 
+    @Test func everyServiceInUseHasAFormInNative() throws {
+        let native = try #require(try Self.document()["components"]?["schemas"]?["Native"])
+        let forms = try #require(native["properties"]?.mapping)
+        #expect(forms.keys.compactMap(\.string) == PushService.inService.map(\.rawValue))
+        for (name, form) in forms {
+            let required = try #require(form["required"]?.sequence?.first?.string)
+            #expect(form["properties"]?[required]?["type"] != nil, "\(name)")
+        }
+        #expect(native["anyOf"]?.sequence?.count == forms.count)
+    }
+
     /// What a schema says of a value, the server does: here is where a fuzzer found them apart.
     @Test(
         arguments: [

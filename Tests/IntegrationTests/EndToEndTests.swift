@@ -52,13 +52,9 @@ import FoundationXML
     @Test(arguments: [("apns", "apns"), ("fcm", "fcm"), ("gcm", "gcm"), ("wns", "wns")])
     func anExistingAppSendsUnchanged(_ platform: String, _ pns: String) async throws {
         let installation = try self.installation
-        let tail = Self.hexadecimal(32)
-        let handle =
-            switch platform {
-            case "apns": tail.uppercased()
-            case "wns": try installation.simulator.urls.wnsChannel + tail
-            default: "device:\(tail)"
-            }
+        let service = try #require(PushService(platformName: platform))
+        let device = try installation.simulator.device(Self.hexadecimal(16), of: service)
+        let handle = service == .apns ? device.uppercased() : device
         try await installation.register("bob", platform: platform, handle: handle)
 
         let answer = try await installation.asUser(
@@ -77,6 +73,37 @@ import FoundationXML
         let received = installation.simulator.received(token: handle)
         #expect(received.map(\.status) == [200])
         #expect(try Self.text(try #require(received.first)) == "From alice: \(Self.hostile)")
+    }
+
+    /// Whichever services there are: what the preview shows is what the service gets.
+    @Test(arguments: PushService.inService) func everyServiceGetsASend(_ pns: PushService) async throws {
+        let installation = try self.installation
+        let user = "every-\(pns.rawValue)"
+        let handle = try installation.simulator.device(user, of: pns)
+        try await installation.importRegistrations([
+            #"{"pns":"\#(pns.rawValue)","handle":"\#(handle)","user":"\#(user)"}"#
+        ])
+        let send = #"{"to":{"user":"\#(user)"},"title":"Sale","body":"begins","data":{"order":"4711"}}"#
+        struct Preview: Decodable {
+            struct Service: Decodable {
+                let pns: String
+                let headers: [String: String]
+                let size: Int
+                let errors: [[String: String]]?
+            }
+            let services: [Service]
+        }
+        let answer = try await installation.asBackend("POST", "/api/sends/preview", body: send)
+        let preview = try #require(answer.decoded(Preview.self).services.first { $0.pns == pns.rawValue })
+        #expect(preview.errors == nil && preview.size > 0)
+
+        let job = try await installation.finished(try await self.send(send))
+        #expect(job.state == "completed")
+        #expect(job.totals.targets == 1 && job.totals.accepted == 1)
+        let push = try #require(installation.simulator.received(token: handle).first)
+        #expect(push.pns == pns && push.status == 200)
+        for word in ["Sale", "begins", "4711"] { #expect(push.body.contains(word)) }
+        for (name, value) in preview.headers { #expect(push.headers[name.lowercased()] == value, "\(name)") }
     }
 
     @Test func aBusyDeviceIsRetriedAfterRetryAfter() async throws {

@@ -150,7 +150,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [PushService.apns, .fcm, .wns])
+    @Test(arguments: PushService.inService)
     func veryLongTextIsRefused(pns: PushService) {
         let content = Content.message(.init(body: String(repeating: "\u{0}<\"👩‍👩‍👧‍👦", count: 5000)))
         #expect(throws: InvalidValue.self) { try PayloadFormatter.format(content, for: pns) }

@@ -1,20 +1,33 @@
-import Payloads
 import PushModel
 import Testing
+
+@testable import Payloads
 
 /// The sender's own forms: what their service would refuse is refused first, and what is taken is sent as it was given.
 @Suite struct NativeFormTests {
     private static let bundle = "com.example.app"
 
+    private static var app: AppSpec {
+        AppSpec(
+            credentials: [
+                AppSpec.APNs(.token(.init(keyFile: "/k", keyID: "K", teamID: "T")), topic: Self.bundle)
+            ]
+        )
+    }
+
     private static func apns(
         _ payload: String = #"{"aps":{"alert":"a"}}"#,
         _ headers: [NativeForm.Header] = []
     ) throws -> NativePayload {
-        try NativeForm.apns(payload: JSONReader.read(Array(payload.utf8)), headers: headers, topic: Self.bundle)
+        try NativeForm.apns.read(JSONReader.read(Array(payload.utf8)), headers: headers, of: Self.app)
     }
 
     private static func fcm(_ message: String) throws -> NativePayload {
-        try NativeForm.fcm(message: JSONReader.read(Array(message.utf8)))
+        try NativeForm.fcm.read(JSONReader.read(Array(message.utf8)), of: Self.app)
+    }
+
+    private static func wns(_ body: String, _ headers: [NativeForm.Header] = []) throws -> NativePayload {
+        try NativeForm.wns.read(.string(body), headers: headers, of: Self.app)
     }
 
     private static func content(_ form: NativePayload, _ message: Content.Message? = nil) -> Content {
@@ -28,16 +41,16 @@ import Testing
 
     // MARK: APNs
 
-    @Test(arguments: APNsPushType.all.map(\.kind))
+    @Test(arguments: NativePayload.Kind.allOfAPNs)
     func everyPushTypeHasItsTopicAndPriority(kind: NativePayload.Kind) throws {
         let type = try #require(APNsPushType.of(kind))
         let form = try Self.apns(
             type.needsAPS ? #"{"aps":{}}"# : #"{"id":7}"#,
-            [("Apns-Push-Type", kind.rawValue), ("apns-topic", Self.bundle + type.topicSuffix)]
+            [("Apns-Push-Type", kind.name), ("apns-topic", Self.bundle + type.topicSuffix)]
         )
         #expect(form.kind == kind && form.headers.isEmpty)
         let headers = PushHeaders(form, priority: .normal, keepUntil: nil, collapse: nil).apns(topic: Self.bundle)
-        #expect(headers.first { $0.name == "apns-push-type" }?.value == kind.rawValue)
+        #expect(headers.first { $0.name == "apns-push-type" }?.value == kind.name)
         #expect(headers.first { $0.name == "apns-topic" }?.value == Self.bundle + type.topicSuffix)
         #expect(headers.first { $0.name == "apns-priority" }?.value == (kind == .background ? "5" : "10"))
         let low = PushHeaders(form, priority: .low, keepUntil: nil, collapse: nil).apns(topic: Self.bundle)
@@ -45,7 +58,7 @@ import Testing
     }
 
     @Test func topicSuffixesAreApples() {
-        let suffixes = Dictionary(uniqueKeysWithValues: APNsPushType.all.map { ($0.kind.rawValue, $0.topicSuffix) })
+        let suffixes = Dictionary(uniqueKeysWithValues: APNsPushType.all.map { ($0.kind.name, $0.topicSuffix) })
         #expect(
             suffixes == [
                 "alert": "", "background": "", "mdm": "", "voip": ".voip", "complication": ".complication",
@@ -123,7 +136,7 @@ import Testing
         ]
     )
     func aPayloadThatShowsNothingIsABackgroundPush(payload: String, type: String) throws {
-        #expect(try Self.apns(payload).kind.rawValue == type)
+        #expect(try Self.apns(payload).kind.name == type)
         #expect(try Self.apns(payload, [("apns-push-type", "alert")]).kind == .alert)
     }
 
@@ -254,12 +267,12 @@ import Testing
         ]
     )
     func theBodyIsSentByteForByte(kind: NativePayload.Kind, body: String) throws {
-        let form = try NativeForm.wns(body: body, headers: [("x-wns-type", "wns/\(kind.rawValue)")])
+        let form = try Self.wns(body, [("x-wns-type", "wns/\(kind.name)")])
         #expect(form.kind == kind)
         #expect(try PayloadFormatter.format(Self.content(form), for: .wns).body == Array(body.utf8))
         let headers = PushHeaders(form, priority: .normal, keepUntil: nil, collapse: nil).wns()
         #expect(headers.first?.value == (kind == .raw ? "application/octet-stream" : "text/xml"))
-        #expect(headers.first { $0.name == "X-WNS-Type" }?.value == "wns/\(kind.rawValue)")
+        #expect(headers.first { $0.name == "X-WNS-Type" }?.value == "wns/\(kind.name)")
     }
 
     @Test(
@@ -277,7 +290,7 @@ import Testing
         ]
     )
     func whatIsNoToastIsRefused(body: String) {
-        #expect(Self.fault { try NativeForm.wns(body: body, headers: []) }?.member == "body")
+        #expect(Self.fault { try Self.wns(body) }?.member == "body")
     }
 
     @Test(
@@ -290,15 +303,12 @@ import Testing
         ]
     )
     func otherWNSHeadersAreRefused(name: String, value: String) {
-        let fault = Self.fault { try NativeForm.wns(body: "<toast/>", headers: [(name, value)]) }
+        let fault = Self.fault { try Self.wns("<toast/>", [(name, value)]) }
         #expect(fault?.member == "headers.\(name)")
     }
 
     @Test func wnsHeadersGoBeforeTheSendsOptions() throws {
-        let form = try NativeForm.wns(
-            body: "<toast/>",
-            headers: [("X-WNS-TTL", "9"), ("X-WNS-Tag", "t"), ("x-wns-priority", "4")]
-        )
+        let form = try Self.wns("<toast/>", [("X-WNS-TTL", "9"), ("X-WNS-Tag", "t"), ("x-wns-priority", "4")])
         let later = Timestamp.now.advanced(by: .seconds(60))
         let headers = PushHeaders(form, priority: .high, keepUntil: later, collapse: nil).wns()
         let values = Dictionary(uniqueKeysWithValues: headers.map { ($0.name, $0.value) })
@@ -312,7 +322,7 @@ import Testing
         let form = try Self.apns(#"{"aps":{"badge":1}}"#)
         let content = Self.content(form, .init(body: "b"))
         #expect(try PayloadFormatter.format(content, for: .apns) == form)
-        for pns in [PushService.fcm, .wns] {
+        for pns in PushService.inService where pns != .apns {
             #expect(
                 try PayloadFormatter.format(content, for: pns)
                     == PayloadFormatter.format(.message(.init(body: "b")), for: pns)

@@ -132,9 +132,7 @@ import Testing
 
     @Test func aLostAnswerSendsOneDuplicate() async throws {
         try await PipelineHarness.with { harness in
-            let handles: [(PushService, String)] = [
-                (.apns, token(1)), (.fcm, "fcm-token"), (.wns, try harness.simulator.urls.wnsChannel + "a"),
-            ]
+            let handles = try Simulator.services.map { ($0, try harness.simulator.device("a", of: $0)) }
             for (pns, handle) in handles { try await harness.register("ann", pns, handle) }
             for service in Simulator.services {
                 harness.simulator.inject(SimulatorFault(.swallow, pns: service, count: 1))
@@ -146,7 +144,7 @@ import Testing
                 #expect(done.counts[pns]?.accepted == 1)
                 #expect(harness.simulator.received(token: handle).map(\.status) == [200, 200])
             }
-            let ids = harness.simulator.received(token: token(1)).map { $0.headers["apns-id"] }
+            let ids = harness.simulator.received(pns: .apns).map { $0.headers["apns-id"] }
             #expect(ids.count == 2 && ids[0] != nil && ids[0] == ids[1])
             expectSound(done)
         }

@@ -15,17 +15,15 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct ScenarioTests {
     @Test func aSendReachesAllDevicesOfItsUserAndNoOthers() async throws {
         try await PipelineHarness.with { harness in
-            let channel = try harness.simulator.urls.wnsChannel + "a1"
-            try await harness.register("ann", .apns, token(1))
-            try await harness.register("ann", .fcm, "fcm-token-of-ann")
-            try await harness.register("ann", .wns, channel)
+            let handles = try Simulator.services.map { ($0, try harness.simulator.device("ann", of: $0)) }
+            for (pns, handle) in handles { try await harness.register("ann", pns, handle) }
             try await harness.register("ben", .apns, token(2))
             let job = try await harness.wait(for: try await harness.send(to: "username:ann", "tea & <cake> \"now\""))
             #expect(job.state == .completed)
-            #expect(job.counts.mapValues(\.accepted) == [.apns: 1, .fcm: 1, .wns: 1])
+            #expect(job.counts.mapValues(\.accepted) == Dictionary(uniqueKeysWithValues: handles.map { ($0.0, 1) }))
             expectSound(job)
             let received = harness.simulator.received()
-            #expect(Set(received.map(\.token)) == [token(1), "fcm-token-of-ann", channel])
+            #expect(Set(received.map(\.token)) == Set(handles.map(\.1)))
             #expect(received.allSatisfy { $0.status == 200 })
         }
     }

@@ -117,10 +117,26 @@ import Testing
         #expect(throws: MalformedDelivery.self) { try Self.decoded(Self.encoded(batch)) }
     }
 
-    @Test(arguments: NativePayload.Kind.allCases) func everyKindHasANumber(kind: NativePayload.Kind) throws {
-        var batch = try Self.batch(devices: 1, again: false)
-        batch.payload = NativePayload(kind: kind, body: [1])
-        #expect(try Self.decoded(Self.encoded(batch)) == batch)
+    @Test(arguments: PushService.allCases.flatMap(\.descriptor.kinds))
+    func everyKindTravels(kind: NativePayload.Kind) throws {
+        let batch = DeliverBatch(
+            app: .default,
+            key: BatchKey(job: JobID(high: 1, low: 2), pns: kind.pns, page: 0, attempt: 0),
+            priority: .normal,
+            expires: Timestamp(milliseconds: 5),
+            keepUntil: nil,
+            collapse: nil,
+            payload: NativePayload(kind: kind, body: [1]),
+            devices: DeliverBatch.Devices()
+        )
+        let read = try Self.decoded(Self.encoded(batch))
+        #expect(read == batch && read.payload.kind.name == kind.name)
+    }
+
+    @Test func aKindOfAnotherServiceIsRefused() throws {
+        var batch = try Self.batch(devices: 1, again: true)
+        batch.payload = NativePayload(kind: .widgets, body: [1])
+        #expect(throws: MalformedDelivery.self) { try Self.decoded(Self.encoded(batch)) }
     }
 
     @Test(
@@ -163,11 +179,11 @@ import Testing
         let head: [UInt8] = [2, 7, 0, 0, 0] + Array("default".utf8)
         let key: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 2, 3, 0, 0, 0, 4, 0, 0, 0]
         let options: [UInt8] = [1, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, UInt8(ascii: "k")]
-        let payload: [UInt8] = [3, 2, 0, 0, 0, 6, 7]
+        let payload: [UInt8] = [1, 2, 0, 0, 0, 6, 7]
         let rows: [UInt8] = [2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0] + [UInt8](repeating: 255, count: 8)
         let handles: [UInt8] = [2, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0] + Array("abc".utf8)
         let form = head + key + options + payload + rows + handles
-        #expect(Self.encoded(batch) == [0x82, 1, 0, 0, 0, UInt8(form.count), 0, 0, 0] + form)
+        #expect(Self.encoded(batch) == [0x83, 1, 0, 0, 0, UInt8(form.count), 0, 0, 0] + form)
     }
 }
 

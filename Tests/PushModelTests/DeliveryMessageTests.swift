@@ -13,7 +13,7 @@ import Testing
             expires: Timestamp(milliseconds: 1),
             keepUntil: nil,
             collapse: nil,
-            payload: NativePayload(kind: .alert, body: Array("{\(number)}".utf8)),
+            payload: NativePayload(kind: pns == .fcm ? .message : .alert, body: Array("{\(number)}".utf8)),
             devices: devices
         )
     }
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [0, 1, 2, 0x81, 0x83]) func otherVersionsAreRefused(version: UInt8) {
+    @Test(arguments: [0, 1, 2, 0x82, 0x84]) func otherVersionsAreRefused(version: UInt8) {
         var bytes = DeliveryMessage(batches: [Self.batch(1)]).encoded()
         bytes[0] = version
         let error = #expect(throws: MalformedDelivery.self) { try DeliveryMessage(decoding: bytes) }

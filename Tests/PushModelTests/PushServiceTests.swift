@@ -29,9 +29,12 @@ import Testing
         }
     }
 
-    @Test func servicesInUseHavePayloadLimitsAndCredentials() {
+    @Test func servicesInUseHaveKindsOfPayloadsAndCredentials() {
         for service in PushService.inService {
-            #expect(service.descriptor.maximumPayload > 0, "\(service)")
+            let kinds = service.descriptor.kinds
+            #expect(!kinds.isEmpty && kinds.allSatisfy { $0.pns == service && $0.maximumPayload > 0 }, "\(service)")
+            #expect(Set(kinds.map(\.number)).count == kinds.count, "\(service)")
+            #expect(Set(kinds.map(\.name)).count == kinds.count, "\(service)")
             #expect(service.descriptor.credentials?.service == service, "\(service)")
         }
     }

@@ -41,7 +41,7 @@ struct HostileServiceTests {
         }
     }
 
-    static let services: [PushService] = [.apns, .fcm, .wns]
+    static let services = PushService.inService
     static let silences: [SimulatorFault.Action] = [.mute, .plain, .expiredCertificate]
 
     @Test("pushes to a service without a usable connection are retried", arguments: Self.services, Self.silences)

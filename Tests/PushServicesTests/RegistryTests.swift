@@ -156,7 +156,7 @@ struct RegistryTests {
         }
     }
 
-    @Test("a closed sender completes its batches", arguments: [PushService.apns, .fcm, .wns])
+    @Test("a closed sender completes its batches", arguments: PushService.inService)
     func closedInWork(pns: PushService) async throws {
         try await Senders.with { senders in
             senders.simulator.inject(SimulatorFault(.delay, pns: nil, latency: 300))

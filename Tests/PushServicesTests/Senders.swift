@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import Payloads
 import PushModel
 import PushServices
 import PushlineSimulator
@@ -53,11 +54,7 @@ struct Senders {
 
     /// The address of a device in the simulator.
     func handle(_ pns: PushService, _ number: Int) throws -> String {
-        switch pns {
-        case .apns: String(format: "%064x", number)
-        case .wns: try self.simulator.urls.wnsChannel + "channel-\(number)"
-        default: "device-\(number)"
-        }
+        try self.simulator.device("\(number)", of: pns)
     }
 
     func batch(
@@ -85,26 +82,11 @@ struct Senders {
         devices.rows = handles.indices.map { Int64($0 + 1) }
         devices.handles = HandleList(handles.map(Handle.init(stored:)))
         return PushRequest(
-            payload: Senders.payload(pns),
+            payload: try PayloadFormatter.format(.classic(sender: "test", text: "hello"), for: pns),
             job: JobID(high: 0x0123_4567_89AB_7DEF, low: 0x8123_4567_89AB_CDEF),
             devices: devices,
             deadline: .now + time,
             isStopped: isStopped
         )
-    }
-
-    private static func payload(_ pns: PushService) -> NativePayload {
-        switch pns {
-        case .apns: NativePayload(kind: .alert, body: Array(#"{"aps":{"alert":"hello"}}"#.utf8))
-        case .wns, .mpns:
-            NativePayload(
-                kind: .toast,
-                body: Array(
-                    #"<toast><visual><binding template="ToastGeneric"><text>hello</text></binding></visual></toast>"#
-                        .utf8
-                )
-            )
-        case .fcm: NativePayload(kind: .message, body: Array(#"{"data":{"message":"hello"}}"#.utf8))
-        }
     }
 }

@@ -136,14 +136,13 @@ import Testing
     }
 
     @Test func aNotificationHasNativePayloads() throws {
-        let native = NativePayloads(
-            apns: .init(
+        let native: [Platform: NativePayload] = [
+            .apns: .init(
                 payload: ["aps": ["badge": 3, "x": [1.5, true, nil, "é"]]],
                 headers: ["apns-push-type": "alert"]
             ),
-            fcm: .init(message: ["data": ["k": "v"]]),
-            wns: .init(body: "<toast/>")
-        )
+            .fcm: .init(message: ["data": ["k": "v"]]), .wns: .init(body: "<toast/>"),
+        ]
         let notification = PushNotification(to: .user("ann"), native: native, label: "sale")
         let text = String(decoding: try Coding.body(notification), as: UTF8.self)
         #expect(
@@ -152,7 +151,7 @@ import Testing
                 + #""wns":{"body":"<toast/>"}},"to":{"user":"ann"}}"#
         )
         let encoder = JSONEncoder()
-        #expect(try JSONDecoder().decode(NativePayloads.self, from: encoder.encode(native)) == native)
+        #expect(try JSONDecoder().decode([Platform: NativePayload].self, from: encoder.encode(native)) == native)
     }
 
     @Test func previews() async throws {

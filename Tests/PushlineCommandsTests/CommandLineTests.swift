@@ -94,8 +94,8 @@ import Testing
         let file = FileManager.default.temporaryDirectory.appending(path: "native-\(UUID().uuidString).json")
         defer { try? FileManager.default.removeItem(at: file) }
         try Data(#"{"apns":{"payload":{"aps":{"badge":3}}}}"#.utf8).write(to: file)
-        #expect(try NativeFile.read(file.path) == NativePayloads(apns: .init(payload: ["aps": ["badge": 3]])))
-        for text in ["", "{", "[]", #"{"apns":{}}"#, #"{"apn":{"payload":{}}}"#, #"{"wns":{"body":"x","header":{}}}"#] {
+        #expect(try NativeFile.read(file.path) == [.apns: NativePayload(payload: ["aps": ["badge": 3]])])
+        for text in ["", "{", "[]", #"{"apns":7}"#, #"{"apns":null}"#, #"{"wns":["x"]}"#] {
             try Data(text.utf8).write(to: file)
             #expect(throws: CommandFailure.self, "\(text)") { try NativeFile.read(file.path) }
         }

@@ -58,6 +58,34 @@ struct RegisterWorkContract {
         #expect(try await !self.fixture.contains(Self.secret))
     }
 
+    @Test func aDeferredRegisterJobIsRetryingAndSaysWhy() async throws {
+        let job = try await self.accept(.delete(.random()))
+        let message = try self.scenario.message(of: job.id).id
+        /// The states by which a list has it.
+        func listed() async throws -> [Job.State] {
+            var states: [Job.State] = []
+            for state in [Job.State.queued, .running, .retrying] {
+                let found = try await self.store.jobs(JobQuery(app: .default, state: state)).items
+                if found.map(\.id) == [job.id] { states.append(state) }
+            }
+            return states
+        }
+        // As for a pause, which is shown as such while it lasts.
+        #expect(try await self.store.defer(message, epoch: nil, Deferral()))
+        #expect(try await self.scenario.job(job.id).state == .queued)
+        let pause = Deferral(pause: .seconds(2), reason: WaitReason("the hub is away"))
+        #expect(try await self.store.defer(message, epoch: nil, pause))
+        let waiting = try await self.scenario.job(job.id)
+        #expect(waiting.state == .retrying && waiting.reason == "the hub is away")
+        #expect(waiting.due == self.fixture.time.wall.advanced(by: .seconds(2)))
+        #expect(try await listed() == [.retrying])
+        self.fixture.time.advance(.seconds(3))
+        #expect(try await self.scenario.takeDue().map(\.id) == [message])
+        let again = try await self.scenario.job(job.id)
+        #expect(again.state == .queued && again.reason == nil && again.due == nil)
+        #expect(try await listed() == [.queued])
+    }
+
     private func die(_ job: Job) async throws -> DeadLetter {
         try await self.scenario.deadLetter("\(self.scenario.message(of: job.id).id)", type: "register")
         return try #require(try await self.store.deadLetters(app: .default, cursor: nil, limit: 1).items.first)

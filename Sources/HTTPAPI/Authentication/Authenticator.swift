@@ -120,7 +120,7 @@ struct Authenticator: Sendable {
         }
         switch Authorization(headers.text(of: .authorization)) {
         case nil:
-            throw Problem.forbidden("the header Authorization with the scheme Basic is needed")
+            throw Problem.forbidden("the header Authorization with the scheme Basic is required")
         case .bearer(let token):
             guard let caller = try await self.key(token, app: app) else {
                 throw Problem.forbidden(Self.unknownKey)

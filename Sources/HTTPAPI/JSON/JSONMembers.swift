@@ -50,7 +50,7 @@ struct StrictMembers {
     }
 
     func requiredString(_ name: String) throws -> String {
-        guard let text = try self.string(name) else { throw self.fault(name, "is needed") }
+        guard let text = try self.string(name) else { throw self.fault(name, "is required") }
         return text
     }
 

@@ -130,7 +130,8 @@ struct SendJobs: Sendable {
 }
 
 extension Content.Message {
-    private static let smallestLimit = PushService.inService.map(\.descriptor.maximumPayload).min() ?? 0
+    private static let smallestLimit =
+        PushService.inService.flatMap(\.descriptor.kinds).map(\.maximumPayload).min() ?? 0
 
     /// Whether every service accepts it in any encoding: a short text without data.
     fileprivate var isSurelySmall: Bool {

@@ -38,13 +38,11 @@ struct SendPreview {
             return .members(["pns": .string(pns.rawValue), "errors": Self.json(faults + [error])])
         }
         if let excess = measured.excess { faults.append(excess) }
-        let payload = measured.payload
         return .members([
             "pns": .string(pns.rawValue),
-            "headers": .object(self.headers(of: payload).map { .init($0.name, .string($0.value)) }),
+            "headers": .object(self.headers(of: measured.payload).map { .init($0.name, .string($0.value)) }),
             // One that is too large is not sent back: what is wrong with it is its size.
-            "payload": measured.excess != nil
-                ? nil : pns == .wns ? .string(String(decoding: payload.body, as: UTF8.self)) : .written(payload.body),
+            "payload": measured.excess != nil ? nil : Self.json(measured.payload),
             "size": .integer(measured.size),
             "limit": .integer(measured.limit),
             "errors": faults.isEmpty ? nil : Self.json(faults),
@@ -59,11 +57,12 @@ struct SendPreview {
             collapse: self.send.collapse,
             now: self.begins
         )
-        return switch payload.kind.pns {
-        case .apns: headers.apns(topic: self.spec.apns?.topic)
-        case .fcm: PushHeaders.fcm
-        case .wns, .mpns: headers.wns()
-        }
+        return ServiceFormat.of(payload.kind.pns)?.headers(headers, self.spec) ?? []
+    }
+
+    private static func json(_ payload: NativePayload) -> JSONValue {
+        ServiceFormat.of(payload.kind.pns)?.isJSON == true
+            ? .written(payload.body) : .string(String(decoding: payload.body, as: UTF8.self))
     }
 
     private static func json(_ faults: [InvalidValue]) -> JSONValue {

@@ -38,7 +38,7 @@ struct AccountRoutes: Sendable {
         guard !name.name.contains(":") else {
             throw members.fault("name", "has no colon: nobody could sign in with it")
         }
-        guard let role = try Self.role(members) else { throw members.fault("role", "is needed") }
+        guard let role = try Self.role(members) else { throw members.fault("role", "is required") }
         let password = try Self.password(members.requiredString("password"))
         if let known = try await self.context.store.account(name, app: request.app)?.account { throw Self.taken(known) }
         let hash = try await self.context.passwords.hash(password)

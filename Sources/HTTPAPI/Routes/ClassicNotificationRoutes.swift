@@ -22,8 +22,8 @@ struct ClassicNotificationRoutes: Sendable {
         let pns = request.query.tolerant("pns")
         let recipient = request.query.tolerant("to_tag")
         if pns == nil, recipient == nil { return try await self.rich(request) }
-        guard let pns = pns?.value else { throw Problem.invalid("pns", "is needed beside to_tag") }
-        guard let recipient = recipient?.value else { throw Problem.invalid("to_tag", "is needed beside pns") }
+        guard let pns = pns?.value else { throw Problem.invalid("pns", "is required beside to_tag") }
+        guard let recipient = recipient?.value else { throw Problem.invalid("to_tag", "is required beside pns") }
         return try await self.send(request, platform: pns, to: recipient)
     }
 

@@ -36,11 +36,11 @@ struct ClassicRegistrationRoutes: Sendable {
         let caller = try request.caller
         let user = try caller.requireUser()
         let members = try TolerantMembers(request.anyJSON())
-        guard let platform = try members.string("Platform") else { throw Problem.invalid("Platform", "is needed") }
+        guard let platform = try members.string("Platform") else { throw Problem.invalid("Platform", "is required") }
         guard let pns = PushService(platformName: platform) else {
             throw Problem.invalid([PushService.unknown(platform).named("Platform")])
         }
-        guard let text = try members.string("Handle") else { throw Problem.invalid("Handle", "is needed") }
+        guard let text = try members.string("Handle") else { throw Problem.invalid("Handle", "is required") }
         let handle: Handle
         do {
             handle = try request.spec.handle(text, of: pns)

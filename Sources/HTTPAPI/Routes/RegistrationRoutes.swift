@@ -157,7 +157,7 @@ struct RegistrationRoutes: Sendable {
     private static func tags(_ request: APIRequest, claimedBy user: UserName?) throws -> RegisterRequest.TagPatch {
         let members = try StrictMembers(request.json(), known: ["tags"])
         guard let value = members["tags"] else {
-            throw members.fault("tags", "is needed: {\"add\": […], \"remove\": […]}")
+            throw members.fault("tags", "is required: {\"add\": […], \"remove\": […]}")
         }
         let changes = try StrictMembers(value, path: "tags", known: ["add", "remove"])
         let users = request.spec.users

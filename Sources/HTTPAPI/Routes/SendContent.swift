@@ -4,8 +4,8 @@ import PushModel
 /// What a send says: a message for all services, forms of the sender's own for some, or both.
 struct SendContent {
     static let members = ["title", "body", "data", "native"]
-    /// The services that may have a form of the sender's own, by the members of `native`.
-    private static let forms: [PushService] = [.apns, .fcm, .wns]
+    /// The services that may have a form of the sender's own, each under its name in `native`.
+    private static let services = ServiceFormat.all.map(\.service)
 
     let content: Content
     /// The services to send to; empty = all.
@@ -51,34 +51,31 @@ struct SendContent {
         guard let native, platforms.isEmpty, ["title", "body", "data"].allSatisfy({ body[$0] == nil }) else {
             return platforms
         }
-        return Self.forms.filter { native[$0.rawValue] != nil }
+        return Self.services.filter { native[$0.rawValue] != nil }
     }
 
     private static func members(_ body: StrictMembers) throws -> StrictMembers? {
-        try body["native"].map { try StrictMembers($0, path: "native", known: Self.forms.map(\.rawValue)) }
+        try body["native"].map { try StrictMembers($0, path: "native", known: Self.services.map(\.rawValue)) }
     }
 
     private static func native(_ body: StrictMembers, spec: AppSpec) throws -> [NativePayload] {
         guard let native = try Self.members(body) else { return [] }
-        let forms = try Self.forms.compactMap { pns in
-            try native[pns.rawValue].map { try Self.form($0, of: pns, spec: spec) }
+        let forms = try ServiceFormat.all.compactMap { format in
+            try native[format.service.rawValue].map { try Self.payload($0, in: format, spec: spec) }
         }
-        guard !forms.isEmpty else { throw body.fault("native", "must have one of apns, fcm and wns, or be left out") }
+        guard !forms.isEmpty else {
+            let services = PushService.list(Self.services, otherNames: false)
+            throw body.fault("native", "must have a form for \(services), or be left out")
+        }
         return forms
     }
 
-    private static func form(_ value: JSONValue, of pns: PushService, spec: AppSpec) throws -> NativePayload {
-        let path = "native.\(pns.rawValue)"
-        let known = pns == .apns ? ["payload", "headers"] : pns == .fcm ? ["message"] : ["body", "headers"]
-        let form = try StrictMembers(value, path: path, known: known)
-        guard let content = form[known[0]] else { throw form.fault(known[0], "is needed") }
+    private static func payload(_ value: JSONValue, in format: ServiceFormat, spec: AppSpec) throws -> NativePayload {
+        let path = "native.\(format.service.rawValue)"
+        let form = try StrictMembers(value, path: path, known: format.form.members)
+        guard let payload = form[format.form.member] else { throw form.fault(format.form.member, "is required") }
         do {
-            switch pns {
-            case .apns:
-                return try NativeForm.apns(payload: content, headers: Self.headers(form), topic: spec.apns?.topic)
-            case .fcm: return try NativeForm.fcm(message: content)
-            default: return try NativeForm.wns(body: form.requiredString("body"), headers: Self.headers(form))
-            }
+            return try format.form.read(payload, headers: Self.headers(form), of: spec)
         } catch let fault as InvalidValue {
             throw Problem.invalid([fault.named(path)])
         }

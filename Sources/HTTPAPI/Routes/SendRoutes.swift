@@ -122,7 +122,7 @@ struct SendTarget {
 
     init(_ body: StrictMembers, _ spec: AppSpec) throws {
         guard let value = body["to"] else {
-            throw body.fault("to", "is needed: an object with one of \(Self.audiences.joined(separator: ", "))")
+            throw body.fault("to", "is required: an object with one of \(Self.audiences.joined(separator: ", "))")
         }
         let to = try StrictMembers(value, path: "to", known: Self.audiences)
         guard (Self.audiences.count { to[$0] != nil }) == 1 else {

@@ -1,7 +1,8 @@
 import CResources
+import Payloads
 import PushModel
 
-/// The API's description: `openapi.yaml`, with the lists of push services filled in.
+/// The API's description: `openapi.yaml`, with what it says of each push service filled in.
 enum OpenAPIDocument {
     /// Made once for all who ask for it.
     static let text = Self.lists.reduce(into: Self.file) {
@@ -21,10 +22,13 @@ enum OpenAPIDocument {
         "names of services": PushService.allCases.flatMap(\.names).joined(separator: ", "),
         "names in service": PushService.list(PushService.inService),
         "pattern of names in service": Self.pattern(PushService.inService.flatMap(\.names)),
-        "push types of APNs": APNsPushType.all.map(\.kind.rawValue).joined(separator: ", "),
         "queues": WorkQueue.allCases.map(\.description).joined(separator: ", "),
         "forms of classic handles": PushService.allCases.map(Self.classicHandle).joined(separator: ", "),
         "forms of handles": PushService.allCases.map(Self.handle).joined(separator: ", "),
+        "members of native": ServiceFormat.all.map { "\($0.service.rawValue): {}" }.joined(separator: ", "),
+        "native has one of": ServiceFormat.all.map(Self.alternative).joined(separator: ", "),
+        "forms in native": ServiceFormat.all.map(Self.form).joined(separator: Self.lineOfForms),
+        "reserved names of data": ServiceFormat.all.compactMap(\.reservedNames).joined(separator: "|"),
     ]
 
     /// The schema of a device of that service.
@@ -38,6 +42,21 @@ enum OpenAPIDocument {
         let platform = Self.pattern(service.names)
         let handle = service.descriptor.handle.pattern
         return "{properties: {Platform: {pattern: '\(platform)'}, Handle: {pattern: '\(handle)'}}}"
+    }
+
+    /// A schema of what has a form for that service.
+    private static func alternative(_ format: ServiceFormat) -> String {
+        let name = format.service.rawValue
+        return "{required: [\(name)], properties: {\(name): {type: object}}}"
+    }
+
+    /// The end of a line, and the beginning of the next one where the file has the forms.
+    private static let lineOfForms = "\n        "
+
+    /// The form for that service, where the file has it: a member of `properties` of a schema.
+    private static func form(_ format: ServiceFormat) -> String {
+        let lines = ["\(format.service.rawValue):"] + format.form.schema.split(separator: "\n").map { "  \($0)" }
+        return lines.joined(separator: Self.lineOfForms)
     }
 
     /// The regular expression of some words in any letter case.

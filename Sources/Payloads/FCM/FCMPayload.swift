@@ -87,6 +87,9 @@ enum FCMPayload {
         return parts
     }
 
+    /// ``isReserved(_:)`` as a regular expression.
+    static let reservedNames = "from$|message_type$|gcm|google"
+
     static let reserved =
         "FCM keeps \"from\", \"message_type\" and names that begin with \"gcm\" or \"google\" to itself; choose another"
 

@@ -137,9 +137,9 @@ extension DeliveryWorker {
 }
 
 extension [DeviceResult] {
-    /// The results of a dry run that say something about the service: FCM's answers, but for those about tokens, which all are kept.
+    /// The results of a dry run that say something about the service: its answers, but for those about tokens, which all are kept.
     func evidenceOfDryRun(at pns: PushService) -> [DeviceResult] {
-        guard pns == .fcm else { return [] }
+        guard pns.descriptor.validatesDryRuns else { return [] }
         return self.filter { if case .dead = $0 { false } else { true } }
     }
 }

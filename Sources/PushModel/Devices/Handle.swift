@@ -17,7 +17,7 @@ package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
     ///     beside the service's own domain. A forged host would receive the app's bearer token.
     /// - Throws: ``InvalidValue`` with the reason and without the address.
     package init(_ text: String, pns: PushService, channelPrefixes: [String] = []) throws(InvalidValue) {
-        guard !text.isEmpty else { throw InvalidValue("a handle is needed") }
+        guard !text.isEmpty else { throw InvalidValue("a handle is required") }
         guard text.utf8.count <= Handle.maximumLength else {
             throw InvalidValue("a handle has at most \(Handle.maximumLength) bytes")
         }

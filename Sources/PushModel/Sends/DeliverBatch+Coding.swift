@@ -25,7 +25,7 @@ extension DeliverBatch {
         writer.integer(self.expires.milliseconds)
         writer.integer(self.keepUntil?.milliseconds ?? 0)
         writer.text(self.collapse ?? "")
-        writer.integer(self.payload.kind.code)
+        writer.integer(self.payload.kind.number)
         writer.bytes(self.payload.body)
         if flags.contains(.headers) {
             writer.integer(UInt8(self.payload.headers.count))
@@ -62,7 +62,8 @@ extension DeliverBatch {
         // A moment before 1970 is none of ours, and time cannot be reckoned from any.
         guard keepUntil.milliseconds >= 0 else { throw MalformedDelivery("it is to be kept until before 1970") }
         let collapse = try reader.text()
-        guard let kind = NativePayload.Kind(code: try reader.integer()) else {
+        let number: UInt8 = try reader.integer()
+        guard let kind = pns.descriptor.kinds.first(where: { $0.number == number }) else {
             throw MalformedDelivery("its payload's kind is unknown")
         }
         let body = try reader.bytes()
@@ -130,33 +131,4 @@ package struct MalformedDelivery: Error, Equatable, Sendable, CustomStringConver
     package let description: String
 
     init(_ reason: String) { self.description = "malformed deliver batch: \(reason)" }
-}
-
-// The wire's numbers never change; names in Swift may.
-extension NativePayload.Kind {
-    fileprivate var code: UInt8 {
-        switch self {
-        case .alert: 1
-        case .background: 2
-        case .message: 3
-        case .toast: 4
-        case .raw: 5
-        case .voip: 6
-        case .complication: 7
-        case .fileprovider: 8
-        case .mdm: 9
-        case .location: 10
-        case .liveactivity: 11
-        case .pushtotalk: 12
-        case .controls: 13
-        case .widgets: 14
-        case .tile: 15
-        case .badge: 16
-        }
-    }
-
-    fileprivate init?(code: UInt8) {
-        guard let found = Self.allCases.first(where: { $0.code == code }) else { return nil }
-        self = found
-    }
 }

@@ -44,7 +44,7 @@ package struct DeliveryMessage: Sendable, Equatable {
     }
 
     /// The version that is written and read.
-    package static let version: UInt8 = 0x82
+    package static let version: UInt8 = 0x83
 
     /// The binary form: `version u8 · count u32 · (length u32 · batch)…`, little-endian.
     package func encoded() -> [UInt8] {

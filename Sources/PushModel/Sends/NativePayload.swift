@@ -1,51 +1,31 @@
 /// A notification in a push service's own form, shared by all devices of a batch.
 package struct NativePayload: Sendable, Equatable {
-    /// The kind of a payload: a push type of APNs, a type of WNS, or FCM's message.
-    ///
-    /// The raw value is the service's own word.
-    package enum Kind: String, Codable, Sendable, CaseIterable {
-        /// Shown to the user (APNs).
-        case alert
-        /// Wakes the app (APNs, priority 5).
-        case background
-        /// An incoming call (APNs).
-        case voip
-        /// The data of a watch's complication (APNs).
-        case complication
-        /// A change of files (APNs).
-        case fileprovider
-        /// A command for a managed device (APNs).
-        case mdm
-        /// A question where the device is (APNs).
-        case location
-        /// An update of a Live Activity (APNs).
-        case liveactivity
-        /// A call of Push to Talk (APNs).
-        case pushtotalk
-        /// A new state of a control (APNs).
-        case controls
-        /// A new timeline of widgets (APNs).
-        case widgets
-        /// An FCM message object without its target.
-        case message
-        /// A WNS toast.
-        case toast
-        /// A tile of the start menu (WNS).
-        case tile
-        /// A badge on the app's icon (WNS).
-        case badge
-        /// Bytes for a Windows app (`wns/raw`).
-        case raw
-
+    /// The kind of a payload, such as a push type of APNs; each service lists its kinds in its descriptor.
+    package struct Kind: Sendable, Hashable {
         /// The service that takes it.
-        package var pns: PushService {
-            switch self {
-            case .alert, .background, .voip, .complication, .fileprovider, .mdm, .location, .liveactivity, .pushtotalk,
-                .controls, .widgets:
-                .apns
-            case .message: .fcm
-            case .toast, .tile, .badge, .raw: .wns
-            }
+        package let pns: PushService
+        /// Its number in messages, among the kinds of its service: never that of another, not even of a removed one.
+        package let number: UInt8
+        /// The service's own word for it.
+        package let name: String
+        /// The most bytes of a payload of this kind, as its service counts them.
+        package let maximumPayload: Int
+
+        init(_ pns: PushService, _ number: UInt8, _ name: String, maximumPayload: Int) {
+            self.pns = pns
+            self.number = number
+            self.name = name
+            self.maximumPayload = maximumPayload
+        }
+
+        package static func == (left: Kind, right: Kind) -> Bool {
+            left.pns == right.pns && left.number == right.number
+        }
+
+        /// By its numbers: batches are grouped by kind.
+        package func hash(into hasher: inout Hasher) {
+            hasher.combine(self.pns)
+            hasher.combine(self.number)
         }
     }
 
@@ -79,9 +59,7 @@ package struct NativePayload: Sendable, Equatable {
     package let kind: Kind
     /// Headers that go before those of the send's options; each name once.
     package let headers: [Header]
-    /// The bytes for the service.
-    ///
-    /// APNs: the JSON body. FCM: the `message` object without a target, never an empty object. WNS: the XML or the raw bytes.
+    /// The bytes for the service, without a device: APNs' JSON body, FCM's `message` without its target, WNS' XML.
     package let body: [UInt8]
 
     package init(kind: Kind, headers: [Header] = [], body: [UInt8]) {
@@ -94,20 +72,30 @@ package struct NativePayload: Sendable, Equatable {
     package func header(_ name: String) -> String? { self.headers.first { $0.name == name }?.value }
 }
 
-/// As a job's work has the sender's own forms: their bytes are text, which the API has read as JSON.
+/// As a job's work has the sender's own forms: their bytes are text, which the API has read.
 extension NativePayload: Codable {
-    private enum CodingKeys: String, CodingKey { case kind, headers, body }
+    private enum CodingKeys: String, CodingKey { case pns, kind, headers, body }
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        self.kind = try container.decode(Kind.self, forKey: .kind)
+        let pns = try container.decode(PushService.self, forKey: .pns)
+        let name = try container.decode(String.self, forKey: .kind)
+        guard let kind = pns.descriptor.kinds.first(where: { $0.name == name }) else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .kind,
+                in: container,
+                debugDescription: "\(pns.rawValue) has no payloads of the kind \(name)"
+            )
+        }
+        self.kind = kind
         self.headers = try container.decode([Header].self, forKey: .headers)
         self.body = Array(try container.decode(String.self, forKey: .body).utf8)
     }
 
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(self.kind, forKey: .kind)
+        try container.encode(self.kind.pns, forKey: .pns)
+        try container.encode(self.kind.name, forKey: .kind)
         try container.encode(self.headers, forKey: .headers)
         try container.encode(String(decoding: self.body, as: UTF8.self), forKey: .body)
     }

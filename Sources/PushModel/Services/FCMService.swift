@@ -5,13 +5,19 @@ extension PushService.Descriptor {
     static let fcm = PushService.Descriptor(
         title: "FCM",
         otherNames: ["gcm"],
-        maximumPayload: 4096,
+        kinds: [.message],
         handle: PushService.HandleForm(
             pattern: "^[!-~]+$",
             normalise: { text, _ throws(InvalidValue) in try PushService.HandleForm.visible(text, "an FCM token") }
         ),
+        validatesDryRuns: true,
         credentials: AppSpec.FCM.self
     )
+}
+
+extension NativePayload.Kind {
+    /// A `message` of FCM without its target.
+    package static let message = NativePayload.Kind(.fcm, 1, "message", maximumPayload: 4096)
 }
 
 extension AppSpec {

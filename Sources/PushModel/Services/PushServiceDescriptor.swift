@@ -7,8 +7,8 @@ extension PushService {
         package let otherNames: [String]
         /// Whether it still takes notifications; of one that does not, devices can be registered all the same.
         package let isInService: Bool
-        /// The most bytes of a payload, as the service counts them.
-        package let maximumPayload: Int
+        /// The kinds of its payloads; none where it takes no notifications.
+        package let kinds: [NativePayload.Kind]
         /// The form of its handles.
         package let handle: HandleForm
         /// Whether a handle contains the host to send to.
@@ -16,6 +16,10 @@ extension PushService {
         /// Then a failed connection proves nothing about the service: otherwise one invented handle could stop an app's
         /// messages to everyone.
         package let deviceChoosesHost: Bool
+        /// Whether a dry run is a request of its own, which the service checks and delivers to nobody.
+        ///
+        /// The other services are not asked.
+        package let validatesDryRuns: Bool
         /// The section of an app's declaration that has its credentials, under the service's name; nil = it takes none.
         package let credentials: (any ServiceCredentials.Type)?
 
@@ -23,17 +27,19 @@ extension PushService {
             title: String,
             otherNames: [String] = [],
             isInService: Bool = true,
-            maximumPayload: Int,
+            kinds: [NativePayload.Kind],
             handle: HandleForm,
             deviceChoosesHost: Bool = false,
+            validatesDryRuns: Bool = false,
             credentials: (any ServiceCredentials.Type)?
         ) {
             self.title = title
             self.otherNames = otherNames
             self.isInService = isInService
-            self.maximumPayload = maximumPayload
+            self.kinds = kinds
             self.handle = handle
             self.deviceChoosesHost = deviceChoosesHost
+            self.validatesDryRuns = validatesDryRuns
             self.credentials = credentials
         }
     }

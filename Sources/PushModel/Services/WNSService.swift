@@ -2,7 +2,7 @@ extension PushService.Descriptor {
     /// Windows Push Notification Services.
     static let wns = PushService.Descriptor(
         title: "WNS",
-        maximumPayload: 5000,
+        kinds: NativePayload.Kind.allOfWNS,
         handle: PushService.HandleForm(
             pattern: #"^https://[a-z0-9-]+\.notify\.windows\.com/[A-Za-z0-9?=&%._~-]*$"#,
             normalise: ChannelURI(
@@ -20,7 +20,7 @@ extension PushService.Descriptor {
     static let mpns = PushService.Descriptor(
         title: "MPNS",
         isInService: false,
-        maximumPayload: 0,
+        kinds: [],
         handle: PushService.HandleForm(
             pattern: #"^https?://[a-z0-9-]+\.notify\.live\.net/[A-Za-z0-9?=&%._~-]*$"#,
             normalise: ChannelURI(
@@ -33,6 +33,24 @@ extension PushService.Descriptor {
         deviceChoosesHost: true,
         credentials: nil
     )
+}
+
+extension NativePayload.Kind {
+    /// A message that Windows shows.
+    package static let toast = ofWNS(1, "toast")
+    /// A tile of the start menu.
+    package static let tile = ofWNS(2, "tile")
+    /// A badge on the app's icon.
+    package static let badge = ofWNS(3, "badge")
+    /// Bytes for the app.
+    package static let raw = ofWNS(4, "raw")
+
+    /// All kinds of WNS: the types that it has, without `wns/`.
+    package static let allOfWNS = [toast, tile, badge, raw]
+
+    private static func ofWNS(_ number: UInt8, _ name: String) -> NativePayload.Kind {
+        NativePayload.Kind(.wns, number, name, maximumPayload: 5000)
+    }
 }
 
 /// The form of Microsoft's channels: a forged one would be sent the app's bearer token.

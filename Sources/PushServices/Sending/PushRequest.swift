@@ -24,7 +24,7 @@ package struct PushRequest: Sendable {
     package var deadline: ContinuousClock.Instant
     /// Called often while sending, from any thread, and must not block: true withdraws unsent requests.
     package var isStopped: @Sendable () -> Bool
-    /// Whether no device is to get it: FCM only validates it, and the others are not asked.
+    /// Whether no device is to get it; a service that does not validate dry runs is not asked.
     package var isDryRun = false
 
     package init(

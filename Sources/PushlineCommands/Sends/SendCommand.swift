@@ -70,7 +70,7 @@ struct SendCommand: AsyncParsableCommand {
     @Flag(help: "Send nothing; print what each push service would get: headers, payload and size.")
     var preview = false
 
-    @Flag(help: "Do everything but the push: no device gets it, and FCM only validates it.")
+    @Flag(help: "Do everything but the push, which FCM validates: no device gets it.")
     var dryRun = false
 
     @Option(help: "The title.")

@@ -16,6 +16,8 @@ struct SimulatedService: Sendable {
     let answers: FaultAnswers
     /// The files with an app's secrets: their paths and contents.
     var files: @Sendable (SimulatorCredentials, SimulatorURLs) throws -> [(path: String, text: String)] = { _, _ in [] }
+    /// The handle of a device, one for each name.
+    let device: @Sendable (_ name: String, SimulatorURLs) -> String
     /// The declaration of an app whose pushes go to this simulator.
     let declaration: @Sendable (SimulatorCredentials, SimulatorURLs) -> any ServiceCredentials
 
@@ -41,4 +43,18 @@ extension Simulator {
     package static let services = SimulatedService.all.map(\.service)
     /// The same by their names for people, such as `APNs, FCM, WNS`.
     package static let titles = services.map(\.descriptor.title).joined(separator: ", ")
+
+    /// The handle of a device at a service: any that the service's own would take will do, and this is one for each name.
+    ///
+    /// - Parameters:
+    ///   - name: Letters, digits and hyphens.
+    ///   - service: The service.
+    /// - Returns: The handle.
+    /// - Throws: ``SimulatorError`` where it is not started, or has no stand-in for the service.
+    package func device(_ name: String, of service: PushService) throws -> String {
+        guard let simulated = SimulatedService.of(service) else {
+            throw SimulatorError("there is no stand-in for \(service.rawValue)")
+        }
+        return simulated.device(name, try self.urls)
+    }
 }

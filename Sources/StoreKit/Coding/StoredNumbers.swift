@@ -37,7 +37,7 @@ extension JobKind {
 extension Job.State {
     /// Final states are 10 and above: the schema's indexes rely on it.
     ///
-    /// `retrying` is never stored: a running job is shown so while all of its open work waits.
+    /// `retrying` is never stored: a job is shown so while all of its open work waits.
     package var number: Int {
         switch self {
         case .scheduled: 0

@@ -107,7 +107,7 @@ private struct AuditedJob {
         (
             """
             SELECT count(*) FROM batch LEFT JOIN outcome USING (job, pns, page, attempt)
-            WHERE batch.job = ? AND (batch.open = 1) = (outcome.at IS NOT NULL)
+            WHERE batch.job = ? AND (batch.open = 1) = (outcome.accepted IS NOT NULL)
             """,
             ("batches are closed without an outcome, or open with one", false)
         ),

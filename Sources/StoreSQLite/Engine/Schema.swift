@@ -298,7 +298,6 @@ enum Schema {
             expired INTEGER NOT NULL,
             cancelled INTEGER NOT NULL,
             retries INTEGER NOT NULL,
-            at INTEGER NOT NULL,
             PRIMARY KEY (job, pns, page, attempt)
         ) STRICT, WITHOUT ROWID;
 

@@ -53,13 +53,13 @@ extension WriteContext {
         let size = batch.size
         try self.database.run(
             """
-            INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, retries, at)
-            VALUES (?, ?, ?, ?, 0, ?, ?, ?, 0, ?)
+            INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, retries)
+            VALUES (?, ?, ?, ?, 0, ?, ?, ?, 0)
             """,
             [
                 job, batch.pns, batch.page, batch.attempt, kind == .failed(.dead) ? size : 0,
                 kind == .expired ? size : 0,
-                kind == .cancelled ? size : 0, self.wall.milliseconds,
+                kind == .cancelled ? size : 0,
             ]
         )
         try self.markClosed(batch, of: job)

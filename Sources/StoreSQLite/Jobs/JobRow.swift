@@ -202,8 +202,13 @@ struct JobRow {
             || database.hasOpenBatch(self.sequence, at: pns)
     }
 
-    /// What a running job waits for, where all that is open of it waits for a later try.
+    /// What a job waits for, where all that is open of it waits for a later try.
     private func waiting(in database: Database) throws -> (due: Int64, reason: WaitReason?)? {
+        if self.state == .queued, self.work.kind == .register {
+            return try database.first(Self.deferredRegister, [self.message]) {
+                (due: $0[0], reason: WaitReason(text: $0[1], cause: $0[2]))
+            }
+        }
         guard self.state == .running, self.isFannedOut, self.work.kind == .send,
             try !database.exists(Self.inFlight, [self.sequence])
         else { return nil }
@@ -218,6 +223,12 @@ struct JobRow {
             WHERE batch.job = ?1 AND batch.open = 1 AND message.state = \(MessageState.published.rawValue)
         UNION ALL SELECT 1 FROM job JOIN message ON message.id = job.message
             WHERE job.sequence = ?1 AND \(BatchTable.isInline) AND message.state = \(MessageState.published.rawValue)
+        """
+
+    /// The message of a register job that its worker deferred; a pause and a full window of the app give no reason.
+    private static let deferredRegister = """
+        SELECT due, reason, cause FROM message
+        WHERE id = ? AND state = \(MessageState.deferred.rawValue) AND reason IS NOT NULL
         """
 
     private static let firstWaiting = """

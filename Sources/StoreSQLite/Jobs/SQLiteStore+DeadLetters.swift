@@ -50,13 +50,13 @@ extension SQLiteStore: DeadLetterStore {
             switch try row.target(in: context.database, at: context.now) {
             case .nothing(let reason): return .refused(reason)
             case .batch(let batch):
-                try context.redrive(batch, list: found)
+                try context.replay(batch, list: found)
                 replay = .begun(job: batch.job, devices: found.devices.count)
             case .job(let job, let sequence, .register):
-                try context.redrive(register: sequence, letter: id)
+                try context.replay(register: sequence, letter: id)
                 replay = .begun(job: job, devices: nil)
             case .job(let job, let sequence, .send):
-                try context.redrive(send: sequence)
+                try context.replay(send: sequence)
                 replay = .begun(job: job, devices: nil)
             }
             try context.database.run("DELETE FROM dead WHERE id = ?", [id])
@@ -298,7 +298,7 @@ extension Database {
 
 extension WriteContext {
     /// Retries the devices of a dead batch in its next attempt: n = accepted + failed + expired + cancelled + retries still holds.
-    fileprivate func redrive(_ batch: DeadLetterPage, list: ReplayList) throws {
+    fileprivate func replay(_ batch: DeadLetterPage, list: ReplayList) throws {
         let (count, pns) = (list.devices.count, batch.pns.number)
         // As with any page that is published again, those who have joined the audience are targets too.
         let (left, joined) = (max(0, batch.size - count), max(0, count - batch.size))
@@ -314,7 +314,7 @@ extension WriteContext {
             "UPDATE batch SET retries = NULL WHERE job = ? AND pns = ? AND page = ? AND attempt = ?",
             [batch.sequence, pns, batch.page, batch.attempt]
         )
-        guard count > 0, let job = try self.jobToRedrive(batch.sequence) else { return }
+        guard count > 0, let job = try self.jobToReplay(batch.sequence) else { return }
         try self.insertAttempt(
             (pns, batch.page, batch.attempt + 1),
             of: (batch.sequence, job.app, job.priority),
@@ -329,8 +329,8 @@ extension WriteContext {
     }
 
     /// Queues a register job again, with its old sequence and so its old place in the order (rule 11).
-    fileprivate func redrive(register sequence: Int64, letter: Int64) throws {
-        guard let job = try self.jobToRedrive(sequence), job.state == .abandoned else { return }
+    fileprivate func replay(register sequence: Int64, letter: Int64) throws {
+        guard let job = try self.jobToReplay(sequence), job.state == .abandoned else { return }
         let message = try self.insertMessage(of: sequence, .register, app: job.app, priority: job.priority)
         let reopen = try PreparedTransition(.reopenRegister, self)
         try reopen.statement.bind(sequence, at: 1)
@@ -340,8 +340,8 @@ extension WriteContext {
     }
 
     /// Queues a send again, which continues its fan-out.
-    fileprivate func redrive(send sequence: Int64) throws {
-        guard let job = try self.jobToRedrive(sequence), job.isFannedOut,
+    fileprivate func replay(send sequence: Int64) throws {
+        guard let job = try self.jobToReplay(sequence), job.isFannedOut,
             JobTransition.reopenSend.steps.contains(where: { $0.from == job.state })
         else { return }
         let hasBegun = try self.database.exists("SELECT 1 FROM batch WHERE job = ? LIMIT 1", [sequence])
@@ -355,7 +355,7 @@ extension WriteContext {
         guard try reopen.make(from: job.state) else { throw StoreError(.corrupt, "a dead send does not reopen") }
     }
 
-    private func jobToRedrive(
+    private func jobToReplay(
         _ sequence: Int64
     ) throws -> (app: Int64, priority: Int, state: Job.State, isFannedOut: Bool)? {
         try self.database.first("SELECT app, priority, state, fanned_out FROM job WHERE sequence = ?", [sequence]) {

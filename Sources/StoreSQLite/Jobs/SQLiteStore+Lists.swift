@@ -120,16 +120,27 @@ extension JobQuery {
         if let state = self.state {
             // As a number in the text, for the index of states is partial; not for choosing an index where there is a better.
             let isIndexed = self.user == nil && self.key == nil && self.label == nil
-            require("\(isIndexed ? "" : "+")job.state = \(state.number)", [])
+            let stored = "\(isIndexed ? "" : "+")job.state = \(state.number)"
+            switch state {
+            case .retrying: require("(\(stored) AND \(Self.isWaiting) OR \(Self.isDeferred))", [])
+            case .running: require("\(stored) AND NOT \(Self.isWaiting)", [])
+            case .queued: require("\(stored) AND NOT \(Self.isDeferred)", [])
+            default: require(stored, [])
+            }
             // The states in the index; most jobs are completed and not in it.
             if isIndexed, state != .completed {
                 require(state.isFinal ? "job.\(JobTransition.failed)" : "job.finished IS NULL", [])
             }
-            if state == .retrying { require(Self.isWaiting, []) }
-            if state == .running { require("NOT " + Self.isWaiting, []) }
         }
         return (sql, arguments)
     }
+
+    /// A register job that its worker deferred, as ``JobRow`` shows it.
+    private static let isDeferred = """
+        (+job.state = \(Job.State.queued.number) AND job.kind = \(JobKind.register.number) AND EXISTS (
+            SELECT 1 FROM message WHERE message.id = job.message
+                AND message.state = \(MessageState.deferred.rawValue) AND message.reason IS NOT NULL))
+        """
 
     /// All that is open of a job that is fanned out waits for a later try.
     private static let isWaiting = """

@@ -121,8 +121,8 @@ extension WriteContext {
     private func fence(_ outcome: BatchOutcome, target: OutcomeTarget) throws -> Bool {
         let statement = try RawStatement(
             """
-            INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, retries, at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+            INSERT INTO outcome(job, pns, page, attempt, accepted, failed, expired, cancelled, retries)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """,
             in: self.database
         )
@@ -130,7 +130,7 @@ extension WriteContext {
             target.job,
             [
                 target.batch.pns, target.batch.page, target.batch.attempt, outcome.accepted, outcome.failures.count,
-                outcome.expired, outcome.cancelled, outcome.retries.count, Int(outcome.at.milliseconds),
+                outcome.expired, outcome.cancelled, outcome.retries.count,
             ]
         )
         return self.database.changesCount > 0

@@ -21,6 +21,7 @@ extension SimulatedService {
             usual: [200: "dropped", 410: "Gone"]
         ),
         files: { credentials, _ in [(credentials.wnsClientSecretFile, credentials.wnsClientSecret)] },
+        device: { name, urls in urls.wnsChannel + name },
         declaration: { credentials, urls in
             AppSpec.WNS(
                 clientID: credentials.wnsClientID,

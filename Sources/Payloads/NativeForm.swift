@@ -1,55 +1,41 @@
 package import PushModel
 
-/// Reads the sender's own forms, and refuses what their service would refuse, but for their sizes.
+/// The form in which a send gives a notification in one service's own words: a member of the payload, and headers.
 ///
-/// A form that is read can be sent: what is wrong with it is said before the send is accepted.
-package enum NativeForm {
+/// What the service would refuse is refused, but for its size: a form that is read can be sent.
+package struct NativeForm: Sendable {
     /// A header as the sender gave it.
     package typealias Header = (name: String, value: String)
 
-    /// Reads a form for APNs.
+    /// The member that has the payload.
+    package let member: String
+    /// The headers that a send may set, in the service's spelling; empty = the form has no member for headers.
+    let headers: [String]
+    /// The form in the API's description: a schema in YAML.
+    package let schema: String
+    /// Reads the payload; its errors name ``member`` or a header.
+    let make: @Sendable (JSONValue, HeaderList, AppSpec) throws(InvalidValue) -> NativePayload
+
+    /// The names of its members.
+    package var members: [String] { [self.member] + (self.headers.isEmpty ? [] : ["headers"]) }
+
+    /// Reads a form.
     ///
     /// - Parameters:
-    ///   - payload: The JSON body; it is sent with the same members, in their order, without spaces.
+    ///   - payload: The value of ``member``.
     ///   - headers: The headers.
-    ///   - topic: The app's bundle id; nil = it has no credentials for APNs.
-    /// - Returns: The payload; its kind is the push type.
-    /// - Throws: ``InvalidValue`` that names `payload` or the header.
-    package static func apns(
-        payload: JSONValue,
-        headers: [Header],
-        topic: String?
+    ///   - app: The app's declaration: a send can choose nothing that is not in it.
+    /// - Returns: The payload, as its service wants it.
+    /// - Throws: ``InvalidValue`` that names the member of the form.
+    package func read(
+        _ payload: JSONValue,
+        headers: [Header] = [],
+        of app: AppSpec
     ) throws(InvalidValue) -> NativePayload {
-        try Self.check(
-            APNsForm.read(payload, headers: HeaderList(headers, known: APNsForm.headers), topic: topic),
-            at: "payload"
-        )
-    }
-
-    /// Reads a form for FCM.
-    ///
-    /// - Parameter message: The message without its target.
-    /// - Returns: The payload.
-    /// - Throws: ``InvalidValue`` that names `message` or a member of it.
-    package static func fcm(message: JSONValue) throws(InvalidValue) -> NativePayload {
-        try Self.check(FCMForm.read(message), at: "message")
-    }
-
-    /// Reads a form for WNS.
-    ///
-    /// - Parameters:
-    ///   - body: The XML, or any text for `wns/raw`; its bytes in UTF-8 are sent as they are.
-    ///   - headers: The headers.
-    /// - Returns: The payload; its kind is that of `X-WNS-Type`, or a toast.
-    /// - Throws: ``InvalidValue`` that names `body` or the header.
-    package static func wns(body: String, headers: [Header]) throws(InvalidValue) -> NativePayload {
-        try Self.check(WNSForm.read(body, headers: HeaderList(headers, known: WNSForm.headers)), at: "body")
-    }
-
-    /// Refuses text that is not what its sender wrote: the reader of JSON puts U+FFFD in place of half a surrogate pair.
-    private static func check(_ form: NativePayload, at member: String) throws(InvalidValue) -> NativePayload {
+        let form = try self.make(payload, HeaderList(headers, known: self.headers), app)
+        // The reader of JSON puts U+FFFD in place of half a surrogate pair: the text is not what its sender wrote.
         guard !String(decoding: form.body, as: UTF8.self).unicodeScalars.contains("\u{FFFD}") else {
-            throw InvalidValue(member: member, "has U+FFFD or half of a surrogate pair: a character was lost")
+            throw InvalidValue(member: self.member, "has U+FFFD or half of a surrogate pair: a character was lost")
         }
         return form
     }

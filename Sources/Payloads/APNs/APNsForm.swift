@@ -1,9 +1,49 @@
 import PushModel
 
+extension NativeForm {
+    static let apns = NativeForm(
+        member: "payload",
+        headers: APNsForm.headers,
+        schema: APNsForm.schema,
+        make: { payload, headers, app throws(InvalidValue) in
+            try APNsForm.read(payload, headers: headers, topic: app.apns?.topic)
+        }
+    )
+}
+
 /// The sender's own form for APNs.
 enum APNsForm {
     /// The headers that a send may set; `apns-id` is ours (rule 10).
     static let headers = ["apns-push-type", "apns-topic", "apns-priority", "apns-expiration", "apns-collapse-id"]
+
+    static let schema = #"""
+        type: [object, "null"]
+        additionalProperties: false
+        required: [payload]
+        properties:
+          payload:
+            description: >-
+              The JSON body, with an object `aps` but for voip, complication, fileprovider and mdm; at most 4,096 bytes, 5,120 for voip.
+            type: object
+            minProperties: 1
+          headers:
+            type: [object, "null"]
+            additionalProperties: false
+            properties:
+              apns-push-type:
+                description: Left out = background for content-available 1 without alert, badge and sound, else alert.
+                enum: [\#(APNsPushType.all.map(\.kind.name).joined(separator: ", "))]
+              apns-topic:
+                description: The app's bundle id with the suffix of the push type; another is refused, and it can be left out.
+                type: string
+                minLength: 1
+                pattern: "^[!-~]([ -~]*[!-~])?$"
+              apns-priority:
+                description: background has 5 alone; liveactivity and location have 10 and 5.
+                enum: ["10", "5", "1"]
+              apns-expiration: {type: string, pattern: "^[0-9]{1,11}$"}
+              apns-collapse-id: {type: string, minLength: 1, maxLength: 64, pattern: "^[!-~]([ -~]*[!-~])?$"}
+        """#
 
     static func read(
         _ payload: JSONValue,
@@ -11,7 +51,7 @@ enum APNsForm {
         topic: String?
     ) throws(InvalidValue) -> NativePayload {
         var headers = given
-        let type = try Self.type(headers.take("apns-push-type") ?? Self.usualType(of: payload).rawValue)
+        let type = try Self.type(headers.take("apns-push-type") ?? Self.usualType(of: payload).name)
         if let wanted = headers.take("apns-topic") { try Self.check(topic: wanted, of: type, bundle: topic) }
         try headers.require("apns-priority", oneOf: type.priorities)
         // Eleven digits end in the year 5138: more is milliseconds by mistake.
@@ -26,7 +66,7 @@ enum APNsForm {
             guard case .object? = members.first(where: { $0.name == "aps" })?.value else {
                 throw InvalidValue(
                     member: "payload.aps",
-                    "must be an object: the push type \(type.kind.rawValue) needs one"
+                    "must be an object: the push type \(type.kind.name) needs one"
                 )
             }
         } else if members.isEmpty {
@@ -47,7 +87,7 @@ enum APNsForm {
 
     private static func type(_ name: String) throws(InvalidValue) -> APNsPushType {
         guard let type = APNsPushType.named(name) else {
-            let names = APNsPushType.all.map(\.kind.rawValue).joined(separator: ", ")
+            let names = APNsPushType.all.map(\.kind.name).joined(separator: ", ")
             throw InvalidValue(member: "headers.apns-push-type", "must be one of \(names)")
         }
         return type

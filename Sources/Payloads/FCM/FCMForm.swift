@@ -1,5 +1,14 @@
 import PushModel
 
+extension NativeForm {
+    static let fcm = NativeForm(
+        member: "message",
+        headers: [],
+        schema: FCMForm.schema,
+        make: { message, _, _ throws(InvalidValue) in try FCMForm.read(message) }
+    )
+}
+
 /// The sender's own form for FCM: a message of its HTTP v1 API.
 enum FCMForm {
     /// The members of a message, both in the spelling of the API and in that of JSON.
@@ -7,6 +16,45 @@ enum FCMForm {
     private static let targets = ["token", "topic", "condition", "fid"]
     /// The most bytes of a whole message: FCM limits texts and data alone, and each push repeats the rest.
     private static let maximumSize = 16 << 10
+
+    static let schema = #"""
+        type: [object, "null"]
+        additionalProperties: false
+        required: [message]
+        properties:
+          message:
+            description: >-
+              A message of the HTTP v1 API without its target. Where `android` has no collapse_key, priority or ttl, it gets the send's.
+              `notification` and `data` have 4,096 bytes at most, likewise those of `webpush` and the `payload` of `apns`, and the message
+              16,384.
+            type: object
+            additionalProperties: false
+            minProperties: 1
+            not: {required: [fcm_options, fcmOptions]}
+            properties:
+              data: \#(Self.dataSchema)
+              notification: {type: object}
+              android:
+                type: object
+                properties:
+                  data: \#(Self.dataSchema)
+                  notification: {type: object}
+                  ttl: {type: string, pattern: "^[0-9]{1,12}(\\.[0-9]{1,9})?s$"}
+              apns:
+                description: Without live_activity_token.
+                type: object
+                properties:
+                  headers: {type: object, additionalProperties: {type: string}}
+              webpush:
+                type: object
+                properties:
+                  headers: {type: object, additionalProperties: {type: string}}
+              fcm_options: {type: object}
+              fcmOptions: {type: object}
+        """#
+
+    private static let dataSchema =
+        #"{type: object, propertyNames: {pattern: "^(?!\#(FCMPayload.reservedNames))"}, additionalProperties: {type: string}}"#
 
     static func read(_ message: JSONValue) throws(InvalidValue) -> NativePayload {
         let members = try message.uniqueFields("message")

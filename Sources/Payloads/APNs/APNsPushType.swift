@@ -1,35 +1,33 @@
+import PushModel
+
 /// What APNs asks of the notifications of one push type.
-package struct APNsPushType: Sendable {
-    /// Its name in the header `apns-push-type` is the raw value.
-    package let kind: NativePayload.Kind
+struct APNsPushType: Sendable {
+    /// Its name is the value of the header `apns-push-type`.
+    let kind: NativePayload.Kind
     /// What the topic has behind the app's bundle id.
-    package let topicSuffix: String
+    let topicSuffix: String
     /// The values of `apns-priority` that it may have, the default first.
-    package let priorities: [String]
-    /// The most bytes of a payload.
-    package let maximumPayload: Int
+    let priorities: [String]
     /// Whether a payload has a dictionary `aps`; the older types of PushKit, and MDM, do without.
-    package let needsAPS: Bool
+    let needsAPS: Bool
 
     private init(
         _ kind: NativePayload.Kind,
         suffix: String = "",
         priorities: [String] = ["10", "5", "1"],
-        maximumPayload: Int = PushService.apns.descriptor.maximumPayload,
         needsAPS: Bool = true
     ) {
         self.kind = kind
         self.topicSuffix = suffix
         self.priorities = priorities
-        self.maximumPayload = maximumPayload
         self.needsAPS = needsAPS
     }
 
     /// All types.
-    package static let all = [
+    static let all = [
         APNsPushType(.alert),
         APNsPushType(.background, priorities: ["5"]),
-        APNsPushType(.voip, suffix: ".voip", maximumPayload: 5120, needsAPS: false),
+        APNsPushType(.voip, suffix: ".voip", needsAPS: false),
         APNsPushType(.complication, suffix: ".complication", needsAPS: false),
         APNsPushType(.fileprovider, suffix: ".pushkit.fileprovider", needsAPS: false),
         // Its topic is that of the MDM certificate, which the app's declaration then names.
@@ -44,15 +42,8 @@ package struct APNsPushType: Sendable {
     private static let byKind = Dictionary(uniqueKeysWithValues: Self.all.map { ($0.kind, $0) })
 
     /// The type of a payload; nil for one of another service.
-    package static func of(_ kind: NativePayload.Kind) -> APNsPushType? { Self.byKind[kind] }
+    static func of(_ kind: NativePayload.Kind) -> APNsPushType? { Self.byKind[kind] }
 
     /// The type of that name.
-    package static func named(_ name: String) -> APNsPushType? { Self.all.first { $0.kind.rawValue == name } }
-}
-
-extension NativePayload.Kind {
-    /// The most bytes of a payload of this kind, as its service counts them.
-    package var maximumPayload: Int {
-        APNsPushType.of(self)?.maximumPayload ?? self.pns.descriptor.maximumPayload
-    }
+    static func named(_ name: String) -> APNsPushType? { Self.all.first { $0.kind.name == name } }
 }

@@ -1,0 +1,17 @@
+package import PushModel
+
+extension ServiceFormat {
+    static let fcm = ServiceFormat(
+        service: .fcm,
+        isJSON: true,
+        reservedNames: FCMPayload.reservedNames,
+        write: { content, options throws(InvalidValue) in try FCMPayload.format(content, options: options) },
+        headers: { _, _ in PushHeaders.fcm },
+        form: .fcm
+    )
+}
+
+extension PushHeaders {
+    /// The headers for FCM; the send's options are in its payload.
+    package static let fcm = [NativePayload.Header("content-type", "application/json")]
+}

@@ -1,0 +1,83 @@
+import PushModel
+
+extension NativeForm {
+    static let wns = NativeForm(
+        member: "body",
+        headers: WNSForm.headers,
+        schema: WNSForm.schema,
+        make: { body, headers, _ throws(InvalidValue) in
+            guard case .string(let text) = body else {
+                throw InvalidValue(member: "body", "must be a string, not \(body.kind)")
+            }
+            return try WNSForm.read(text, headers: headers)
+        }
+    )
+}
+
+/// The sender's own form for WNS.
+enum WNSForm {
+    /// The headers that a send may set; those of Windows Phone alone are not.
+    static let headers = [
+        "X-WNS-Type", "X-WNS-Cache-Policy", "X-WNS-PRIORITY", "X-WNS-RequestForStatus", "X-WNS-Tag", "X-WNS-TTL",
+    ]
+    private static let types = NativePayload.Kind.allOfWNS.map { "wns/\($0.name)" }
+
+    static let schema = #"""
+        type: [object, "null"]
+        additionalProperties: false
+        required: [body]
+        properties:
+          body:
+            description: >-
+              For toast, tile and badge well-formed XML in UTF-8 with that root and without a document type, for raw text, not other bytes;
+              at most 5,000 bytes of UTF-8, which are sent as they are.
+            type: string
+            minLength: 1
+          headers:
+            type: [object, "null"]
+            additionalProperties: false
+            properties:
+              X-WNS-Type: {enum: [\#(Self.types.joined(separator: ", "))], default: wns/toast}
+              X-WNS-Cache-Policy: {enum: [cache, no-cache]}
+              X-WNS-PRIORITY: {enum: ["1", "2", "3", "4"]}
+              X-WNS-RequestForStatus: {enum: ["true", "false"]}
+              X-WNS-Tag: {type: string, pattern: "^[A-Za-z0-9]{1,16}$"}
+              X-WNS-TTL: {type: string, pattern: "^[0-9]{1,9}$"}
+        """#
+
+    static func read(_ body: String, headers given: HeaderList) throws(InvalidValue) -> NativePayload {
+        var headers = given
+        let type = headers.take("X-WNS-Type") ?? "wns/toast"
+        guard let kind = NativePayload.Kind.allOfWNS.first(where: { "wns/\($0.name)" == type }) else {
+            throw InvalidValue(member: "headers.X-WNS-Type", "must be one of \(Self.types.joined(separator: ", "))")
+        }
+        try headers.require("X-WNS-Cache-Policy", oneOf: ["cache", "no-cache"])
+        try headers.require("X-WNS-PRIORITY", oneOf: ["1", "2", "3", "4"])
+        try headers.require("X-WNS-RequestForStatus", oneOf: ["true", "false"])
+        try headers.require("X-WNS-Tag", "must have at most 16 letters and digits", Self.isShortWord)
+        try headers.require("X-WNS-TTL", "must be a number of seconds") { HeaderList.isNumber($0, digits: 9) }
+        guard !body.isEmpty else { throw InvalidValue(member: "body", "must not be empty") }
+        // What is too large is refused for that, and need not be read.
+        if kind != .raw, body.utf8.count <= kind.maximumPayload {
+            guard (try? XMLReader.read(Array(body.utf8)))?.name == kind.name else {
+                throw InvalidValue(
+                    member: "body",
+                    "must be well-formed XML with the root <\(kind.name)>, without a document type, as X-WNS-Type \(type) says"
+                )
+            }
+        }
+        return NativePayload(kind: kind, headers: headers.headers, body: Array(body.utf8))
+    }
+
+    private static func isShortWord(_ text: String) -> Bool {
+        (1...16).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                    UInt8(ascii: "A")...UInt8(ascii: "Z"):
+                    true
+                default: false
+                }
+            }
+    }
+}
