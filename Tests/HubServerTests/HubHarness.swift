@@ -86,7 +86,10 @@ struct HubHarness: Sendable {
             get throws {
                 let feed = try XMLReader.read(self.bytes)
                 #expect(feed.name == "feed")
-                return try feed.elements.filter { $0.name == "entry" }.map { try WireRegistration(reading: $0.bytes) }
+                return try feed.elements.filter { $0.name == "entry" }.map { entry in
+                    let description = try #require(entry.first("content")?.elements.first)
+                    return try WireRegistration(reading: description.bytes)
+                }
             }
         }
 

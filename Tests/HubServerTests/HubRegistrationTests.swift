@@ -15,7 +15,7 @@ struct HubRegistrationTests {
             let match = try #require(
                 location.wholeMatch(
                     of:
-                        /https:\/\/localhost:[0-9]+\/default\/registrationids\/([0-9]{1,19}-[0-9]{1,19}-[0-9])\?api-version=2017-04/
+                        /https:\/\/localhost(?::[0-9]+)?\/default\/registrationids\/([0-9]{1,19}-[0-9]{1,19}-[0-9])\?api-version=2017-04/
                 )
             )
             let path = "/default/registrations/\(match.1)?api-version=2017-04"

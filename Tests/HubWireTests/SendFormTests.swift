@@ -103,7 +103,7 @@ struct SendFormTests {
         )
         #expect(
             try LegacyFCM.message(of: payload).compactText
-                == #"{"data":{"a":"b","n":"1"},"notification":{"title":"T","body":"B"},"android":{"collapse_key":"c","priority":"high","ttl":"60s","notification":{"sound":"s"}}}"#
+                == #"{"data":{"a":"b","n":"1"},"notification":{"title":"T","body":"B"},"android":{"notification":{"sound":"s"},"collapse_key":"c","priority":"high","ttl":"60s"}}"#
         )
         for text in [
             #"{"to":"x"}"#, #"{"registration_ids":[]}"#, "[]", #"{"notification":{"badge":"1"}}"#, #"{"data":1}"#,

@@ -25,30 +25,30 @@ struct NativeSend {
         guard let platform = WirePlatform(format: format) else {
             throw WireHost.Refusal(.badRequest, "\(WireNames.format): \"\(format.prefix(40))\" is no format")
         }
-        guard let pns = platform.service, pns.isInService else {
+        guard let pns = platform.service, let form = ServiceFormat.of(pns)?.form else {
             throw WireHost.Refusal(
                 .badRequest,
                 "\(WireNames.format): the platform \(platform.rawValue.lowercased()) cannot be sent to"
             )
         }
-        let form: NativePayload
+        let payload: JSONValue
+        var headers: [NativeForm.Header] = []
         switch platform {
         case .apple:
-            form = try NativeForm.apns(
-                payload: Self.json(body),
-                headers: Self.apnsHeaders(request),
-                topic: request.spec.apns?.topic
-            )
-        case .fcmV1: form = try NativeForm.fcm(message: Self.message(in: Self.json(body)))
-        case .gcm: form = try NativeForm.fcm(message: LegacyFCM.message(of: Self.json(body)))
+            payload = try Self.json(body)
+            headers = Self.apnsHeaders(request)
+        case .fcmV1: payload = try Self.message(in: Self.json(body))
+        case .gcm: payload = try LegacyFCM.message(of: Self.json(body))
         default:
             guard let text = String(validating: body, as: UTF8.self) else {
                 throw WireHost.Refusal(.badRequest, "the body must be UTF-8")
             }
-            form = try NativeForm.wns(body: text, headers: Self.wnsHeaders(request))
+            payload = .string(text)
+            headers = Self.wnsHeaders(request)
         }
+        let native = try form.read(payload, headers: headers, of: request.spec)
         self.pns = pns
-        self.content = .native(.init(message: nil, forms: [form]))
+        self.content = .native(.init(message: nil, forms: [native]))
         _ = try PayloadFormatter.format(self.content, for: pns)
     }
 

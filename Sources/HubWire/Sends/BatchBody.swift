@@ -53,16 +53,28 @@ package struct BatchBody: Sendable, Equatable {
         let mark = Array("--\(boundary)".utf8)
         var parts: [Part] = []
         var rest = bytes[...]
-        guard let first = rest.firstRange(of: mark) else { throw InvalidValue("the body has no part") }
+        guard let first = Self.next(mark, in: rest) else { throw InvalidValue("the body has no part") }
         rest = rest[first.upperBound...]
         while !rest.starts(with: "--".utf8) {
-            guard parts.count < 4, let end = rest.firstRange(of: mark) else {
+            guard parts.count < 4, let end = Self.next(mark, in: rest) else {
                 throw InvalidValue("the body must have two parts, and end with its boundary and --")
             }
             parts.append(try Self.part(rest[..<end.lowerBound]))
             rest = rest[end.upperBound...]
         }
         return parts
+    }
+
+    /// The next boundary, which begins a line.
+    private static func next(_ mark: [UInt8], in bytes: ArraySlice<UInt8>) -> Range<Int>? {
+        var rest = bytes
+        while let found = rest.firstRange(of: mark) {
+            if found.lowerBound == bytes.startIndex || bytes[found.lowerBound - 1] == UInt8(ascii: "\n") {
+                return found
+            }
+            rest = rest[found.upperBound...]
+        }
+        return nil
     }
 
     /// A part between its boundaries: a line break, headers, an empty line, the content, a line break.

@@ -25,8 +25,7 @@ struct HubRulesCommand: AsyncParsableCommand {
     /// Where the server listens, for connection strings.
     struct EndpointOption: ParsableArguments {
         @Option(
-            help: "The host and port that clients connect to. Default: hub.host and hub.port of the configuration.",
-            completion: CompletionKind.none
+            help: "The host and port that clients connect to. Default: hub.host and hub.port of the configuration."
         )
         var endpoint: String?
 

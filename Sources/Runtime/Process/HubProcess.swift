@@ -3,7 +3,6 @@ import HTTPAPI
 import HubServer
 import Installation
 import Logging
-import PushModel
 import ServiceLifecycle
 import Store
 

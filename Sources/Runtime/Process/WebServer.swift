@@ -8,6 +8,7 @@ import HummingbirdTLS
 import Installation
 import Logging
 import NIOCore
+import PushModel
 import ServiceLifecycle
 
 /// A responder behind a server: plain HTTP, or HTTPS with HTTP/1.1 and HTTP/2, with the API's limits of connections.
