@@ -194,7 +194,7 @@ struct ScriptedHub: NotificationHub {
         }
     }
 
-    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult { .done }
+    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? { .done }
 
     func resume(_ messages: [OutboxMessage], specs: [AppID: AppSpec]) async throws {}
 
