@@ -29,7 +29,6 @@ enum HubOperation: Sendable, Equatable {
     /// - Parameters:
     ///   - method: The method.
     ///   - path: The parts of the path, unescaped.
-    /// - Returns: nil for no path of a hub.
     init?(_ method: HTTPRequest.Method, _ path: [String]) {
         let id = path.count > 1 ? path[1] : ""
         switch (path.first?.lowercased() ?? "", path.count, method) {

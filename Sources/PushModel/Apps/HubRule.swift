@@ -40,9 +40,9 @@ package struct HubRule: Sendable, Equatable {
         self.created = created
     }
 
-    /// Checks a name: 1 to 64 letters, digits and `- _ .`
+    /// Checks a name.
     ///
-    /// - Throws: ``InvalidValue``.
+    /// - Throws: ``InvalidValue`` unless it has 1 to 64 letters, digits, hyphens, underscores and dots.
     package static func check(name: String) throws(InvalidValue) {
         let isPlain = name.utf8.allSatisfy { byte in
             switch byte {
