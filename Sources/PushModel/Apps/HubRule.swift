@@ -40,9 +40,13 @@ package struct HubRule: Sendable, Equatable {
         self.created = created
     }
 
+<<<<<<< HEAD
     /// Checks a name: 1 to 64 letters, digits, `-`, `_` and `.` characters.
+=======
+    /// Checks a name.
+>>>>>>> d27e57c6151595a67bfad52159546f8eb31ceead
     ///
-    /// - Throws: ``InvalidValue``.
+    /// - Throws: ``InvalidValue`` unless it has 1 to 64 letters, digits, hyphens, underscores and dots.
     package static func check(name: String) throws(InvalidValue) {
         let isPlain = name.utf8.allSatisfy { byte in
             switch byte {
