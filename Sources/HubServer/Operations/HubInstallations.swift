@@ -113,11 +113,11 @@ struct HubInstallations: Sendable {
     private static func change(
         _ tags: (added: [String], removed: [String]),
         _ request: HubRequest
-    ) throws(InvalidValue) -> RegisterRequest.TagPatch? {
+    ) throws(InvalidValue) -> RegisterRequest.Patch? {
         let added = try WireTags.tags(tags.added, request.spec.users)
         let removed = try WireTags.tags(tags.removed, request.spec.users)
         guard (added + removed).allSatisfy({ $0.owned == nil }), !added.isEmpty || !removed.isEmpty else { return nil }
-        return RegisterRequest.TagPatch(add: added, remove: removed)
+        return RegisterRequest.Patch(add: added, remove: removed)
     }
 
     /// The installation of a registration; nil where it is none.

@@ -40,11 +40,7 @@ package struct HubRule: Sendable, Equatable {
         self.created = created
     }
 
-<<<<<<< HEAD
     /// Checks a name: 1 to 64 letters, digits, `-`, `_` and `.` characters.
-=======
-    /// Checks a name.
->>>>>>> d27e57c6151595a67bfad52159546f8eb31ceead
     ///
     /// - Throws: ``InvalidValue`` unless it has 1 to 64 letters, digits, hyphens, underscores and dots.
     package static func check(name: String) throws(InvalidValue) {
