@@ -151,7 +151,7 @@ import Testing
             let goesOn = fanOut.divide(send)
             #expect(goesOn)
         }
-        #expect(self.fates(fanOut) == ["2 to 7 apns:0"])
+        #expect(self.decisions(fanOut) == ["2 to 7 apns:0"])
         #expect(fanOut.blocked == [.apns])
     }
 
@@ -164,7 +164,7 @@ import Testing
         #expect(goesOn)
         goesOn = fanOut.divide(try self.send(3, watch))
         #expect(!goesOn)
-        #expect(self.fates(fanOut) == ["1 to 7 apns:0", "2 to 7 apns:0"])
+        #expect(self.decisions(fanOut) == ["1 to 7 apns:0", "2 to 7 apns:0"])
         #expect(fanOut.step.devices[.apns]?[watch] == 1 && fanOut.step.devices[.apns]?[.default] == 3)
         #expect(fanOut.blocked.isEmpty)
     }
