@@ -76,7 +76,7 @@ import Testing
             let send = #"{"to":{"handles":[\#(body)]},"body":"b"}"#
             let answer = try await api.call(.post, "/api/sends", as: backend, body: send)
             #expect(answer.status == 400 && answer.text.contains("to.handles[0].credential"), "\(answer.text)")
-            let root = try await api.key(.operator)
+            let root = try await api.key(.operator, name: "root")
             let imported = try await Self.bring(body, to: api, as: root)
             #expect(imported.json["failed"]?.number == 1, "\(imported.text)")
         }
@@ -112,7 +112,7 @@ import Testing
 
     @Test func exportsAndImportsHaveCredentials() async throws {
         try await Harness.run(Self.options) { api async throws in
-            let root = try await api.key(.operator)
+            let root = try await api.key(.operator, name: "root")
             let lines = #"{"id":"a","pns":"apns","handle":"00","credential":"watch"}"# + "\n"
             let imported = try await Self.bring(lines, to: api, as: root)
             #expect(imported.json["created"]?.number == 1, "\(imported.text)")
