@@ -54,8 +54,14 @@ struct SendContent {
         return Self.services.filter { native[$0.rawValue] != nil }
     }
 
+    /// Payloads as the services' documentation shows them, without the members that hold them here.
+    private static let misplaced = [
+        "aps": "put it under native.apns.payload", "notification": "put it under native.fcm.message",
+        "data": "put it under native.fcm.message",
+    ]
+
     private static func members(_ body: StrictMembers) throws -> StrictMembers? {
-        try body["native"].map { try StrictMembers($0, path: "native", known: Self.services.map(\.rawValue)) }
+        try body["native"].map { try StrictMembers($0, path: "native", known: Self.services.map(\.rawValue), misplaced: Self.misplaced) }
     }
 
     private static func native(_ body: StrictMembers, spec: AppSpec) throws -> [NativePayload] {
@@ -72,7 +78,7 @@ struct SendContent {
 
     private static func payload(_ value: JSONValue, in format: ServiceFormat, spec: AppSpec) throws -> NativePayload {
         let path = "native.\(format.service.rawValue)"
-        let form = try StrictMembers(value, path: path, known: format.form.members)
+        let form = try StrictMembers(value, path: path, known: format.form.members, misplaced: Self.misplaced)
         guard let payload = form[format.form.member] else { throw form.fault(format.form.member, "is required") }
         do {
             return try format.form.read(payload, headers: Self.headers(form), of: spec)

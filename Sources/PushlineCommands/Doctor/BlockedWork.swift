@@ -1,4 +1,5 @@
 import PushModel
+import PushServices
 import Store
 
 /// Work that waits for an operator, according to the store.
@@ -53,18 +54,20 @@ struct BlockedWork {
             for (reason, seen) in known.sorted(by: { $0.key < $1.key }) {
                 let sends = seen.count == 1 ? "a send waits" : "\(seen.count) sends wait"
                 findings.append(
-                    .wrong("\(app) sends", "\(sends), such as \(seen.job): \(reason); \(Self.advice(seen.cause))")
+                    .wrong("\(app) sends", "\(sends), such as \(seen.job): \(reason); \(Self.advice(seen.cause, reason))")
                 )
             }
         }
         return findings
     }
 
-    private static func advice(_ cause: BreakerCause) -> String {
+    static func advice(_ cause: BreakerCause, _ reason: String) -> String {
         switch cause {
         case .service: "it is probed, and goes on by itself: look at the service's status page"
         case .credentials:
-            "check that service's key, ids and files in the app's declaration: what is corrected is used from the next try on"
+            // The service's own word is the last one.
+            reason.split(separator: " ").last.flatMap { APNsAnswers.advice(on: String($0)) }
+                ?? "check that service's key, ids and files in the app's declaration: what is corrected is used from the next try on"
         case .tokens: "check the app's endpoint and topic: the tokens are another environment's, most likely"
         }
     }

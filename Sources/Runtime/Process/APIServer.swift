@@ -27,6 +27,12 @@ struct APIServer {
             logger: self.parts.logger,
             metricsText: self.parts.metricsText
         )
+        if try await self.parts.store.apps().isEmpty {
+            self.parts.logger.warning(
+                "The store has no apps: pushline apps apply FILE",
+                metadata: ConfiguredStore(self.configuration).metadata
+            )
+        }
         if !self.isLoopback {
             let apps = try await api.appsInDemonstration()
             guard apps.isEmpty else {
