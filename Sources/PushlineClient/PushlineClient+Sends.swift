@@ -54,7 +54,11 @@ extension PushlineClient {
     /// The same for native payloads that are JSON already.
     package func preview(_ notification: PushNotification, native: Data?) async throws -> [NotificationPreview] {
         struct Answer: Decodable { let services: [NotificationPreview] }
-        let call = Call(method: "POST", path: ["sends", "preview"], body: try Coding.body(notification, native: native))
+        let call = Call(
+            method: "POST",
+            path: ["sends", "preview"],
+            body: try Coding.body(notification, native: native)
+        )
         let answer: Answer = try await self.value(call)
         return answer.services
     }

@@ -128,6 +128,7 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
         self.isForeign = said == nil && (answer.status == 404 || answer.status == 405 || answer.status / 100 == 3)
         let words = "\(server) answered \(answer.status)"
         self.message =
-            said.map { "\($0) (status \(answer.status))" } ?? (self.isForeign ? "\(words), and is no Pushline API" : words)
+            said.map { "\($0) (status \(answer.status))" }
+            ?? (self.isForeign ? "\(words), and is no Pushline API" : words)
     }
 }

@@ -155,7 +155,8 @@ import Testing
     /// A send to handles goes to their services alone.
     @Test func aPreviewOfASendToHandlesShowsTheirServices() async throws {
         try await Harness.run(Self.options) { api async throws in
-            let handles = #"{"to":{"handles":[{"pns":"wns","handle":"https://a.notify.windows.com/x"}]},"body":"b"\#("")"#
+            let handles =
+                #"{"to":{"handles":[{"pns":"wns","handle":"https://a.notify.windows.com/x"}]},"body":"b"\#("")"#
             let answer = try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: handles + "}")
             let services = try #require(answer.json["services"]?.elements, "\(answer.text)")
             #expect(services.compactMap { $0["pns"]?.text } == ["wns"])

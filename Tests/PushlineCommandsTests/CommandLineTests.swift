@@ -90,7 +90,7 @@ import Testing
         #expect(self.exitCode(arguments) == 64)
     }
 
-    /// `pushline jobs | head -1`
+    /// As in `pushline jobs` with `head -1` behind it.
     @Test func aReaderThatHasGoneEndsTheProcessQuietly() async {
         await #expect(processExitsWith: .exitCode(128 + SIGPIPE)) {
             // As the HTTP client does.

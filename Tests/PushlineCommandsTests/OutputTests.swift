@@ -1,6 +1,5 @@
 import Foundation
 import PushModel
-import PushModel
 import Testing
 
 @testable import PushlineClient

@@ -24,7 +24,8 @@ struct StrictMembers {
                 faults.append(
                     InvalidValue(
                         member: Self.shorten(Self.join(path, member.name)),
-                        misplaced[member.name].map { "no such member; \($0)" } ?? Self.unknown(member.name, known: known)
+                        misplaced[member.name].map { "no such member; \($0)" }
+                            ?? Self.unknown(member.name, known: known)
                     )
                 )
             } else if members[..<index].contains(where: { $0.name == member.name }) {
@@ -47,7 +48,8 @@ struct StrictMembers {
 
     /// What other backends call it.
     private static let otherNames = [
-        "platform": "pns", "service": "pns", "token": "handle", "deviceToken": "handle", "message": "body", "text": "body",
+        "platform": "pns", "service": "pns", "token": "handle", "deviceToken": "handle", "message": "body",
+        "text": "body",
     ]
 
     subscript(name: String) -> JSONValue? {

@@ -61,7 +61,9 @@ struct SendContent {
     ]
 
     private static func members(_ body: StrictMembers) throws -> StrictMembers? {
-        try body["native"].map { try StrictMembers($0, path: "native", known: Self.services.map(\.rawValue), misplaced: Self.misplaced) }
+        try body["native"].map {
+            try StrictMembers($0, path: "native", known: Self.services.map(\.rawValue), misplaced: Self.misplaced)
+        }
     }
 
     private static func native(_ body: StrictMembers, spec: AppSpec) throws -> [NativePayload] {

@@ -21,13 +21,17 @@ extension DeliveryWorker {
         guard !sending.isOver else { return sending.outcomes }
         let sender: any PushSender
         do { sender = try self.senders.sender(app: app, pns: pns, spec: spec) } catch {
-            logger.warning(
-                "The app's sender cannot be made; its batches wait",
-                metadata: ["app": "\(app)", "service": "\(pns.rawValue)", "error": "\(error)"]
-            )
-            sending.addStopped(reason: WaitReason(error.description))
+            // Each batch and each try would say the same.
+            if self.senderFaults.isNew(error.description, of: "\(app) \(pns.rawValue)") {
+                logger.warning(
+                    "The app's sender cannot be made; its batches wait",
+                    metadata: ["app": "\(app)", "service": "\(pns.rawValue)", "error": "\(error)"]
+                )
+            }
+            sending.addStopped(reason: WaitReason(unusableCredentialsAt: pns))
             return sending.outcomes
         }
+        self.senderFaults.clear("\(app) \(pns.rawValue)")
         let deadline = ContinuousClock.now.advanced(by: self.configuration.sendingTime)
         while !sending.isOver {
             let permission = self.breakers.enter(app, pns)

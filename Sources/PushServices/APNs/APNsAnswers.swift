@@ -62,7 +62,8 @@ package enum APNsAnswers {
         case "InvalidProviderToken":
             "key_id, team_id and key_file do not belong together, or the key is revoked at Apple: check all three"
         case "ExpiredProviderToken": "the clock of the worker's host is wrong: set it"
-        case "BadCertificate": "the certificate is not one for push, has expired or is revoked: replace certificate_file"
+        case "BadCertificate":
+            "the certificate is not one for push, has expired or is revoked: replace certificate_file"
         default: nil
         }
     }

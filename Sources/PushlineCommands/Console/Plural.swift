@@ -4,5 +4,7 @@ enum Plural {
     static func of(_ count: Int, _ thing: String) -> String { Self.of(count, thing, shown: String(count)) }
 
     /// The same with the number written in another way.
-    static func of(_ count: Int, _ thing: String, shown: String) -> String { "\(shown) \(thing)\(count == 1 ? "" : "s")" }
+    static func of(_ count: Int, _ thing: String, shown: String) -> String {
+        "\(shown) \(thing)\(count == 1 ? "" : "s")"
+    }
 }

@@ -54,7 +54,10 @@ struct BlockedWork {
             for (reason, seen) in known.sorted(by: { $0.key < $1.key }) {
                 let sends = seen.count == 1 ? "a send waits" : "\(seen.count) sends wait"
                 findings.append(
-                    .wrong("\(app) sends", "\(sends), such as \(seen.job): \(reason); \(Self.advice(seen.cause, reason))")
+                    .wrong(
+                        "\(app) sends",
+                        "\(sends), such as \(seen.job): \(reason); \(Self.advice(seen.cause, reason))"
+                    )
                 )
             }
         }

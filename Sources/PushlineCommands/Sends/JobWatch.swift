@@ -32,7 +32,8 @@ struct JobWatch {
         guard last.isFinal else {
             throw CommandFailure.failed(
                 "the job is \(Console.safe(last.state)) after \(self.time.components.seconds) s"
-                    + (last.reason.map { ", still \(Console.safe($0))" } ?? "") + "; follow it with pushline job \(id) --watch"
+                    + (last.reason.map { ", still \(Console.safe($0))" } ?? "")
+                    + "; follow it with pushline job \(id) --watch"
             )
         }
         guard last.state == "completed" else { throw ExitCode.failure }

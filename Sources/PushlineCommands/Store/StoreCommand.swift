@@ -85,7 +85,9 @@ struct StoreCommand: AsyncParsableCommand {
                 return jobs
             }
             self.host.show(.members(["jobs": .integer(jobs), "faults": .array(faults.map { .string($0) })])) {
-                faults.map(Console.safe) + ["\(Plural.of(jobs, "job")): " + (faults.isEmpty ? "all adds up" : "not all adds up")]
+                faults.map(Console.safe) + [
+                    "\(Plural.of(jobs, "job")): " + (faults.isEmpty ? "all adds up" : "not all adds up")
+                ]
             }
             if !faults.isEmpty { throw ExitCode.failure }
         }
