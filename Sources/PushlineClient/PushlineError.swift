@@ -125,10 +125,9 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
         self.retryAfter = answer.headers["retry-after"].flatMap { Int($0) }
         let said = problem?.detail ?? problem?.title
         // Pushline says why it refuses, and redirects nobody. A proxy before it may refuse in its own way.
-        self.isForeign = said == nil && (answer.status == 404 || answer.status == 405 || answer.status / 100 == 3)
-        let words = "\(server) answered \(answer.status)"
-        self.message =
-            said.map { "\($0) (status \(answer.status))" }
-            ?? (self.isForeign ? "\(words), and is no Pushline API" : words)
+        let isForeign = said == nil && (answer.status == 404 || answer.status == 405 || answer.status / 100 == 3)
+        let words = "\(server) answered \(answer.status)\(isForeign ? ", and is no Pushline API" : "")"
+        self.isForeign = isForeign
+        self.message = said.map { "\($0) (status \(answer.status))" } ?? words
     }
 }

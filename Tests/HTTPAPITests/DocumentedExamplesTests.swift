@@ -29,7 +29,8 @@ import Yams
 
     @Test func examplesMatchTheirSchemas() throws {
         let document = try OpenAPITests.document()
-        for name in Self.shown {
+        // A preview's payload is any JSON.
+        for name in Self.shown where name != "SendPreview" {
             let schema = try #require(document["components"]?["schemas"]?[name])
             let examples = try #require(schema["examples"]?.sequence, "\(name)")
             for example in examples { try Self.check(example, against: schema, in: document, at: name) }

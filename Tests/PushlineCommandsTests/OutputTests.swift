@@ -1,5 +1,4 @@
 import Foundation
-import PushModel
 import Testing
 
 @testable import PushlineClient
@@ -256,24 +255,8 @@ import Testing
         )
     }
 
-    /// Doctor's own words are for an operator; the service's are the last.
-    @Test func aWordOfAPNsHasAHint() {
-        let reason = WaitReason(.credentials, at: .apns, "TopicDisallowed").text
-        #expect(BlockedWork.advice(.credentials, reason).contains("check topic"))
-        let other = WaitReason(.credentials, at: .fcm, "status 403").text
-        #expect(BlockedWork.advice(.credentials, other).contains("in the app's declaration"))
-    }
-
     @Test(arguments: [(0, "0 lines"), (1, "1 line"), (2, "2 lines")]) func plurals(count: Int, text: String) {
         #expect(Plural.of(count, "line") == text)
-    }
-
-    @Test func nearestWord() {
-        #expect(NearestWord.to(String(repeating: "k", count: 1_000_000), among: ["key_id"]) == nil)
-        #expect(NearestWord.to("kei_file", among: ["key_id", "key_file"]) == "key_file")
-        #expect(NearestWord.to("banana", among: ["key_id", "key_file"]) == nil)
-        #expect(NearestWord.distance("", "abc") == 3)
-        #expect(NearestWord.distance("kitten", "sitting") == 3)
     }
 
     @Test func pagesEndAtTheLimit() async throws {

@@ -49,9 +49,11 @@ struct ConfigurationValues {
     /// variable, as in any program, to the current folder.
     func path(_ key: ConfigurationKey) throws -> String {
         let value = try self.text(key)
-        guard !value.isEmpty, self.environment[key.environmentVariable] == nil, let file else { return value }
-        let folder = URL(filePath: file).deletingLastPathComponent()
-        return URL(filePath: value, relativeTo: folder).standardizedFileURL.path(percentEncoded: false)
+        guard !value.isEmpty, !value.hasPrefix("/"), self.environment[key.environmentVariable] == nil, let file else {
+            return value
+        }
+        let folder = URL(filePath: file).absoluteURL.deletingLastPathComponent()
+        return folder.appending(path: value).standardizedFileURL.path(percentEncoded: false)
     }
 
     /// A path that may be missing: empty is nil.

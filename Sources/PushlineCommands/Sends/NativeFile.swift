@@ -26,7 +26,7 @@ enum NativeFile {
 
     private static func check(_ data: Data) throws {
         let value: JSONValue
-        do { value = try JSONReader.read(Array(data)) } catch let error as JSONSyntaxError {
+        do { value = try JSONReader.read(Array(data)) } catch {
             throw Self.failure("line \(error.line), column \(error.column): \(error.reason)")
         }
         guard case .object(let members) = value else { throw Self.failure("it must be an object, not \(value.kind)") }
