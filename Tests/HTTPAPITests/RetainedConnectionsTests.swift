@@ -7,11 +7,11 @@ import Testing
 
 @testable import HTTPAPI
 
-struct HeldConnectionsTests {
+struct RetainedConnectionsTests {
     @Test("A connection that nobody took over before the listener ended does not end the process")
-    func aDroppedConnectionIsHeldUntilItIsClosed() throws {
+    func aDroppedConnectionIsRetainedUntilItIsClosed() throws {
         let channel = EmbeddedChannel()
-        let connections = HeldConnections(HTTP1Channel { _, _, _ in })
+        let connections = RetainedConnections(HTTP1Channel { _, _, _ in })
         // Its value, which alone could finish the writer, is dropped at once.
         _ = connections.setup(channel: channel, logger: Logger(label: "test"))
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()

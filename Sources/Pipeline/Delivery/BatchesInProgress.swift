@@ -3,9 +3,9 @@ import NIOConcurrencyHelpers
 import PushModel
 import Store
 
-/// The messages and batches in work in this process: a redelivery joins the work on its message, and a message whose
-/// batch is in work under another one waits for that batch's end (rule 3).
-final class BatchesInWork: Sendable {
+/// The messages and batches in progress in this process: a redelivery joins the work on its message, and a message whose
+/// batch is in progress under another one waits for that batch's end (rule 3).
+final class BatchesInProgress: Sendable {
     /// A message whose work here has ended.
     struct Ended: Sendable {
         let message: MessageID
@@ -19,7 +19,7 @@ final class BatchesInWork: Sendable {
         var deliveries: [(Delivery, any Subscription)]
         /// The batches that were begun for it.
         var begun: [BatchKey] = []
-        /// The number of its batches still in work, and one for its own work.
+        /// The number of its batches still in progress, and one for its own work.
         var open = 1
         var isIncomplete = false
     }
@@ -66,7 +66,7 @@ final class BatchesInWork: Sendable {
     private let state = NIOLockedValueBox(State())
     private let draining = NIOLockedValueBox(false)
 
-    /// Adds a delivery to its message where that is in work.
+    /// Adds a delivery to its message where that is in progress.
     ///
     /// - Returns: false when it is not.
     func join(_ id: MessageID, _ delivery: Delivery, _ subscription: any Subscription) -> Bool {
@@ -91,7 +91,7 @@ final class BatchesInWork: Sendable {
         }
     }
 
-    /// Begins those batches of a message that are open and not in work under another one; for the end of the others it waits.
+    /// Begins those batches of a message that are open and not in progress under another one; for the end of the others it waits.
     ///
     /// - Parameters:
     ///   - keys: The message's batches.
@@ -135,10 +135,10 @@ final class BatchesInWork: Sendable {
         }
     }
 
-    /// All batches in work.
+    /// All batches in progress.
     var keys: [BatchKey] { self.state.withLockedValue { Array($0.batches.keys) } }
 
-    /// Records the store's status of a batch in work.
+    /// Records the store's status of a batch in progress.
     func note(_ status: BatchStatus, of key: BatchKey) {
         self.state.withLockedValue { $0.note(status, of: key) }
     }

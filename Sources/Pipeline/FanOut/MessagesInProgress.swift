@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PushModel
 
 /// The send messages that this process is at.
-final class MessagesInWork: Sendable {
+final class MessagesInProgress: Sendable {
     /// Whether a copy has joined each.
     private let messages = NIOLockedValueBox<[MessageID: Bool]>([:])
 
@@ -24,7 +24,7 @@ final class MessagesInWork: Sendable {
 
 /// Bounds the sends with many names that this process is at: each keeps its names until it is fanned out.
 ///
-/// An app enters while it holds less than is free: alone it may have half of the places.
+/// An app acquires one while it holds less than is free: alone it may have half of the permits.
 final class LargeClaims: Sendable {
     /// A send that names more is large: 20,000 names take some 2 MB.
     static let names = 1000
@@ -39,7 +39,7 @@ final class LargeClaims: Sendable {
     }
 
     /// - Returns: false when the app has enough.
-    func enter(_ app: AppID) -> Bool {
+    func acquire(_ app: AppID) -> Bool {
         self.state.withLockedValue { state in
             guard state.held[app, default: 0] < state.left else { return false }
             state.left -= 1
@@ -48,7 +48,7 @@ final class LargeClaims: Sendable {
         }
     }
 
-    func leave(_ app: AppID) {
+    func release(_ app: AppID) {
         self.state.withLockedValue { state in
             guard let held = state.held[app] else { return }
             state.left += 1

@@ -7,7 +7,7 @@ import Testing
 @testable import StoreSQLite
 
 /// How an import is divided into transactions, and that what comes of it does not depend on that.
-struct ImportTurnTests {
+struct ImportChunkTests {
     let keep: TemporaryStore
     let scenario: Scenario
 
@@ -66,14 +66,14 @@ struct ImportTurnTests {
         let rows = try (0..<10_000).map { try self.row("h\($0)") }
         let sequence = try await self.keep.store.beginImport()
         for (longest, isAwaited, expected) in [
-            (Duration.zero, false, ImportTurn.step), (.seconds(1000), true, ImportTurn.least),
+            (Duration.zero, false, ImportChunk.step), (.seconds(1000), true, ImportChunk.least),
             (.seconds(1000), false, rows.count),
         ] {
             let progress = try await self.keep.store.write { context in
                 var importing = try RegistrationImport(rows, context: context, app: .default, sequence: sequence)
                 var progress = importing.start()
-                var turn = ImportTurn(longest: longest) { isAwaited }
-                try importing.write(&progress, &turn)
+                var chunk = ImportChunk(longest: longest) { isAwaited }
+                try importing.write(&progress, &chunk)
                 try context.database.execute(
                     sql: "DELETE FROM registration; DELETE FROM handle_index; DELETE FROM tagged"
                 )

@@ -6,7 +6,7 @@ package import NIOCore
 ///
 /// A listener that ends drops a connection that it has accepted and nobody has taken over yet. Dropped while it is open, a
 /// channel ends the process: its writer insists on being finished.
-package struct HeldConnections<Child: ServerChildChannel>: ServerChildChannel {
+package struct RetainedConnections<Child: ServerChildChannel>: ServerChildChannel {
     private let child: Child
 
     package init(_ child: Child) { self.child = child }

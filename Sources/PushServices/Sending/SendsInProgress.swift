@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 
 /// Counts the sends that use a client, so that it is not shut down under them.
-final class SendsInWork: Sendable {
+final class SendsInProgress: Sendable {
     private struct State {
         var count = 0
         var isClosed = false
@@ -28,7 +28,7 @@ final class SendsInWork: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Lets no new send begin, and returns when those in work have ended.
+    /// Lets no new send begin, and returns when those in progress have ended.
     func close() async {
         await withCheckedContinuation { continuation in
             let isIdle = self.state.withLockedValue { state in

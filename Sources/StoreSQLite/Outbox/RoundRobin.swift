@@ -16,7 +16,7 @@ struct DueGroup: Comparable, Sendable {
 /// The turns of groups, if more have due messages than are taken at a time (rule 12).
 ///
 /// Only in memory: one process sweeps at a time, and another may begin anywhere.
-final class DueTurns: Sendable {
+final class RoundRobin: Sendable {
     /// Each kind of look goes round by itself.
     struct Round: Hashable, Sendable {
         let queues: Set<WorkQueue>

@@ -10,6 +10,7 @@ extension SQLiteStore {
         let result = RegisterResult.refused("its message could not be worked on")
         let text = try StoredJSON.text(result)
         try await self.write { context in
+            let body = try context.database.isEmptied(message.body) ? [] : message.keptBody
             let isNew = try context.database.change(
                 """
                 INSERT INTO dead(queue, type, message, digest, app, reason, body, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -17,7 +18,7 @@ extension SQLiteStore {
                 """,
                 [
                     message.queue, message.type, message.messageID, message.digest,
-                    try context.database.owner(of: message)?.name, message.reason, Data(message.keptBody),
+                    try context.database.owner(of: message)?.name, message.reason, Data(body),
                     context.wall.milliseconds,
                 ]
             )
@@ -101,7 +102,7 @@ extension WriteContext {
         return ClosedByDeadLetter(effect: .register, job: job.id)
     }
 
-    /// Closes the only batch of a dead message: its devices count as dead.
+    /// Closes the only batch of a dead letter: its devices count as dead.
     private func closeBatch(of message: MessageID) throws -> ClosedByDeadLetter {
         if let range = try self.database.jobRange(of: message.number) {
             try self.materializeBatches(of: message.number, jobs: range)
