@@ -17,14 +17,6 @@ package struct MetricDescription: Sendable {
         case deliveryWorker = "delivery-worker"
     }
 
-    /// The programs that expose metrics, by their names in `pushline_build_info`.
-    package enum Process: String, Sendable, CaseIterable {
-        case api
-        case registerWorker = "register-worker"
-        case sendWorker = "send-worker"
-        case deliveryWorker = "delivery-worker"
-    }
-
     /// The names of labels.
     package enum Label: String, Sendable {
         case app, cause, connection, credential, kind, outcome, priority, queue, reason, result, role, service, state,
