@@ -192,8 +192,8 @@ extension PushlineConfiguration.Hub {
     fileprivate init(_ values: ConfigurationValues) throws {
         self.host = try values.text(.hubHost)
         self.port = try values.integer(.hubPort)
-        self.certificateFile = try values.optionalText(.hubCertificate)
-        self.keyFile = try values.optionalText(.hubKey)
+        self.certificateFile = try values.optionalPath(.hubCertificate)
+        self.keyFile = try values.optionalPath(.hubKey)
         guard (self.certificateFile == nil) == (self.keyFile == nil) else {
             throw ConfigurationError("hub.certificate_file and hub.key_file belong together: give both or none")
         }
