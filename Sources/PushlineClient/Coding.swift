@@ -30,6 +30,18 @@ enum Coding {
         }
     }
 
+    /// The body of a send whose member `native` is JSON that is already written: its bytes go as they are, since a reader and a
+    /// writer of JSON would round numbers and sort members.
+    static func body(_ notification: PushNotification, native: Data?) throws -> Data {
+        guard let native else { return try Self.body(notification) }
+        var notification = notification
+        notification.native = nil
+        // It always has a member before: the audience.
+        var body = try Self.body(notification).dropLast()
+        body += Data(#","native":"#.utf8) + native + Data("}".utf8)
+        return Data(body)
+    }
+
     /// A moment as the API reads it in a query.
     static func text(_ date: Date) -> String {
         date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))

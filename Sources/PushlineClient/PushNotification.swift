@@ -110,7 +110,7 @@ public struct PushNotification: Sendable, Equatable, Encodable {
     /// How urgent it is; nil = normal.
     public var priority: Priority?
     /// For how many seconds the push service may keep it for a device that is off: 0 = now or never, at most 28 days,
-    /// nil = the service's own default.
+    /// nil = as long as the service likes; its job then ends after 24 hours.
     public var ttl: Int?
     /// Replaces an undelivered notification with the same key; at most 64 ASCII characters.
     public var collapse: String?

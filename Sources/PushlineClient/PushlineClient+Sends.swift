@@ -17,8 +17,13 @@ extension PushlineClient {
         _ notification: PushNotification,
         idempotencyKey: String = UUID().uuidString
     ) async throws -> Job {
+        try await self.send(notification, native: nil, idempotencyKey: idempotencyKey)
+    }
+
+    /// Sends a notification whose native payloads are JSON that is already written: its bytes are sent as they are.
+    package func send(_ notification: PushNotification, native: Data?, idempotencyKey: String) async throws -> Job {
         let headers = ["Idempotency-Key": idempotencyKey]
-        let body = try Coding.body(notification)
+        let body = try Coding.body(notification, native: native)
         return try await self.value(Call(method: "POST", path: ["sends"], headers: headers, body: body))
     }
 
@@ -43,8 +48,17 @@ extension PushlineClient {
     /// - Returns: The payloads, with their sizes and what is wrong with them.
     /// - Throws: ``PushlineError``.
     public func preview(_ notification: PushNotification) async throws -> [NotificationPreview] {
+        try await self.preview(notification, native: nil)
+    }
+
+    /// The same for native payloads that are JSON already.
+    package func preview(_ notification: PushNotification, native: Data?) async throws -> [NotificationPreview] {
         struct Answer: Decodable { let services: [NotificationPreview] }
-        let call = Call(method: "POST", path: ["sends", "preview"], body: try Coding.body(notification))
+        let call = Call(
+            method: "POST",
+            path: ["sends", "preview"],
+            body: try Coding.body(notification, native: native)
+        )
         let answer: Answer = try await self.value(call)
         return answer.services
     }

@@ -79,6 +79,12 @@ public struct PushlineClient: Sendable {
         let answer = try await self.answer(call)
         do {
             return try Coding.decoder().decode(Value.self, from: answer.body)
+        } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {
+            throw PushlineError(
+                .unexpectedAnswer,
+                "\(self.place) answered \(answer.status) without JSON, and is no Pushline API",
+                isForeign: true
+            )
         } catch {
             throw PushlineError(.unexpectedAnswer, "the server's answer to \(call.method) is not understood: \(error)")
         }
@@ -89,8 +95,13 @@ public struct PushlineClient: Sendable {
     func answer(_ call: Call) async throws -> HTTPAnswer {
         let request = try self.request(call)
         let answer = try await self.withDeadline { try await self.transport.answer(to: request) }
-        guard (200..<300).contains(answer.status) else { throw PushlineError(refusal: answer) }
+        guard (200..<300).contains(answer.status) else { throw PushlineError(refusal: answer, of: self.place) }
         return answer
+    }
+
+    /// Scheme, host and port of the server, for messages: its path or query could hold a secret.
+    private var place: String {
+        "\(self.url.scheme ?? "")://\(self.url.host ?? "")\(self.url.port.map { ":\($0)" } ?? "")"
     }
 
     func request(_ call: Call) throws -> HTTPRequest {

@@ -91,20 +91,28 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
     /// The seconds until a retry, if the server gave them.
     public let retryAfter: Int?
 
+    /// Whether something else than Pushline seems to have answered: the address is wrong, most likely.
+    package let isForeign: Bool
+
     /// The message.
     public var description: String { self.message }
 
-    /// A failure without an answer of the server.
-    package init(_ code: Code, _ message: String) {
+    /// A failure without an answer of the server, or with one that is not understood.
+    package init(_ code: Code, _ message: String, isForeign: Bool = false) {
         self.code = code
         self.message = message
+        self.isForeign = isForeign
         self.status = nil
         self.faults = []
         self.retryAfter = nil
     }
 
     /// Reads an answer other than 2xx: `application/problem+json` (RFC 9457), or only its status.
-    init(refusal answer: HTTPAnswer) {
+    ///
+    /// - Parameters:
+    ///   - answer: The answer.
+    ///   - server: The server's address, for the message.
+    init(refusal answer: HTTPAnswer, of server: String = "the server") {
         struct Problem: Decodable {
             let title: String?
             let detail: String?
@@ -116,7 +124,10 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
         self.faults = problem?.errors ?? []
         self.retryAfter = answer.headers["retry-after"].flatMap { Int($0) }
         let said = problem?.detail ?? problem?.title
-        self.message =
-            said.map { "\($0) (status \(answer.status))" } ?? "the server answered with status \(answer.status)"
+        // Pushline says why it refuses, and redirects nobody. A proxy before it may refuse in its own way.
+        let isForeign = said == nil && (answer.status == 404 || answer.status == 405 || answer.status / 100 == 3)
+        let words = "\(server) answered \(answer.status)\(isForeign ? ", and is no Pushline API" : "")"
+        self.isForeign = isForeign
+        self.message = said.map { "\($0) (status \(answer.status))" } ?? words
     }
 }

@@ -16,17 +16,20 @@ struct HostOptions: ParsableArguments {
     @Flag(help: "Print JSON.")
     var json = false
 
-    /// Opens the store for the duration of the work; creates a missing one.
+    /// Opens the store for the duration of the work.
     ///
     /// - Parameters:
     ///   - isChanging: Whether the work writes; the user is then shown the store's path.
+    ///   - mayCreate: Whether a missing store is made: a wrong path would look right.
     ///   - work: The work.
     /// - Returns: The work's result.
     /// - Throws: The work's error, or the reason that the store cannot be opened.
-    func withStore<Value>(isChanging: Bool = false, _ work: (any ResultStore) async throws -> Value) async throws
-        -> Value
-    {
-        let configured = try await self.configuredStore()
+    func withStore<Value>(
+        isChanging: Bool = false,
+        mayCreate: Bool = false,
+        _ work: (any ResultStore) async throws -> Value
+    ) async throws -> Value {
+        let configured = try await mayCreate ? self.configuredStore() : self.existingStore()
         let isNew = !configured.exists
         let store = try await configured.open(logger: Self.logger)
         if isNew {
@@ -40,6 +43,17 @@ struct HostOptions: ParsableArguments {
     /// The store that the configuration names.
     func configuredStore() async throws -> ConfiguredStore {
         ConfiguredStore(try await PushlineConfiguration(file: self.config))
+    }
+
+    /// As ``configuredStore()``, but never one that is not there.
+    func existingStore() async throws -> ConfiguredStore {
+        let store = try await self.configuredStore()
+        guard store.exists else {
+            throw CommandFailure.failed(
+                "there is no store at \(store.place): pushline apps apply FILE makes it, or name another with --config, \(store.setting)"
+            )
+        }
+        return store
     }
 
     /// Logs only errors: the command reports the rest itself.

@@ -81,7 +81,8 @@ struct CommandFailure: Error, Equatable, CustomStringConvertible {
 enum Advice {
     /// The text after the error's own; empty if that is enough.
     static func after(_ error: PushlineError) -> String {
-        switch error.code {
+        if error.isForeign { return "; check --url or PUSHLINE_URL" }
+        return switch error.code {
         case .untrusted: "; name your authority's certificate with --ca-file or PUSHLINE_CA_FILE, or correct --url"
         case .timeout: "; give it longer with --timeout, or look at what the server is busy with"
         case .unreachable: "; is the server running, and is its address right (--url or PUSHLINE_URL)?"

@@ -115,6 +115,7 @@ extension MetricDescription {
     package static let httpRequestDuration = MetricDescription(
         "http_server_request_duration_seconds",
         .histogram,
+        in: [.api],
         by: [.httpMethod, .httpRoute, .httpStatus],
         bounds: seconds,
         "requests by method, route and status, in OpenTelemetry's names; without a valid sign-in the route is `unauthenticated`"
@@ -122,6 +123,7 @@ extension MetricDescription {
     package static let httpRequestsInFlight = MetricDescription(
         "pushline_http_requests_in_flight",
         .gauge,
+        in: [.api],
         "requests that have come and are not answered yet"
     )
     package static let httpConnectionsEnded = MetricDescription(
@@ -134,6 +136,7 @@ extension MetricDescription {
     package static let signInFailures = MetricDescription(
         "pushline_signin_failures_total",
         .counter,
+        in: [.api],
         by: [.app, .reason],
         "failed sign-ins, by `reason`: `password` (wrong name or password), `key` (no such key, or revoked), `token` (a token of the app's "
             + "own that is not valid, or names nobody who may sign in)"
@@ -141,17 +144,20 @@ extension MetricDescription {
     package static let signInTurnedAway = MetricDescription(
         "pushline_signin_turned_away_total",
         .counter,
+        in: [.api],
         by: [.app],
         "sign-ins that were answered 503 because others went first"
     )
     package static let signInWaiting = MetricDescription(
         "pushline_signin_waiting",
         .gauge,
+        in: [.api],
         "password checks that wait for a thread"
     )
     package static let publishDropped = MetricDescription(
         "pushline_api_publish_dropped_total",
         .counter,
+        in: [.api],
         "messages that found no room in the API's publish queue (4,096 messages) because the broker is slow or away; nothing is lost, "
             + "the sweeper publishes them a second later"
     )
@@ -161,6 +167,7 @@ extension MetricDescription {
     package static let jobsAccepted = MetricDescription(
         "pushline_jobs_accepted_total",
         .counter,
+        in: [.api],
         by: [.kind],
         "jobs that this API has accepted, by `kind`: `register` or `send`; repeated requests do not count"
     )
@@ -173,11 +180,13 @@ extension MetricDescription {
     package static let unfinishedJobs = MetricDescription(
         "pushline_unfinished_jobs",
         .gauge,
+        in: [.api],
         "accepted jobs that are not final, of all apps; in the API's metrics alone, each API exports the same value"
     )
     package static let queueJobs = MetricDescription(
         "pushline_queue_jobs",
         .gauge,
+        in: [.api],
         by: [.queue],
         "jobs (`deliver` queues: batches) waiting, in progress or to be retried; counts at most 10,000 messages a queue, refreshed "
             + "every 10 s; in the API's metrics alone, each API exports the same value"
@@ -185,6 +194,7 @@ extension MetricDescription {
     package static let queueOldest = MetricDescription(
         "pushline_queue_oldest_seconds",
         .gauge,
+        in: [.api],
         by: [.queue],
         "age of the oldest waiting job, since acceptance or scheduled start; retries excluded; 0 = empty; in the API's metrics alone, "
             + "each API exports the same value"
@@ -192,34 +202,40 @@ extension MetricDescription {
     package static let queuePauses = MetricDescription(
         "pushline_queue_pauses",
         .gauge,
+        in: [.registerWorker, .sendWorker, .deliveryWorker],
         by: [.queue],
         "how many pauses of a queue the worker knows of"
     )
     package static let deadLetters = MetricDescription(
         "pushline_dead_letters",
         .gauge,
+        in: [.api],
         "dead letters not replayed or discarded, counted up to 10,000; in the API's metrics alone, each API exports the same value"
     )
     package static let parkingMessages = MetricDescription(
         "pushline_parking_messages",
         .gauge,
+        in: [.sendWorker],
         "messages in the parking queue; in the send worker's metrics, read every 10 seconds"
     )
     package static let registerJobs = MetricDescription(
         "pushline_register_jobs_total",
         .counter,
+        in: [.registerWorker],
         by: [.outcome],
         "registrations by `outcome`: `issued`, `done`, `superseded`, `gone`, `not-found`, `refused`"
     )
     package static let sweeperPublished = MetricDescription(
         "pushline_sweeper_published_total",
         .counter,
+        in: [.api, .sendWorker],
         by: [.kind],
         "messages that had to be published again, retries and what a crash left, by `kind`: `register`, `send` or `deliver`"
     )
     package static let retentionRemoved = MetricDescription(
         "pushline_retention_removed_total",
         .counter,
+        in: [.api, .sendWorker],
         "rows removed because their retention time had passed"
     )
 
@@ -228,12 +244,14 @@ extension MetricDescription {
     package static let deliveries = MetricDescription(
         "pushline_deliveries_total",
         .counter,
+        in: [.deliveryWorker],
         by: [.service, .app, .outcome],
         "devices by `outcome`: `accepted`, `failed`, `expired` and `cancelled` are for good; `retried` will be tried again"
     )
     package static let deliveryDelay = MetricDescription(
         "pushline_delivery_delay_seconds",
         .histogram,
+        in: [.deliveryWorker],
         by: [.service, .priority],
         bounds: longSeconds,
         "from a job's acceptance, or the start that was asked for, until the push service had accepted devices of a batch; one "
@@ -242,6 +260,7 @@ extension MetricDescription {
     package static let pushRequests = MetricDescription(
         "pushline_push_requests_total",
         .counter,
+        in: [.deliveryWorker],
         by: [.service, .answerClass],
         "requests to a push service, one for each device of a batch, however often it is repeated within a send; `class` says how the "
             + "answer was taken (below), and `unsent` that there was none"
@@ -249,6 +268,7 @@ extension MetricDescription {
     package static let pushRequestDuration = MetricDescription(
         "pushline_push_request_duration_seconds",
         .histogram,
+        in: [.deliveryWorker],
         by: [.service],
         bounds: seconds,
         "time from request to response of a push service, sampled: one of 64 on a connection"
@@ -256,6 +276,7 @@ extension MetricDescription {
     package static let pushBatchDuration = MetricDescription(
         "pushline_push_batch_duration_seconds",
         .histogram,
+        in: [.deliveryWorker],
         by: [.service],
         bounds: seconds,
         "from a batch's first request to its last answer, repeats and waiting for a connection included"
@@ -263,24 +284,28 @@ extension MetricDescription {
     package static let pushConnections = MetricDescription(
         "pushline_push_connections",
         .gauge,
+        in: [.deliveryWorker],
         by: [.service],
         "HTTP/2 connections to a push service, of all apps; WNS, which is asked over HTTP/1.1, is not counted"
     )
     package static let breakersOpen = MetricDescription(
         "pushline_breakers_open",
         .gauge,
+        in: [.deliveryWorker],
         by: [.service, .app],
         "1 while an app's messages to a push service are held back; there is none before it happens for the first time"
     )
     package static let breakersOpened = MetricDescription(
         "pushline_breakers_opened_total",
         .counter,
+        in: [.deliveryWorker],
         by: [.service, .app, .cause],
         "how often an app's messages began to be held back, by `cause`: `service`, `credentials` or `tokens`"
     )
     package static let credentialExpiry = MetricDescription(
         "pushline_credential_expiry_timestamp_seconds",
         .gauge,
+        in: [.api, .deliveryWorker],
         by: [.app, .credential],
         "when a certificate or secret ends, since 1970, by app (empty: the process's own) and setting; for the apps that the "
             + "worker sends for"
@@ -303,16 +328,19 @@ extension MetricDescription {
     package static let storeBytes = MetricDescription(
         "pushline_store_bytes",
         .gauge,
+        in: [.api],
         "the store's file; in the API's metrics alone, each API exports the same value"
     )
     package static let storeLogBytes = MetricDescription(
         "pushline_store_wal_bytes",
         .gauge,
+        in: [.api],
         "the store's write-ahead log, likewise"
     )
     package static let storeFreeBytes = MetricDescription(
         "pushline_store_free_bytes",
         .gauge,
+        in: [.api],
         "what the file system of the store has left, likewise"
     )
 }

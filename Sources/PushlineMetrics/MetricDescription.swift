@@ -9,6 +9,14 @@ package struct MetricDescription: Sendable {
     /// The types of Prometheus' text format that are used.
     package enum Kind: String, Sendable { case counter, gauge, histogram }
 
+    /// The programs that expose metrics, by their names in `pushline_build_info`.
+    package enum Process: String, Sendable, CaseIterable {
+        case api
+        case registerWorker = "register-worker"
+        case sendWorker = "send-worker"
+        case deliveryWorker = "delivery-worker"
+    }
+
     /// The names of labels.
     package enum Label: String, Sendable {
         case app, cause, connection, credential, kind, outcome, priority, queue, reason, result, role, service, state,
@@ -26,15 +34,25 @@ package struct MetricDescription: Sendable {
     /// As it is exposed, with its unit and `_total`.
     package let name: String
     package let kind: Kind
+    /// Where it is exposed.
+    package let processes: [Process]
     package let labels: [Label]
     /// The measured quantity, its place and method, on one line.
     package let help: String
     /// The upper bounds of a histogram's buckets.
     package let bounds: [Double]
 
-    init(_ name: String, _ kind: Kind, by labels: [Label] = [], bounds: [Double] = [], _ help: String) {
+    init(
+        _ name: String,
+        _ kind: Kind,
+        in processes: [Process] = Process.allCases,
+        by labels: [Label] = [],
+        bounds: [Double] = [],
+        _ help: String
+    ) {
         self.name = name
         self.kind = kind
+        self.processes = processes
         self.labels = labels
         self.help = help
         self.bounds = bounds

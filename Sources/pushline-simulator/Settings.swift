@@ -61,8 +61,18 @@ struct Settings {
         if let keep = try self.number(command.keep, "keep", within: 0...10_000_000) {
             self.simulator.keepReceived = keep
         }
-        self.simulator.folder = self.text(command.folder, "folder").map(Self.absolute)
-        self.stateFile = self.text(command.state, "state")
+        self.simulator.folder = self.path(command.folder, "folder").map(Self.absolute)
+        self.stateFile = self.path(command.state, "state")
+    }
+
+    /// A path: one of the file is relative to the file's folder.
+    private func path(_ option: String?, _ key: String) -> String? {
+        let text = self.text(option, key)
+        guard let text, !text.hasPrefix("/"), option == nil, self.environment[Self.variable(key)] == nil else {
+            return text
+        }
+        let folder = URL(fileURLWithPath: self.section.file).absoluteURL.deletingLastPathComponent()
+        return folder.appendingPathComponent(text).standardizedFileURL.path
     }
 
     /// An empty value counts as absent, so that the file can show its keys.

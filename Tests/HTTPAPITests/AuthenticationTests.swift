@@ -30,6 +30,22 @@ import Testing
         }
     }
 
+    /// A revoked key, one of another app and one that never was are answered alike.
+    @Test func aKeyThatIsNotTheAppsSaysSo() async throws {
+        try await Harness.run { api async throws in
+            let other = APIKeySecret.make()
+            let key = APIKey(app: try AppID("other"), name: "k", role: .sender, created: .now, revoked: nil)
+            try await api.store.change(.addKey(key, hash: other.hash))
+            let words = "app default has no such key, or it was revoked"
+            for secret in [other.text, APIKeySecret.make().text] {
+                let answer = try await api.call(.get, "/api/jobs", as: .bearer(secret))
+                #expect(answer.status == 401 && answer.json["detail"]?.text?.hasPrefix(words) == true, "\(answer.text)")
+            }
+            let foreign = try await api.call(.get, "/api/jobs", as: .bearer("abc"))
+            #expect(foreign.json["detail"]?.text == "unknown key; keys begin with plk_")
+        }
+    }
+
     @Test func aRefusalDoesNotRevealWhetherTheAccountExists() async throws {
         try await Harness.run { api async throws in
             let before = api.passwords.computations

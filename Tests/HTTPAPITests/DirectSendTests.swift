@@ -104,7 +104,7 @@ import Testing
         (handles(#"{"pns":7,"handle":"a"}"#), "to.handles[0].pns"),
         (handles(#"{"pns":"apns","handle":["a"]}"#), "to.handles[0].handle"),
         (handles(#"{"pns":"fcm","handle":"a","handle":"b"}"#), "to.handles[0].handle"),
-        (handles(#"{"pns":"fcm","handle":"a","user":"b"}"#), "to.handles[0]"),
+        (handles(#"{"pns":"fcm","handle":"a","user":"b"}"#), "to.handles[0].user"),
         (handles(handle("xyz")), "to.handles[0].handle"),
         (handles(handle("a\\u0000b", pns: "fcm")), "to.handles[0].handle"),
         (handles(handle("https://evil.example/notify.windows.com", pns: "wns")), "to.handles[0].handle"),

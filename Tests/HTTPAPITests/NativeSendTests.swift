@@ -155,6 +155,54 @@ import Testing
         }
     }
 
+    /// A send to handles goes to their services alone.
+    @Test func aPreviewOfASendToHandlesShowsTheirServices() async throws {
+        try await Harness.run(Self.options) { api async throws in
+            let handles =
+                #"{"to":{"handles":[{"pns":"wns","handle":"https://a.notify.windows.com/x"}]},"body":"b"\#("")"#
+            let answer = try await api.call(.post, "/api/sends/preview", as: .user("desk"), body: handles + "}")
+            let services = try #require(answer.json["services"]?.elements, "\(answer.text)")
+            #expect(services.compactMap { $0["pns"]?.text } == ["wns"])
+            #expect(services.first?["errors"]?.elements.isEmpty == false)
+            let none = try await api.call(
+                .post,
+                "/api/sends/preview",
+                as: .user("desk"),
+                body: handles + #","platforms":["apns"]}"#
+            )
+            #expect(none.json["services"]?.elements.isEmpty == true, "\(none.text)")
+        }
+    }
+
+    @Test(
+        arguments: [
+            (#""body":"b","dry_run":true"#, "dry_run", "did you mean dryRun?"),
+            (#""body":"b","platform":["apns"]"#, "platform", "did you mean platforms?"),
+            (#""message":"b""#, "message", "did you mean body?"),
+            (#""body":"b","colour":1"#, "colour", "known are at, body, "),
+            (#""native":{"aps":{"badge":1}}"#, "native.aps", "put it under native.apns.payload"),
+            (#""native":{"apns":{"aps":{"badge":1}}}"#, "native.apns.aps", "put it under native.apns.payload"),
+            (#""native":{"fcm":{"notification":{}}}"#, "native.fcm.notification", "put it under native.fcm.message"),
+        ]
+    )
+    func aMisspeltOrMisplacedMemberIsGuessed(members: String, member: String, words: String) async throws {
+        try await Harness.run(Self.options) { api async throws in
+            let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: Self.send(members))
+            #expect(answer.status == 400 && answer.wrongMembers == [member], "\(answer.text)")
+            let reason = answer.json["errors"]?.elements.first?["reason"]?.text ?? ""
+            #expect(reason.hasPrefix("no such member; ") && reason.contains(words), "\(reason)")
+        }
+    }
+
+    @Test func aMisspeltMemberOfAHandleIsGuessed() async throws {
+        try await Harness.run { api async throws in
+            let body = #"{"to":{"handles":[{"platform":"fcm","handle":"a"}]},"body":"b"}"#
+            let answer = try await api.call(.post, "/api/sends", as: .user("desk"), body: body)
+            #expect(answer.wrongMembers == ["to.handles[0].platform"])
+            #expect(answer.text.contains("did you mean pns?"))
+        }
+    }
+
     @Test func aPreviewOfALaterSendHasItsWholeTimeToLive() async throws {
         try await Harness.run(Self.options) { api async throws in
             let start = Timestamp(milliseconds: Timestamp.now.advanced(by: .seconds(7200)).seconds * 1000)

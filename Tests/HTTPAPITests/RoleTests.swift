@@ -207,11 +207,15 @@ import Testing
             #expect(created.status == 201)
             let secret = try #require(created.json["secret"]?.text)
             #expect(try await api.call(.get, "/api/jobs", as: .bearer(secret)).status == 200)
-            #expect(
-                try await api.call(.post, "/api/keys", as: root, body: #"{"name":"shop","role":"sender"}"#).status
-                    == 409
-            )
+            let again = #"{"name":"shop","role":"sender"}"#
+            let taken = try await api.call(.post, "/api/keys", as: root, body: again)
+            #expect(taken.status == 409)
+            #expect(taken.json["detail"]?.text == #"default has a key named "shop"; choose another name"#)
+            #expect(taken.json["type"]?.text == "urn:pushline:problem:name-taken")
             #expect(try await !api.call(.get, "/api/keys", as: root).text.contains(secret))
+            #expect(try await api.call(.delete, "/api/keys/shop", as: root).status == 204)
+            let revoked = try await api.call(.post, "/api/keys", as: root, body: again)
+            #expect(revoked.json["detail"]?.text?.contains("belongs to a revoked key of default") == true)
             for (body, member) in [
                 (#"{"role":"sender"}"#, "name"), (#"{"name":"a b","role":"sender"}"#, "name"),
                 (#"{"name":"a","role":"user"}"#, "role"), (#"{"name":"a"}"#, "role"),

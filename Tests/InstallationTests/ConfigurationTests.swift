@@ -5,11 +5,13 @@ import Yams
 @testable import Installation
 
 @Suite struct ConfigurationTests {
+    private let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-\(UUID().uuidString)")
+
     /// Writes the text to a file of its own and reads the configuration from it.
     private func configuration(_ text: String, environment: [String: String] = [:]) async throws
         -> PushlineConfiguration
     {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-\(UUID().uuidString)")
+        let folder = self.folder
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appending(path: "pushline.yaml")
@@ -43,6 +45,22 @@ import Yams
         #expect(Set(names).count == names.count)
         let shipped = try await self.configuration(text)
         #expect(shipped == (try await self.configuration("")))
+    }
+
+    @Test func pathsAreRelativeToTheFile() async throws {
+        func path(_ name: String) -> String { self.folder.appending(path: name).path(percentEncoded: false) }
+        let text =
+            "store: {path: data/x y.sqlite}\nbroker: {ca_file: ../ca.pem}\napi: {certificate_file: /etc/c.pem, key_file: k.pem}"
+        let found = try await self.configuration(text)
+        #expect(found.store.path == path("data/x y.sqlite"))
+        #expect(found.broker.caFile == path("../ca.pem").replacing("\(self.folder.lastPathComponent)/../", with: ""))
+        #expect(found.broker.certificateFile == nil)
+        #expect(found.api.certificateFile == "/etc/c.pem" && found.api.keyFile == path("k.pem"))
+        #expect(try await self.configuration("").store.path == path("pushline.sqlite"))
+        // A variable's path is the shell's.
+        let own = try await self.configuration(text, environment: ["PUSHLINE_STORE_PATH": "x.sqlite"])
+        #expect(own.store.path == "x.sqlite")
+        #expect(try await PushlineConfiguration(file: nil, environment: [:]).store.path == "pushline.sqlite")
     }
 
     @Test func everyKeyHasASectionAndAName() {

@@ -70,8 +70,9 @@ import Testing
             if line.hasPrefix("# HELP ") || line.hasPrefix("# TYPE ") {
                 let name = String(line.split(separator: " ")[2])
                 known = MetricDescription.named[name]
-                let header = try #require(known, "\(program) exposes \(name), which is not in the table").header
-                #expect(header.contains("\(line)\n"))
+                let metric = try #require(known, "\(program) exposes \(name), which is not in the table")
+                #expect(metric.header.contains("\(line)\n"))
+                #expect(metric.processes.map(\.rawValue).contains(program), "\(program) exposes \(name)")
                 names.insert(name)
                 continue
             }

@@ -304,6 +304,31 @@ import Testing
         }
     }
 
+    /// A sender reads the reason, and learns no paths of the host.
+    @Test func aMissingCredentialFileDelaysSendsAndIsNotNamed() async throws {
+        try await PipelineHarness.with { harness in
+            try await harness.register("ann", .apns, token(1))
+            var spec = try harness.simulator.appSpec
+            spec.apns?.authentication = .token(.init(keyFile: "/nowhere/key.p8", keyID: "K", teamID: "T"))
+            _ = try await harness.store.apply(spec, to: .default)
+            let id = try await harness.send(to: "username:ann")
+            let waiting = try await harness.wait(for: id) { $0.state == .retrying }
+            #expect(waiting.reason?.hasPrefix("the app's APNs credentials cannot be read") == true)
+            #expect(waiting.reason?.contains("/nowhere") == false)
+            _ = try await harness.store.apply(try harness.simulator.appSpec, to: .default)
+            let job = try await harness.wait(for: id)
+            #expect(job.counts[.apns]?.accepted == 1)
+        }
+    }
+
+    @Test func aLastingFaultIsLoggedOnce() {
+        let log = FaultLog()
+        #expect(log.isNew("a", of: "x") && !log.isNew("a", of: "x"))
+        #expect(log.isNew("a", of: "y") && log.isNew("b", of: "x"))
+        log.clear("x")
+        #expect(log.isNew("b", of: "x") && !log.isNew("a", of: "y"))
+    }
+
     @Test func pagesOfACampaignReachEveryDevice() async throws {
         try await PipelineHarness.with { harness in
             try await harness.register("ann", devices: 1...2300, tags: ["news"])

@@ -154,6 +154,20 @@ import Testing
         #expect(try JSONDecoder().decode([Platform: NativePayload].self, from: encoder.encode(native)) == native)
     }
 
+    /// No reader of JSON comes between a file and the request: it would round numbers, and sort members.
+    @Test func nativePayloadsThatAreJSONAlreadyAreSentAsTheyAre() async throws {
+        let native = #"{ "apns": {"payload": {"z": 12345678901234567890, "aps": {}, "a": 1.0}} }"#
+        let transport = ScriptedTransport(job("queued", isFinal: false), .json(#"{"services":[]}"#))
+        let notification = PushNotification(to: .user("ann"), native: [.apns: .init(payload: [:])], label: "sale")
+        let client = try client(transport)
+        _ = try await client.send(notification, native: Data(native.utf8), idempotencyKey: "k")
+        _ = try await client.preview(notification, native: Data(native.utf8))
+        for request in await transport.requests {
+            let body = String(decoding: try #require(request.body), as: UTF8.self)
+            #expect(body == #"{"label":"sale","to":{"user":"ann"},"native":\#(native)}"#)
+        }
+    }
+
     @Test func previews() async throws {
         let transport = ScriptedTransport(
             .json(

@@ -113,6 +113,24 @@ import Testing
         #expect(error?.message == "unknown key; keys begin with plk_ (status 401)")
     }
 
+    @Test(arguments: ["404 Not Found", "405 Method Not Allowed", "301 Moved Permanently"])
+    func anAnswerThatIsNotPushlinesIsNamed(status: String) async throws {
+        let error = try await self.error(of: self.answer(status, body: "<html>nothing here</html>"))
+        #expect(error?.isForeign == true)
+        #expect(error?.message.hasPrefix("http://127.0.0.1:") == true, "\(error?.message ?? "")")
+        #expect(error?.message.hasSuffix("answered \(status.prefix(3)), and is no Pushline API") == true)
+    }
+
+    @Test func anAnswerWithoutJSONIsNotPushlines() async throws {
+        let error = try await self.error(of: self.answer("200 OK", body: "<html>It works!</html>"))
+        #expect(error?.code == .unexpectedAnswer && error?.isForeign == true)
+        #expect(error?.message.hasSuffix("answered 200 without JSON, and is no Pushline API") == true)
+    }
+
+    @Test(arguments: ["502 Bad Gateway", "403 Forbidden"]) func aProxyMayRefuse(status: String) async throws {
+        #expect(try await self.error(of: self.answer(status, body: "<html></html>"))?.isForeign == false)
+    }
+
     @Test func redirectsAreNotFollowed() async throws {
         let elsewhere = try LoneSocket(.isSilent)
         let location = "Location: \(elsewhere.url?.absoluteString ?? "")/stolen\r\n"

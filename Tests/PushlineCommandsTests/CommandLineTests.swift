@@ -40,7 +40,7 @@ import Testing
         ["send", "--user", "ann", "--title", "T", "--watch", "--priority", "high", "--ttl", "0"],
         ["send", "--user", "ann", "--native", "-", "--label", "sale"], ["send", "--user", "ann", "hello", "--preview"],
         ["send", "--user", "ann", "hello", "--dry-run", "--watch"],
-        ["jobs", "--label", "sale"],
+        ["jobs", "--label", "sale"], ["jobs", "--kind", "all", "--state", "retrying", "--platform", "gcm"],
         ["send", "--batch", "-"], ["send", "--batch", "sends.ndjson", "--idempotency-key", "k", "--json"],
         ["jobs", "--since", "2h"], ["notifications", "--user", "ann", "--sender", "ann", "--since", "2h", "--json"],
         ["job", "0190"], ["job", "0190", "--deliveries", "--json"], ["registrations", "list", "--user", "ann"],
@@ -71,6 +71,8 @@ import Testing
         ["send", "--batch", "f", "--dry-run"],
         ["send", "--users", "-", "--native", "-"], ["send", "--batch", "f", "--label", "l"],
         ["send", "--user", "a", "x", "--ttl", "soon"], ["jobs", "--since", "yesterday"], ["jobs", "--limit", "0"],
+        ["jobs", "--state", "done"], ["jobs", "--kind", "sends"], ["jobs", "--platform", "adm"],
+        ["registrations", "list", "--state", "dead"], ["registrations", "list", "--platform", "adm"],
         ["notifications", "--limit", "0"], ["notifications", "--since", "x"],
         ["jobs", "cancel"],
         ["job"], ["job", "x", "--watch", "--deliveries"], ["accounts", "add", "ann"],
@@ -91,11 +93,37 @@ import Testing
         #expect(self.exitCode(arguments) == 64)
     }
 
+    /// As in `pushline jobs` with `head -1` behind it.
+    @Test func aReaderThatHasGoneEndsTheProcessQuietly() async {
+        await #expect(processExitsWith: .exitCode(128 + SIGPIPE)) {
+            // As the HTTP client does.
+            signal(SIGPIPE, SIG_IGN)
+            let pipe = Pipe()
+            try pipe.fileHandleForReading.close()
+            Console.write("a line", to: pipe.fileHandleForWriting)
+        }
+    }
+
+    @Test func sendsAreListedUnlessAllJobsAreWanted() throws {
+        let list = try #require(try PushlineCommand.parseAsRoot(["jobs"]) as? ListJobsCommand)
+        #expect(list.kind == "send")
+    }
+
     @Test func nativePayloadsAreReadFromAFile() throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "native-\(UUID().uuidString).json")
         defer { try? FileManager.default.removeItem(at: file) }
         try Data(#"{"apns":{"payload":{"aps":{"badge":3}}}}"#.utf8).write(to: file)
-        #expect(try NativeFile.read(file.path) == [.apns: NativePayload(payload: ["aps": ["badge": 3]])])
+        #expect(try NativeFile.read(file.path) == Data(#"{"apns":{"payload":{"aps":{"badge":3}}}}"#.utf8))
+        try Data([0xEF, 0xBB, 0xBF] + Data(#"{ "fcm": {"z": 1.0, "a": 2} }"#.utf8)).write(to: file)
+        #expect(try NativeFile.read(file.path) == Data(#"{ "fcm": {"z": 1.0, "a": 2} }"#.utf8))
+        for (text, words) in [
+            (#"{"aps":3}"#, "--native: aps must be an object, not a number; it is the JSON of native"),
+            ("{\n7", "--native: line 2, column 1: "), ("[]", "--native: it must be an object, not an array"),
+        ] {
+            try Data(text.utf8).write(to: file)
+            let failure = #expect(throws: CommandFailure.self) { try NativeFile.read(file.path) }
+            #expect(failure?.message.hasPrefix(words) == true, "\(failure?.message ?? "")")
+        }
         for text in ["", "{", "[]", #"{"apns":7}"#, #"{"apns":null}"#, #"{"wns":["x"]}"#] {
             try Data(text.utf8).write(to: file)
             #expect(throws: CommandFailure.self, "\(text)") { try NativeFile.read(file.path) }

@@ -54,7 +54,7 @@ import Testing
         (["pushline", "send", "--priority", ""], ["high", "normal"]),
         (["pushline", "send", "--platform", ""], Set(PushService.inService.map(\.rawValue))),
         (["pushline", "jobs", "list", "--state", "c"], ["cancelled", "cancelling", "completed"]),
-        (["pushline", "jobs", "list", "--kind", ""], ["register", "send"]),
+        (["pushline", "jobs", "list", "--kind", ""], ["all", "register", "send"]),
         (["pushline", "registrations", "list", "--platform", "m"], ["mpns"]),
         (["pushline", "registrations", "list", "--state", "p"], ["pruned"]),
         (["pushline", "keys", "create", "--role", ""], ["operator", "sender"]),

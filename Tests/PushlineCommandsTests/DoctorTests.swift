@@ -13,6 +13,14 @@ import Testing
         await BrokerCheckup(broker: broker, place: "here", services: [.apns]).run()
     }
 
+    /// Doctor's own words are for an operator; the service's are the last.
+    @Test func aWordOfAPNsHasAHint() {
+        let reason = WaitReason(.credentials, at: .apns, "TopicDisallowed").text
+        #expect(BlockedWork.advice(.credentials, reason).contains("check topic"))
+        let other = WaitReason(.credentials, at: .fcm, "status 403").text
+        #expect(BlockedWork.advice(.credentials, other).contains("in the app's declaration"))
+    }
+
     @Test func queuesWithoutConsumersAreReported() async throws {
         let broker = InMemoryBroker()
         let idle = await self.check(broker)

@@ -100,6 +100,7 @@ import Testing
 
     @Test func queuesOfAllAppsArePausedOnTheHost() async throws {
         let host = try Host()
+        _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         #expect(
             try await host.run("queues", "pause", "deliver.apns", "--all-apps") == ["deliver.apns: paused for all apps"]
         )
@@ -150,6 +151,20 @@ import Testing
         #expect(try await host.run("apps", "show", "shop").first == "shop:")
     }
 
+    @Test func aCredentialFileThatIsNotThereIsSaid() async throws {
+        let host = try Host()
+        try host.write("apps:\n  default: {fcm: {service_account_file: missing.json}}\n", to: "apps.yaml")
+        let notes = Lines()
+        try await Console.$noteCapture.withValue({ notes.add($0) }) {
+            _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        }
+        #expect(
+            notes.all.first
+                == "pushline: apps.default.fcm.service_account_file: \(host.path("missing.json")): there is no such file; "
+                + "sends by FCM wait until it is there"
+        )
+    }
+
     @Test func commandsThatWriteNameTheStore() async throws {
         let host = try Host()
         let path = host.path("store.sqlite")
@@ -169,15 +184,19 @@ import Testing
         let host = try Host()
         try host.write("apps:\n  default: {}\n  shop: {userss: exact}\n", to: "apps.yaml")
         await #expect(throws: AppsFileError.self) { try await host.run("apps", "apply", host.path("apps.yaml")) }
-        #expect(try await host.run("apps", "show", "--json") == ["{}"])
+        let failure = await #expect(throws: CommandFailure.self) { try await host.run("apps", "show", "--json") }
+        #expect(failure?.message.contains("there is no store at \(host.path("store.sqlite"))") == true)
     }
 
     @Test func accountsAndKeys() async throws {
         let host = try Host()
         let add = ["accounts", "add", "ann", "--role", "user", "--password-file", host.path("password")]
-        await #expect(throws: CommandFailure.self) {
-            try await host.run(add)
+        // A wrong path would look right if they made a store.
+        for command in [add, ["keys", "create", "k", "--role", "sender"]] {
+            let failure = await #expect(throws: CommandFailure.self) { try await host.run(command) }
+            #expect(failure?.message.contains("pushline apps apply FILE makes it") == true)
         }
+        #expect(!FileManager.default.fileExists(atPath: host.path("store.sqlite")))
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
         #expect(
             try await host.run(add) == [
@@ -287,16 +306,25 @@ import Testing
                 + "api:\n  connections: 16\n",
             to: "pushline.yaml"
         )
-        try host.write("apps:\n  default: {fcm: {service_account_file: missing.json}}\n  shop: {}\n", to: "apps.yaml")
+        try host.write(
+            "apps:\n  default: {fcm: {service_account_file: missing.json}}\n  old: {}\n  shop: {}\n",
+            to: "apps.yaml"
+        )
         _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        // An app whose keys are all revoked, and that has no accounts.
+        _ = try await host.run("keys", "create", "k", "--role", "sender", "--app", "old")
+        let configuration = try await PushlineConfiguration(file: host.path("pushline.yaml"), environment: [:])
+        let store = try await ConfiguredStore(configuration).open(logger: HostOptions.logger)
+        _ = try await store.change(.revokeKey(named: "k", app: try AppID("old")))
         let found = try await self.doctor(host)
-        try #require(found.count == 6)
+        try #require(found.count == 7)
         #expect(found[0].hasPrefix("ok     configuration  \(host.path("pushline.yaml")) "))
         #expect(found[1].hasPrefix("ok     store"))
         #expect(found[2].hasPrefix("wrong  broker"))
         #expect(found[3].hasPrefix("wrong  default fcm") && found[3].contains("missing.json"))
-        #expect(found[4].hasPrefix("wrong  shop") && found[4].contains("declares no push service"))
-        #expect(found[5].hasPrefix("wrong  api") && found[5].hasSuffix("listens on port 8080: start pushline-api"))
+        #expect(found[4].hasPrefix("ok     old") && found[4].contains("retired"))
+        #expect(found[5].hasPrefix("wrong  shop") && found[5].contains("declares no push service"))
+        #expect(found[6].hasPrefix("wrong  api") && found[6].hasSuffix("listens on port 8080: start pushline-api"))
     }
 
     @Test func doctorKnowsWhenACertificateEnds() async throws {

@@ -199,7 +199,8 @@ import Testing
     @Test func aListIsShownInWords() throws {
         for (list, words) in [
             (#"{"kind":"handles","given":3,"count":2}"#, "2 of 3 handles"),
-            (#"{"kind":"handles","given":2,"count":2}"#, "2 handles"), (#"{"kind":"all"}"#, "all"),
+            (#"{"kind":"handles","given":2,"count":2}"#, "2 handles"),
+            (#"{"kind":"handles","given":1,"count":1}"#, "1 handle"), (#"{"kind":"all"}"#, "all"),
         ] {
             let job = try self.job(#""state":"queued","isFinal":false,"recipients":\#(list)"#)
             #expect(JobText(job: job).target == words)
@@ -246,11 +247,16 @@ import Testing
         }
     }
 
-    @Test func nearestWord() {
-        #expect(NearestWord.to("kei_file", among: ["key_id", "key_file"]) == "key_file")
-        #expect(NearestWord.to("banana", among: ["key_id", "key_file"]) == nil)
-        #expect(NearestWord.distance("", "abc") == 3)
-        #expect(NearestWord.distance("kitten", "sitting") == 3)
+    @Test func aWrongAddressIsSaidToBeWrong() {
+        let answer = HTTPAnswer(status: 404, body: Data("<html></html>".utf8))
+        #expect(
+            Rejection(error: PushlineError(refusal: answer, of: "http://h")).text
+                == "http://h answered 404, and is no Pushline API; check --url or PUSHLINE_URL"
+        )
+    }
+
+    @Test(arguments: [(0, "0 lines"), (1, "1 line"), (2, "2 lines")]) func plurals(count: Int, text: String) {
+        #expect(Plural.of(count, "line") == text)
     }
 
     @Test func pagesEndAtTheLimit() async throws {

@@ -36,12 +36,14 @@ import Testing
     }
 
     private static let documentation = Self.root.appending(path: "docs/operations.md")
-    private static let head = "| metric | type | labels | what it says |\n| --- | --- | --- | --- |\n"
+    private static let head = "| metric | process | type | labels | what it says |\n| --- | --- | --- | --- | --- |\n"
 
     private static var rows: String {
         MetricDescription.all.map { metric in
             let labels = metric.labels.map { "`\($0.rawValue)`" }.joined(separator: ", ")
-            return "| `\(metric.name)` | \(metric.kind.rawValue) | \(labels) | \(metric.help) |\n"
+            let isEverywhere = metric.processes == MetricDescription.Process.allCases
+            let processes = isEverywhere ? "all" : metric.processes.map(\.rawValue).joined(separator: ", ")
+            return "| `\(metric.name)` | \(processes) | \(metric.kind.rawValue) | \(labels) | \(metric.help) |\n"
         }.joined()
     }
 

@@ -59,7 +59,7 @@ struct Authenticator: Sendable {
                 return try await self.tokens.caller(token, app: app, settings: settings, users: spec.users)
             }
             guard let caller = try await self.key(token, app: app) else {
-                throw Self.unauthorized(Self.unknownKey)
+                throw Self.unauthorized(Self.unknownKey(token, app: app))
             }
             return caller
         }
@@ -98,8 +98,11 @@ struct Authenticator: Sendable {
         return Caller(app: app, identity: .account(account.name), role: account.role)
     }
 
-    /// The same for anything that is no key of the app.
-    private static let unknownKey = "unknown key; keys begin with plk_"
+    /// The same for anything that is no key of the app: nobody learns what else a secret is good for.
+    private static func unknownKey(_ token: String, app: AppID) -> String {
+        guard token.hasPrefix(APIKeySecret.prefix) else { return "unknown key; keys begin with \(APIKeySecret.prefix)" }
+        return "app \(app) has no such key, or it was revoked; a key works for its own app alone, at /api/apps/ITS-APP/"
+    }
 
     private func key(_ token: String, app: AppID) async throws -> Caller? {
         guard let secret = APIKeySecret(token), let key = try await self.directory.key(hash: secret.hash),
@@ -123,7 +126,7 @@ struct Authenticator: Sendable {
             throw Problem.forbidden("the header Authorization with the scheme Basic is required")
         case .bearer(let token):
             guard let caller = try await self.key(token, app: app) else {
-                throw Problem.forbidden(Self.unknownKey)
+                throw Problem.forbidden(Self.unknownKey(token, app: app))
             }
             return caller
         case .basic(let name, let password):

@@ -8,7 +8,13 @@ struct StrictMembers {
     private let path: String
 
     /// - Throws: ``Problem`` that names every unknown or repeated member.
-    init(_ value: JSONValue, path: String = "", known: [String]) throws {
+    ///
+    /// - Parameters:
+    ///   - value: The object.
+    ///   - path: Where it is in the body.
+    ///   - known: The members that it may have.
+    ///   - misplaced: What to do with members that are often put here and belong elsewhere.
+    init(_ value: JSONValue, path: String = "", known: [String], misplaced: [String: String] = [:]) throws {
         guard case .object(let members) = value else {
             throw Problem.invalid([InvalidValue(member: path, "must be an object, not \(value.kind)")])
         }
@@ -18,9 +24,8 @@ struct StrictMembers {
                 faults.append(
                     InvalidValue(
                         member: Self.shorten(Self.join(path, member.name)),
-                        known.isEmpty
-                            ? "no such member; there are none here"
-                            : "no such member; known are \(known.sorted().joined(separator: ", "))"
+                        misplaced[member.name].map { "no such member; \($0)" }
+                            ?? Self.unknown(member.name, known: known)
                     )
                 )
             } else if members[..<index].contains(where: { $0.name == member.name }) {
@@ -32,6 +37,20 @@ struct StrictMembers {
         self.values = members
         self.path = path
     }
+
+    /// What to say of a member that is not known: what was meant, where that can be guessed.
+    static func unknown(_ name: String, known: [String]) -> String {
+        if known.isEmpty { return "no such member; there are none here" }
+        let other = Self.otherNames[name].flatMap { known.contains($0) ? $0 : nil }
+        if let meant = other ?? NearestWord.to(name, among: known) { return "no such member; did you mean \(meant)?" }
+        return "no such member; known are \(known.sorted().joined(separator: ", "))"
+    }
+
+    /// What other backends call it.
+    private static let otherNames = [
+        "platform": "pns", "service": "pns", "token": "handle", "deviceToken": "handle", "message": "body",
+        "text": "body",
+    ]
 
     subscript(name: String) -> JSONValue? {
         guard let member = self.values.first(where: { $0.name == name }) else { return nil }

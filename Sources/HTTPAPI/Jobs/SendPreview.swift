@@ -7,17 +7,26 @@ struct SendPreview {
     private let priority: Priority
     private let begins: Timestamp
     private let spec: AppSpec
+    /// The services of a list of handles; nil = any.
+    private let reached: Set<PushService>?
 
-    init(_ send: SendRequest, priority: Priority, begins: Timestamp, spec: AppSpec) {
-        (self.send, self.priority, self.begins, self.spec) = (send, priority, begins, spec)
+    init(_ body: SendBody, begins: Timestamp, spec: AppSpec) {
+        (self.send, self.priority, self.begins, self.spec) = (body.request, body.priority, begins, spec)
+        if case .handles(let devices)? = body.target.recipients?.devices {
+            self.reached = Set(devices.map(\.pns))
+        } else {
+            self.reached = nil
+        }
     }
 
     var json: JSONValue { .members(["services": .array(self.services.map(self.preview))]) }
 
-    /// The services that it names, or those that the app has credentials for.
+    /// The services that it names, or those of its handles, or those that the app has credentials for.
     private var services: [PushService] {
-        if !self.send.platforms.isEmpty { return self.send.platforms }
-        return self.spec.services.isEmpty ? PushService.inService : self.spec.services
+        if !self.send.platforms.isEmpty {
+            return self.send.platforms.filter { self.reached?.contains($0) ?? true }
+        }
+        return self.reached?.sorted() ?? (self.spec.services.isEmpty ? PushService.inService : self.spec.services)
     }
 
     private func preview(_ pns: PushService) -> JSONValue {

@@ -40,7 +40,12 @@ struct KeyRoutes: Sendable {
         }
         let secret = APIKeySecret.make()
         let key = APIKey(app: request.app, name: name.name, role: role, created: .now, revoked: nil)
-        try await self.context.store.change(.addKey(key, hash: secret.hash))
+        do {
+            try await self.context.store.change(.addKey(key, hash: secret.hash))
+        } catch let error as StoreError where error.code == .conflict {
+            let detail = try await self.context.store.takenKeyName(name.name, app: request.app)
+            throw Problem(.conflict, detail, type: "name-taken")
+        }
         var response = Response.json(Self.text(key, secret: secret), status: .created)
         response.headers[.cacheControl] = "no-store"
         return response

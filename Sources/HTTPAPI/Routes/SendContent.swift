@@ -54,8 +54,16 @@ struct SendContent {
         return Self.services.filter { native[$0.rawValue] != nil }
     }
 
+    /// Members as the services' own documentation has them, and where they belong here.
+    private static func misplaced(_ path: String = "native") -> [String: String] {
+        let places = ["aps": "native.apns.payload", "notification": "native.fcm.message", "data": "native.fcm.message"]
+        return places.filter { $0.value.hasPrefix(path) }.mapValues { "put it under \($0)" }
+    }
+
     private static func members(_ body: StrictMembers) throws -> StrictMembers? {
-        try body["native"].map { try StrictMembers($0, path: "native", known: Self.services.map(\.rawValue)) }
+        try body["native"].map {
+            try StrictMembers($0, path: "native", known: Self.services.map(\.rawValue), misplaced: Self.misplaced())
+        }
     }
 
     private static func native(_ body: StrictMembers, spec: AppSpec) throws -> [NativePayload] {
@@ -72,7 +80,7 @@ struct SendContent {
 
     private static func payload(_ value: JSONValue, in format: ServiceFormat, spec: AppSpec) throws -> NativePayload {
         let path = "native.\(format.service.rawValue)"
-        let form = try StrictMembers(value, path: path, known: format.form.members)
+        let form = try StrictMembers(value, path: path, known: format.form.members, misplaced: Self.misplaced(path))
         guard let payload = form[format.form.member] else { throw form.fault(format.form.member, "is required") }
         do {
             return try format.form.read(payload, headers: Self.headers(form), of: spec)

@@ -78,7 +78,10 @@ extension RecipientList {
         var reference: String?
         for member in members {
             guard Self.members.contains(member.name) else {
-                throw InvalidValue("has an unknown member; known are \(Self.members.joined(separator: ", "))")
+                throw InvalidValue(
+                    member: String(member.name.prefix(40)),
+                    StrictMembers.unknown(member.name, known: Self.members)
+                )
             }
             if ["credential", "reference"].contains(member.name), case .null = member.value { continue }
             guard case .string(let text) = member.value else {

@@ -85,13 +85,8 @@ struct SendRoutes: Sendable {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
         let body = try SendBody(request.json(), caller: caller, request.spec)
-        let preview = SendPreview(
-            body.request,
-            priority: body.priority,
-            begins: max(.now, body.startsAt ?? .now),
-            spec: request.spec
-        )
-        return .json(preview.json)
+        let begins = max(.now, body.startsAt ?? .now)
+        return .json(SendPreview(body, begins: begins, spec: request.spec).json)
     }
 
     /// Reads the body of a send, and checks the caller's permission and the services' limits.

@@ -154,6 +154,6 @@ struct RouteTable: Sendable {
                 return try entry.match(method, parameters: parameters)
             }
         }
-        throw Problem.notFound("no such path")
+        throw Problem.notFound("no such path; GET /openapi.yaml lists them")
     }
 }

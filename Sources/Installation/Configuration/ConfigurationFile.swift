@@ -1,4 +1,5 @@
 import Foundation
+import PushModel
 import Yams
 
 /// Finds keys in a configuration file that mean nothing, and values of the wrong type.
@@ -83,26 +84,10 @@ struct ConfigurationFile {
         let lastPart = name.split(separator: ".").last.map(String.init) ?? name
         let near = ConfigurationKey.all.map { key in
             let own = key.name.split(separator: ".").last.map(String.init) ?? key.name
-            return (key.name, min(distance(name, key.name), own == lastPart ? 1 : Int.max))
+            return (key.name, min(NearestWord.distance(name, key.name), own == lastPart ? 1 : Int.max))
         }
         guard let best = near.min(by: { $0.1 < $1.1 }), best.1 <= max(2, name.count / 4) else { return "" }
         return " (did you mean \(best.0)?)"
-    }
-
-    /// How many characters must be changed, put in or taken out to make one of the other.
-    static func distance(_ left: String, _ right: String) -> Int {
-        let right = Array(right)
-        var row = Array(0...right.count)
-        for (index, character) in left.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
-            for (column, other) in right.enumerated() {
-                let substitution = diagonal + (character == other ? 0 : 1)
-                diagonal = row[column + 1]
-                row[column + 1] = min(substitution, row[column] + 1, diagonal + 1)
-            }
-        }
-        return row[right.count]
     }
 
     private static func firstLine(_ text: String) -> String {

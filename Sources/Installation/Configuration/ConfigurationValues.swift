@@ -45,9 +45,20 @@ struct ConfigurationValues {
         return value
     }
 
-    /// A text that may be missing: empty is nil.
-    func optionalText(_ key: ConfigurationKey) throws -> String? {
+    /// A path: in the file it is relative to the file's folder, so that processes and tools find it from wherever they start; in a
+    /// variable, as in any program, to the current folder.
+    func path(_ key: ConfigurationKey) throws -> String {
         let value = try self.text(key)
+        guard !value.isEmpty, !value.hasPrefix("/"), self.environment[key.environmentVariable] == nil, let file else {
+            return value
+        }
+        let folder = URL(filePath: file).absoluteURL.deletingLastPathComponent()
+        return folder.appending(path: value).standardizedFileURL.path(percentEncoded: false)
+    }
+
+    /// A path that may be missing: empty is nil.
+    func optionalPath(_ key: ConfigurationKey) throws -> String? {
+        let value = try self.path(key)
         return value.isEmpty ? nil : value
     }
 

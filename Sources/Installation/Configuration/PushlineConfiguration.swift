@@ -116,7 +116,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
         if let found { try ConfigurationFile(path: found).check() }
         let values = try await ConfigurationValues(file: found, environment: environment)
         self.store = Store(
-            path: try values.text(.storePath),
+            path: try values.path(.storePath),
             backlog: try values.integer(.storeBacklog),
             reserve: try values.integer(.storeReserve)
         )
@@ -152,9 +152,9 @@ package struct PushlineConfiguration: Sendable, Equatable {
 extension PushlineConfiguration.Broker {
     fileprivate init(_ values: ConfigurationValues) throws {
         self.url = try values.text(.brokerURL)
-        self.caFile = try values.optionalText(.brokerCA)
-        self.certificateFile = try values.optionalText(.brokerCertificate)
-        self.keyFile = try values.optionalText(.brokerKey)
+        self.caFile = try values.optionalPath(.brokerCA)
+        self.certificateFile = try values.optionalPath(.brokerCertificate)
+        self.keyFile = try values.optionalPath(.brokerKey)
         self.heartbeat = try values.duration(.brokerHeartbeat)
         guard (self.certificateFile == nil) == (self.keyFile == nil) else {
             throw ConfigurationError("broker.certificate_file and broker.key_file belong together: give both or none")
@@ -166,8 +166,8 @@ extension PushlineConfiguration.API {
     fileprivate init(_ values: ConfigurationValues) throws {
         self.host = try values.text(.apiHost)
         self.port = try values.integer(.apiPort)
-        self.certificateFile = try values.optionalText(.apiCertificate)
-        self.keyFile = try values.optionalText(.apiKey)
+        self.certificateFile = try values.optionalPath(.apiCertificate)
+        self.keyFile = try values.optionalPath(.apiKey)
         self.bodySize = try values.integer(.apiBodySize)
         self.sendSize = try values.integer(.apiSendSize)
         self.contentSize = try values.integer(.apiContentSize)
@@ -192,8 +192,8 @@ extension PushlineConfiguration.Hub {
     fileprivate init(_ values: ConfigurationValues) throws {
         self.host = try values.text(.hubHost)
         self.port = try values.integer(.hubPort)
-        self.certificateFile = try values.optionalText(.hubCertificate)
-        self.keyFile = try values.optionalText(.hubKey)
+        self.certificateFile = try values.optionalPath(.hubCertificate)
+        self.keyFile = try values.optionalPath(.hubKey)
         guard (self.certificateFile == nil) == (self.keyFile == nil) else {
             throw ConfigurationError("hub.certificate_file and hub.key_file belong together: give both or none")
         }

@@ -55,16 +55,22 @@ extension DeliveryWorker {
             return sending.outcomes
         }
         let sender: any PushSender
+        // Each of the app's credentials has faults of its own.
+        let faulty = "\(app) \(pns.rawValue) \(share.credential)"
         do {
             sender = try self.senders.sender(app: app, pns: pns, credential: share.credential, spec: spec)
         } catch {
-            logger.warning(
-                "The app's sender cannot be made; its batches wait",
-                metadata: ["app": "\(app)", "service": "\(pns.rawValue)", "error": "\(error)"]
-            )
-            sending.addStopped(reason: WaitReason(error.description))
+            // Each batch and each try would say the same.
+            if self.senderFaults.isNew(error.description, of: faulty) {
+                logger.warning(
+                    "The app's sender cannot be made; its batches wait",
+                    metadata: ["app": "\(app)", "service": "\(pns.rawValue)", "error": "\(error)"]
+                )
+            }
+            sending.addStopped(reason: WaitReason(unusableCredentialsAt: pns))
             return sending.outcomes
         }
+        self.senderFaults.clear(faulty)
         let deadline = ContinuousClock.now.advanced(by: self.configuration.sendingTime)
         while !sending.isOver {
             let permission = self.breakers.enter(breaker)

@@ -42,6 +42,8 @@ package struct DeliveryWorker: Service {
     let breakers: Breakers
     let pauses: PauseWatch
     let metrics = DeliveryMetrics()
+    /// Why apps' senders cannot be made.
+    let senderFaults = FaultLog()
 
     /// - Parameters:
     ///   - senders: The push services.

@@ -21,6 +21,15 @@ package struct WaitReason: Sendable, Equatable {
         self.text = text
     }
 
+    /// The app's credentials cannot be used.
+    ///
+    /// Senders read it too: the names of files are for the log and for doctor, on the host.
+    package init(unusableCredentialsAt pns: PushService) {
+        self.init(
+            "the app's \(pns.descriptor.title) credentials cannot be read; its operator must act (pushline doctor says what is wrong)"
+        )
+    }
+
     /// What a breaker waits for.
     ///
     /// - Parameters:

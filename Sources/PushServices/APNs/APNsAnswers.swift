@@ -52,6 +52,22 @@ package enum APNsAnswers {
 
     private static let table = AnswerTable(rules)
 
+    /// What an operator should look at, by the word with which APNs refuses the app's credentials.
+    package static func advice(on word: String) -> String? {
+        switch word {
+        case "TopicDisallowed", "BadTopic", "MissingTopic":
+            "the key's team, or the certificate, may not send to this topic: check topic, team_id and key_id in the app's declaration"
+        case "BadEnvironmentKeyInToken", "BadEnvironmentKeyIdInToken", "BadCertificateEnvironment":
+            "the key or certificate is for the other environment: check endpoint (sandbox or not), or make one for both at Apple"
+        case "InvalidProviderToken":
+            "key_id, team_id and key_file do not belong together, or the key is revoked at Apple: check all three"
+        case "ExpiredProviderToken": "the clock of the worker's host is wrong: set it"
+        case "BadCertificate":
+            "the certificate is not one for push, has expired or is revoked: replace certificate_file"
+        default: nil
+        }
+    }
+
     /// The headers of an answer that matter.
     static let interestingHeaders = ["retry-after"]
 

@@ -56,7 +56,7 @@ enum PasswordInput {
 
     /// Asks at the terminal, without echo.
     private static func ask(_ prompt: String) throws -> String {
-        FileHandle.standardError.write(Data(prompt.utf8))
+        Console.write(prompt, to: .standardError)
         var settings = termios()
         guard unsafe tcgetattr(STDIN_FILENO, &settings) == 0 else {
             throw CommandFailure.failed("the terminal cannot be told to hide the password; use --password-file")
@@ -66,7 +66,7 @@ enum PasswordInput {
         unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden)
         defer {
             unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
-            FileHandle.standardError.write(Data("\n".utf8))
+            Console.write("\n", to: .standardError)
         }
         guard let line = readLine(strippingNewline: true) else { throw CommandFailure.failed("no password was typed") }
         return try Self.password(Data(line.utf8), from: "terminal")

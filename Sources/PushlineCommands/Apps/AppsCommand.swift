@@ -28,7 +28,7 @@ struct AppsCommand: AsyncParsableCommand {
         func run() async throws {
             let apps = try AppsFile.read(self.file).apps.sorted { $0.key < $1.key }
             for (app, spec) in apps { Self.warnOfMissingFiles(of: app, spec) }
-            let changes = try await self.host.withStore(isChanging: true) { store in
+            let changes = try await self.host.withStore(isChanging: true, mayCreate: true) { store in
                 var changes: [Change] = []
                 for (app, spec) in apps {
                     let before = try await store.app(app)
@@ -49,10 +49,19 @@ struct AppsCommand: AsyncParsableCommand {
         private static func warnOfMissingFiles(of app: AppID, _ spec: AppSpec) {
             for (path, text) in spec.tree.leaves() where path.hasSuffix("_file") {
                 guard !FileManager.default.isReadableFile(atPath: text) else { continue }
-                Console.note(
-                    "pushline: apps.\(app).\(path): \(text) cannot be read by this user; pushline doctor checks it"
-                )
+                let words =
+                    FileManager.default.fileExists(atPath: text)
+                    ? "cannot be read by this user; pushline doctor checks it"
+                    : "there is no such file; \(Self.consequence(of: path))"
+                Console.note("pushline: apps.\(app).\(path): \(text): \(words)")
             }
+        }
+
+        /// What waits for a file, by the section that names it.
+        private static func consequence(of path: String) -> String {
+            let service = path.split(separator: ".").first.flatMap { PushService(platformName: String($0)) }
+            return service.map { "sends by \($0.descriptor.title) wait until it is there" }
+                ?? "it is read when it is there"
         }
     }
 

@@ -11,20 +11,33 @@ enum Console {
     /// Writes a line of the answer.
     static func print(_ line: String) {
         if let capture = Self.capture { return capture(line) }
-        FileHandle.standardOutput.write(Data("\(line)\n".utf8))
+        Self.write("\(line)\n", to: .standardOutput)
     }
 
     /// Writes a line for the person at the terminal.
     static func note(_ line: String) {
         if let capture = Self.noteCapture { return capture(line) }
-        FileHandle.standardError.write(Data("\(line)\n".utf8))
+        Self.write("\(line)\n", to: .standardError)
     }
 
     /// Writes over the line that the cursor is in.
     static func rewrite(_ line: String) {
         if let capture = Self.capture { return capture(line) }
         // Back to the beginning, write, and clear what is left of the old line.
-        FileHandle.standardOutput.write(Data("\r\(line)\u{1B}[K".utf8))
+        Self.write("\r\(line)\u{1B}[K", to: .standardOutput)
+    }
+
+    /// Writes a text; ends the process where that cannot be.
+    ///
+    /// A reader that has gone (`pushline jobs | head -1`) is no fault: the process ends quietly, with the code of SIGPIPE.
+    static func write(_ text: String, to file: FileHandle) { Self.write(Data(text.utf8), to: file) }
+
+    /// The same for bytes.
+    static func write(_ bytes: Data, to file: FileHandle) {
+        do { try file.write(contentsOf: bytes) } catch {
+            let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+            exit(cause?.code == Int(EPIPE) ? 128 + SIGPIPE : EXIT_FAILURE)
+        }
     }
 
     /// Whether a person sees the output.

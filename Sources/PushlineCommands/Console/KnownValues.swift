@@ -9,11 +9,24 @@ enum KnownValues {
     static let sendingPlatforms = CompletionKind.list(PushService.allCases.filter(\.isInService).map(\.rawValue))
     /// Priorities that a sender may ask for.
     static let priorities = CompletionKind.list([Priority.high, .normal].map(\.rawValue))
-    static let jobStates = CompletionKind.list(Job.State.allCases.map(\.rawValue))
-    static let jobKinds = CompletionKind.list(JobKind.allCases.map(\.rawValue))
-    static let registrationStates = CompletionKind.list(Registration.State.allCases.map(\.rawValue))
+    static let jobStateNames = Job.State.allCases.map(\.rawValue)
+    static let jobStates = CompletionKind.list(Self.jobStateNames)
+    static let registrationStateNames = Registration.State.allCases.map(\.rawValue)
+    static let registrationStates = CompletionKind.list(Self.registrationStateNames)
     static let queues = CompletionKind.list(WorkQueue.allCases.map(\.description))
     static let accountRoles = CompletionKind.list(Role.allCases.map(\.rawValue))
     static let keyRoles = CompletionKind.list(Role.allCases.filter { $0 != .user }.map(\.rawValue))
     static let yamlFiles = CompletionKind.file(extensions: ["yaml", "yml"])
+
+    /// - Throws: `ValidationError` where the word of an option is none of those that it takes.
+    static func check(_ word: String?, _ option: String, _ words: [String]) throws {
+        guard let word, !words.contains(word) else { return }
+        throw ValidationError("\(option) is one of \(words.joined(separator: ", ")), not \"\(word)\".")
+    }
+
+    /// - Throws: `ValidationError` where a push service has another name.
+    static func check(platform: String?) throws {
+        guard let platform, PushService(platformName: platform) == nil else { return }
+        throw ValidationError("--platform is \(PushService.list()), not \"\(platform)\".")
+    }
 }

@@ -13,7 +13,7 @@ struct ProgressLine {
 
     init() {
         self.init(isLive: isatty(STDERR_FILENO) == 1, clock: { .now }) { text in
-            FileHandle.standardError.write(Data(text.utf8))
+            Console.write(text, to: .standardError)
         }
     }
 
@@ -44,7 +44,7 @@ struct ProgressLine {
     private func put(_ count: Int, share: Double?, at now: ContinuousClock.Instant) {
         let seconds = (now - self.start) / .seconds(1)
         let rate = seconds > 0 ? Int(Double(count) / seconds) : 0
-        var text = "\(Self.grouped(count)) lines, \(Self.grouped(rate)) a second"
+        var text = "\(Plural.of(count, "line", shown: Self.grouped(count))), \(Self.grouped(rate)) a second"
         if let share {
             let part = min(1, max(0, share))
             let full = Int(part * 30)

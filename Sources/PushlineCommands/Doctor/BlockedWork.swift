@@ -1,4 +1,5 @@
 import PushModel
+import PushServices
 import Store
 
 /// Work that waits for an operator, according to the store.
@@ -53,7 +54,10 @@ struct BlockedWork {
             for (reason, seen) in known.sorted(by: { $0.key < $1.key }) {
                 let sends = seen.count == 1 ? "a send waits" : "\(seen.count) sends wait"
                 findings.append(
-                    .wrong("\(app) sends", "\(sends), such as \(seen.job): \(reason); \(Self.advice(seen.cause))")
+                    .wrong(
+                        "\(app) sends",
+                        "\(sends), such as \(seen.job): \(reason); \(Self.advice(seen.cause, reason))"
+                    )
                 )
             }
         }
@@ -79,11 +83,13 @@ struct BlockedWork {
         return findings
     }
 
-    private static func advice(_ cause: BreakerCause) -> String {
+    static func advice(_ cause: BreakerCause, _ reason: String) -> String {
         switch cause {
         case .service: "Pushline probes the service and resumes by itself; check its status page"
         case .credentials:
-            "correct the key, ids or files in the app's declaration; the next try uses them"
+            // The service's own word is the last one.
+            reason.split(separator: " ").last.flatMap { APNsAnswers.advice(on: String($0)) }
+                ?? "correct the key, ids or files in the app's declaration; the next try uses them"
         case .tokens: "check the app's endpoint and topic: the tokens are another environment's, most likely"
         }
     }

@@ -17,36 +17,67 @@ struct Checkup {
     let logger: Logger
 
     func run() async -> [Finding] {
-        let (store, apps, blocked) = await self.store()
-        let broker = await self.broker(apps)
+        let found = await self.store()
+        let broker = await self.broker(found.apps)
         let host = self.certificate() + self.descriptors()
-        return [store] + broker + host + (await self.credentials(of: apps)) + blocked
+        let credentials = await self.credentials(of: found.apps, retired: found.retired)
+        return [found.finding] + broker + host + credentials + found.blocked
     }
 
-    private func store() async -> (finding: Finding, apps: [AppID: AppSpec], blocked: [Finding]) {
+    /// What the store says.
+    private struct StoreFindings {
+        var finding: Finding
+        var apps: [AppID: AppSpec] = [:]
+        /// Apps that nobody can sign in to.
+        var retired: Set<AppID> = []
+        var blocked: [Finding] = []
+    }
+
+    private func store() async -> StoreFindings {
         let configured = ConfiguredStore(self.configuration)
         let place = configured.place
         // Opening would make one: a wrong place would look right.
         guard configured.exists else {
             let advice = "pushline apps apply FILE makes it, or set \(configured.setting)"
-            return (.wrong("store", "\(place): there is none; \(advice)"), [:], [])
+            return StoreFindings(finding: .wrong("store", "\(place): there is none; \(advice)"))
         }
         do {
             let store = try await configured.open(logger: self.logger)
             let apps = try await store.apps()
             guard !apps.isEmpty else {
-                return (.wrong("store", "\(place): works, but no app is declared; pushline apps apply FILE"), [:], [])
+                let words = "\(place): works, but no app is declared; pushline apps apply FILE"
+                return StoreFindings(finding: .wrong("store", words))
             }
             let names = apps.keys.sorted().map(\.name).joined(separator: ", ")
             let blocked =
                 self.listening(configured.portClaim)
                 + (try await BlockedWork(store: store, apps: apps).findings())
-            return (.right("store", "\(place): works; apps: \(names)"), apps, blocked)
+            return StoreFindings(
+                finding: .right("store", "\(place): works; apps: \(names)"),
+                apps: apps,
+                retired: try await Self.retired(apps, in: store),
+                blocked: blocked
+            )
         } catch let error as StoreError {
-            return (.wrong("store", "\(place): \(error.message); is the disk full, or another user's?"), [:], [])
+            let words = "\(place): \(error.message); is the disk full, or another user's?"
+            return StoreFindings(finding: .wrong("store", words))
         } catch {
-            return (.wrong("store", "\(error)"), [:], [])
+            return StoreFindings(finding: .wrong("store", "\(error)"))
         }
+    }
+
+    /// The apps whose keys are all revoked, without accounts or an issuer of tokens: nobody can send or register any more.
+    private static func retired(_ apps: [AppID: AppSpec], in store: any ResultStore) async throws -> Set<AppID> {
+        var retired: Set<AppID> = []
+        for (app, spec) in apps where spec.tokens == nil && spec.authentication == .accounts {
+            // One that never had a key is new.
+            let keys = try await store.keys(app: app)
+            guard !keys.isEmpty, keys.allSatisfy({ $0.revoked != nil }),
+                try await store.accounts(app: app, cursor: nil, limit: 1).items.isEmpty
+            else { continue }
+            retired.insert(app)
+        }
+        return retired
     }
 
     /// Whether an API of this store runs, if that can be determined.
@@ -126,7 +157,7 @@ struct Checkup {
     }
 
     /// Reads the files that the apps name, as a delivery worker would.
-    private func credentials(of apps: [AppID: AppSpec]) async -> [Finding] {
+    private func credentials(of apps: [AppID: AppSpec], retired: Set<AppID>) async -> [Finding] {
         let senders = SenderRegistry(logger: self.logger)
         var findings: [Finding] = []
         for (app, spec) in apps.sorted(by: { $0.key < $1.key }) {
@@ -143,9 +174,16 @@ struct Checkup {
             if let tokens = spec.tokens {
                 findings.append(await Self.keys(of: tokens.keySet, subject: "\(app) tokens"))
             }
-            if spec.services.isEmpty {
+            if spec.services.isEmpty, retired.contains(app) {
+                findings.append(.right("\(app)", "retired: declares no push service, and nobody can sign in"))
+            } else if spec.services.isEmpty {
                 let sections = PushService.list(PushService.inService, otherNames: false)
-                findings.append(.wrong("\(app)", "declares no push service: add \(sections) to its file"))
+                findings.append(
+                    .wrong(
+                        "\(app)",
+                        "declares no push service: add \(sections) to its file, or retire it: revoke its keys, remove its accounts"
+                    )
+                )
             }
         }
         await senders.close()

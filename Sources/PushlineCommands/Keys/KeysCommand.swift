@@ -48,12 +48,7 @@ struct KeysCommand: AsyncParsableCommand {
                 do {
                     try await store.change(.addKey(key, hash: secret.hash))
                 } catch let error as StoreError where error.code == .conflict {
-                    let known = try await store.keys(app: app).first { $0.name == self.name }
-                    throw CommandFailure.failed(
-                        known?.revoked == nil
-                            ? "\(app) has a key named \"\(self.name)\"; choose another name"
-                            : "the name \"\(self.name)\" belongs to a revoked key of \(app), and names are not used again; choose another"
-                    )
+                    throw CommandFailure.failed(try await store.takenKeyName(self.name, app: app))
                 }
                 return app
             }

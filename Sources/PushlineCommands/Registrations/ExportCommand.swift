@@ -30,14 +30,12 @@ extension RegistrationsCommand {
         var platform: String?
 
         func validate() throws {
-            guard self.platform.map({ PushService(platformName: $0) != nil }) ?? true else {
-                throw ValidationError("--platform is \(PushService.list()).")
-            }
+            try KnownValues.check(platform: self.platform)
         }
 
         func run() async throws {
             let client = try self.server.client()
-            let handle = try self.output.map(Self.create) ?? .standardOutput
+            let handle = try self.output.map(Self.create)
             // Lines on a terminal are progress enough.
             var progress = self.output == nil && Console.isTerminal ? nil : ProgressLine()
             var lines = 0
@@ -47,20 +45,24 @@ extension RegistrationsCommand {
                     tag: self.tag,
                     platform: self.platform.map(Platform.init(rawValue:))
                 ) { piece in
-                    try handle.write(contentsOf: piece.lines)
+                    if let handle {
+                        try handle.write(contentsOf: piece.lines)
+                    } else {
+                        Console.write(piece.lines, to: .standardOutput)
+                    }
                     lines += piece.lines.count { $0 == UInt8(ascii: "\n") }
                     progress?.show(lines, share: nil)
                 }
                 progress?.end()
             } catch {
                 progress?.end()
-                if lines > 0 { Console.note("the export is not whole: it has \(lines) registrations") }
+                if lines > 0 { Console.note("the export is not whole: it has \(Plural.of(lines, "registration"))") }
                 // An empty file would make the next attempt fail.
                 if lines == 0, let output = self.output { try FileManager.default.removeItem(atPath: output) }
                 throw error
             }
             if let output = self.output {
-                try self.server.show(["registrations": lines]) { ["\(lines) registrations in \(output)"] }
+                try self.server.show(["registrations": lines]) { ["\(Plural.of(lines, "registration")) in \(output)"] }
             }
         }
 

@@ -55,7 +55,7 @@ struct ImportOutcome: Encodable {
 
     var words: String {
         let begin = self.fromLine == 1 ? "" : " (from line \(self.fromLine))"
-        return "\(self.lines) lines\(begin): \(self.created) created, \(self.updated) updated, "
+        return "\(Plural.of(self.lines, "line"))\(begin): \(self.created) created, \(self.updated) updated, "
             + "\(self.superseded) superseded, \(self.failed) failed"
     }
 }

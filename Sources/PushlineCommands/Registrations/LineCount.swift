@@ -17,8 +17,9 @@ struct LineCount {
     func check(fromLine: Int, of file: String) throws {
         guard self.lines > 0 else { throw CommandFailure.failed("\(file) is empty") }
         guard fromLine <= self.lines else {
-            let count = self.lines == 1 ? "1 line" : "\(self.lines) lines"
-            throw CommandFailure.failed("\(file) has \(count): there is nothing from line \(fromLine) on")
+            throw CommandFailure.failed(
+                "\(file) has \(Plural.of(self.lines, "line")): there is nothing from line \(fromLine) on"
+            )
         }
     }
 }

@@ -39,6 +39,8 @@ struct RegistrationsCommand: AsyncParsableCommand {
 
         func validate() throws {
             guard self.limit > 0 else { throw ValidationError("--limit must be at least 1.") }
+            try KnownValues.check(self.state, "--state", KnownValues.registrationStateNames)
+            try KnownValues.check(platform: self.platform)
         }
 
         func run() async throws {

@@ -144,7 +144,9 @@ struct JobText {
     private var recipients: String? {
         guard let list = self.job.recipients else { return nil }
         guard let count = list.count, let given = list.given else { return list.kind }
-        return count == given ? "\(count) \(list.kind)" : "\(count) of \(given) \(list.kind)"
+        // The kinds are plurals.
+        let kind = given == 1 && list.kind.hasSuffix("s") ? String(list.kind.dropLast()) : list.kind
+        return count == given ? "\(count) \(kind)" : "\(count) of \(given) \(kind)"
     }
 
     /// Of many tags a few and their number.
@@ -189,5 +191,5 @@ struct JobText {
         counts.failed.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }.joined(separator: ", ")
     }
 
-    private static func devices(_ count: Int) -> String { count == 1 ? "1 device" : "\(count) devices" }
+    private static func devices(_ count: Int) -> String { Plural.of(count, "device") }
 }

@@ -31,8 +31,9 @@ struct JobWatch {
         if isSilent { Console.print(try JSONOutput.encoded(last)) } else if isLive { Console.print("") }
         guard last.isFinal else {
             throw CommandFailure.failed(
-                "the job is \(Console.safe(last.state)) after \(self.time.components.seconds) s; "
-                    + "follow it with pushline job \(id) --watch"
+                "the job is \(Console.safe(last.state)) after \(self.time.components.seconds) s"
+                    + (last.reason.map { ", still \(Console.safe($0))" } ?? "")
+                    + "; follow it with pushline job \(id) --watch"
             )
         }
         guard last.state == "completed" else { throw ExitCode.failure }

@@ -15,7 +15,14 @@ struct JobsCommand: AsyncParsableCommand {
 
 /// `pushline jobs`, and `pushline jobs list`.
 struct ListJobsCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "list", abstract: "List jobs, newest first.")
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List sends, or all jobs, newest first.",
+        discussion: "--json prints an array of jobs, without a cursor: for more of them raise --limit, or give --since."
+    )
+
+    /// Any kind of job.
+    static let allKinds = "all"
 
     @OptionGroup var server: ServerOptions
 
@@ -25,8 +32,8 @@ struct ListJobsCommand: AsyncParsableCommand {
     )
     var state: String?
 
-    @Option(help: "send or register.", completion: KnownValues.jobKinds)
-    var kind: String?
+    @Option(help: "send, register or all.", completion: .list(Self.kinds))
+    var kind = JobKind.send.rawValue
 
     @Option(
         help: "Those that went through this push service: \(PushService.list(PushService.inService)).",
@@ -42,12 +49,20 @@ struct ListJobsCommand: AsyncParsableCommand {
 
     @OptionGroup var list: RecentOptions
 
+    private static let kinds = JobKind.allCases.map(\.rawValue) + [Self.allKinds]
+
+    func validate() throws {
+        try KnownValues.check(self.state, "--state", KnownValues.jobStateNames)
+        try KnownValues.check(self.kind, "--kind", Self.kinds)
+        try KnownValues.check(platform: self.platform)
+    }
+
     func run() async throws {
         let client = try self.server.client()
         let jobs = try await Pages.collect(self.list.limit) { limit, cursor in
             try await client.jobs(
                 state: self.state,
-                kind: self.kind,
+                kind: self.kind == Self.allKinds ? nil : self.kind,
                 platform: self.platform.map(Platform.init(rawValue:)),
                 user: self.user,
                 label: self.label,
@@ -94,7 +109,7 @@ struct CancelJobCommand: AsyncParsableCommand {
     var id: String
 
     func run() async throws {
-        let job = try await self.server.client().cancel(self.id)
+        let job = try await self.server.withJob(self.id) { try await $0.cancel(self.id) }
         try self.server.show(job) { ["\(job.id)  \(JobText(job: job).progress)"] }
     }
 }
@@ -129,7 +144,10 @@ struct JobCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let client = try self.server.client()
+        try await self.server.withJob(self.id, self.show)
+    }
+
+    private func show(_ client: PushlineClient) async throws {
         if self.watch {
             return try await JobWatch(client: client, options: self.server, time: .seconds(self.within)).run(self.id)
         }

@@ -100,7 +100,7 @@ struct SendCommand: AsyncParsableCommand {
 
     @Option(
         help:
-            "Time to live in seconds. After it the job expires and push services drop the notification. 0 = try once. Default: 86400 (24 h)."
+            "Time to live in seconds: the job ends then, and push services are told to keep it no longer. 0 = try once. Default: the job ends after 24 h; the push service keeps what it has accepted as long as it likes."
     )
     var ttl: Int?
 
@@ -203,14 +203,15 @@ struct SendCommand: AsyncParsableCommand {
 
     private func send(_ client: PushlineClient, to audience: PushNotification.Audience) async throws {
         if self.count { return try await self.showCount(client, audience) }
-        var notification = try self.notification(to: audience)
-        notification.native = try self.native.map { try NativeFile.read($0) }
+        let notification = try self.notification(to: audience)
+        let native = try self.native.map { try NativeFile.read($0) }
         if self.preview {
-            let preview = try await client.preview(notification)
+            let preview = try await client.preview(notification, native: native)
             return try self.server.show(preview) { preview.flatMap(PreviewText.lines) }
         }
         let job = try await client.send(
             notification,
+            native: native,
             idempotencyKey: self.idempotencyKey ?? UUID().uuidString
         )
         guard self.watch else {

@@ -33,7 +33,10 @@ struct SendLines {
         if !self.options.json, Console.isTerminal { Console.print("") }
         try self.options.show(summary) { [self.text(summary)] }
         if summary.refused > 0 {
-            throw CommandFailure.failed("\(summary.refused) lines were refused; the others are on their way")
+            let were = summary.refused == 1 ? "was" : "were"
+            throw CommandFailure.failed(
+                "\(Plural.of(summary.refused, "line")) \(were) refused; the others are on their way"
+            )
         }
     }
 
@@ -67,7 +70,7 @@ struct SendLines {
     }
 
     private func text(_ summary: Summary) -> String {
-        "\(summary.lines) lines: \(summary.accepted) accepted, \(summary.refused) refused (key \(self.key))"
+        "\(Plural.of(summary.lines, "line")): \(summary.accepted) accepted, \(summary.refused) refused (key \(self.key))"
     }
 
     /// Makes a call, again and again with its key while the server cannot take all of it.

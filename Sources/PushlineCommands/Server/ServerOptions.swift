@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import NIOSSL
+import PushModel
 import PushlineClient
 
 /// The server and the credentials.
@@ -59,6 +60,19 @@ struct ServerOptions: ParsableArguments {
             deadline: .seconds(self.timeout),
             transport: ServerTransport(authorities: try file.map { try Self.authorities($0, option: name) })
         )
+    }
+
+    /// Does something with a job, and says what to try where the server knows none of that id.
+    func withJob<Value>(_ id: String, _ work: (PushlineClient) async throws -> Value) async throws -> Value {
+        let client = try self.client()
+        do {
+            return try await work(client)
+        } catch let error as PushlineError where error.code == .notFound && !error.isForeign {
+            throw CommandFailure.failed(
+                "the app \(client.app ?? AppID.default.name) has no job \(Console.safe(id)) that this key may see; "
+                    + "for another app's give --app and a key of that app"
+            )
+        }
     }
 
     private static func authorities(_ path: String, option: String) throws -> [NIOSSLCertificate] {

@@ -85,21 +85,14 @@ struct StoreCommand: AsyncParsableCommand {
                 return jobs
             }
             self.host.show(.members(["jobs": .integer(jobs), "faults": .array(faults.map { .string($0) })])) {
-                faults.map(Console.safe) + ["\(jobs) jobs: " + (faults.isEmpty ? "all adds up" : "not all adds up")]
+                faults.map(Console.safe) + [
+                    "\(Plural.of(jobs, "job")): " + (faults.isEmpty ? "all adds up" : "not all adds up")
+                ]
             }
             if !faults.isEmpty { throw ExitCode.failure }
         }
 
         /// The most faults to show.
         private static let mostFaults = 1000
-    }
-}
-
-extension HostOptions {
-    /// As ``configuredStore()``, but never one that is not there.
-    fileprivate func existingStore() async throws -> ConfiguredStore {
-        let store = try await self.configuredStore()
-        guard store.exists else { throw CommandFailure.failed("there is no store at \(store.place)") }
-        return store
     }
 }

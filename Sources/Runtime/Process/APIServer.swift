@@ -24,6 +24,10 @@ struct APIServer {
             logger: logger,
             metricsText: self.parts.metricsText
         )
+        if try await self.parts.store.apps().isEmpty {
+            let store = ConfiguredStore(self.configuration).metadata
+            logger.warning("The store has no apps: pushline apps apply FILE", metadata: store)
+        }
         if !limits.isLoopback {
             let apps = try await api.appsInDemonstration()
             guard apps.isEmpty else {

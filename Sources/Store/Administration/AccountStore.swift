@@ -32,6 +32,16 @@ package protocol AccountStore: Sendable {
     func keys(app: AppID) async throws -> [APIKey]
 }
 
+extension AccountStore {
+    /// Why a key cannot have a name that another has: the same words for the API and the command line.
+    package func takenKeyName(_ name: String, app: AppID) async throws -> String {
+        let known = try await self.keys(app: app).first { $0.name == name }
+        return known?.revoked == nil
+            ? "\(app) has a key named \"\(name)\"; choose another name"
+            : "the name \"\(name)\" belongs to a revoked key of \(app), and names are not used again; choose another"
+    }
+}
+
 /// A change of an account or a key.
 package enum AccountChange: Sendable {
     /// Adds an account, or gives an existing one this role and password and enables it again.

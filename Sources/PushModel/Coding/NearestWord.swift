@@ -1,14 +1,18 @@
 /// Guesses the intended spelling of a word.
-enum NearestWord {
+package enum NearestWord {
+    /// No name of ours is longer, and comparing costs the product of the lengths.
+    private static let longest = 40
+
     /// The word that is nearest to a misspelt one, or nil when none is near.
-    static func to(_ word: String, among words: [String]) -> String? {
+    package static func to(_ word: String, among words: [String]) -> String? {
+        guard word.utf8.count <= Self.longest else { return nil }
         let near = words.map { (word: $0, distance: Self.distance($0, word)) }.min { $0.distance < $1.distance }
         guard let near, near.distance <= max(1, word.count / 3) else { return nil }
         return near.word
     }
 
     /// How many letters must be changed, added or removed to make one of the other (Levenshtein).
-    static func distance(_ left: String, _ right: String) -> Int {
+    package static func distance(_ left: String, _ right: String) -> Int {
         let right = Array(right)
         var row = Array(0...right.count)
         for (index, letter) in left.enumerated() {
