@@ -103,8 +103,8 @@ let package = Package(
         .target(name: "FaultInjection"),
 
         // Values and pure functions.
-        .target(name: "PushModel", dependencies: ["FaultInjection"]),
-        .target(name: "Payloads", dependencies: ["PushModel"]),
+        .target(name: "PushModel", dependencies: ["FaultInjection", crypto]),
+        .target(name: "Payloads", dependencies: ["PushModel", crypto]),
         // Hashes of passwords and the secrets of keys, for the API and the command line alike.
         .target(name: "Authentication", dependencies: ["PushModel", crypto, cryptoExtras]),
         // The tokens of an app's own issuer, and its keys.
@@ -209,8 +209,8 @@ let package = Package(
             name: "PushlineCommands",
             dependencies: [
                 "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Installation", "Authentication",
-                "JSONWebTokens", argumentParser, asyncHTTPClient, lifecycle, logging, nioCore, nioHTTP1, nioPosix,
-                nioSSL, yams,
+                "JSONWebTokens", argumentParser, asyncHTTPClient, crypto, lifecycle, logging, nioCore, nioHTTP1,
+                nioPosix, nioSSL, yams,
             ]
         ),
         .target(
