@@ -254,8 +254,8 @@ let package = Package(
         .testTarget(
             name: "PushServicesTests",
             dependencies: [
-                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", crypto, cryptoExtras,
-                logging, nioConcurrency, nioSSL,
+                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", asyncHTTPClient, crypto,
+                cryptoExtras, logging, nioConcurrency, nioSSL,
             ]
         ),
         .testTarget(

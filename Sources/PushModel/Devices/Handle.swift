@@ -1,4 +1,4 @@
-/// A device's address at its push service: an APNs token, an FCM token, a WNS channel URI.
+/// A device's address at its push service: an APNs token, an FCM token, a WNS channel URI, a subscription of Web Push.
 ///
 /// Opaque but for its form.
 package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {

@@ -44,7 +44,7 @@ package enum WebPushEncryption {
                 outputByteCount: count
             )
         }
-        let nonce = derive("nonce", 12).withUnsafeBytes { unsafe Data($0) }
+        let nonce = unsafe derive("nonce", 12).withUnsafeBytes { unsafe Data($0) }
         let sealed = try AES.GCM.seal(
             // The delimiter of the last record, without padding.
             plaintext + [2],

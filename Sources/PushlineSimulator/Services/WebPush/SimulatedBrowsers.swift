@@ -30,9 +30,9 @@ struct SimulatedBrowsers: Sendable {
     /// - Parameters:
     ///   - name: The browser's name.
     ///   - base: How endpoints begin.
+    /// - Returns: The browser; nil where it can have no name like that.
     func browser(_ name: String, at base: String) -> Browser? {
         if let known = self.known.withLockedValue({ $0[name] }) { return known }
-        // No name of a test's has letters that an address has to escape.
         guard let endpoint = try? WebPushEndpoint(base + name) else { return nil }
         let key = self.key(of: name)
         let publicKey = Array(key.publicKey.x963Representation)
@@ -68,7 +68,7 @@ struct SimulatedBrowsers: Sendable {
     }
 
     private func bytes(_ purpose: String, of name: String, count: Int) -> [UInt8] {
-        HKDF<SHA256>.deriveKey(
+        unsafe HKDF<SHA256>.deriveKey(
             inputKeyMaterial: self.seed,
             info: Data("\(purpose) of \(name)".utf8),
             outputByteCount: count
@@ -108,7 +108,7 @@ extension SimulatedBrowsers.Browser {
                 outputByteCount: count
             )
         }
-        let nonce = derive("nonce", 12).withUnsafeBytes { unsafe Data($0) }
+        let nonce = unsafe derive("nonce", 12).withUnsafeBytes { unsafe Data($0) }
         guard let number = try? AES.GCM.Nonce(data: nonce),
             let box = try? AES.GCM.SealedBox(nonce: number, ciphertext: sealed.dropLast(16), tag: sealed.suffix(16)),
             let padded = try? AES.GCM.open(box, using: derive("aes128gcm", 16))
