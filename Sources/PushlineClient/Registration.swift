@@ -1,7 +1,7 @@
 public import Foundation
 
 /// A device as an app registers it.
-public struct Device: Sendable, Equatable {
+public struct Device: Sendable, Equatable, Codable {
     /// The device's push service.
     public var platform: Platform
     /// The address that the service gave: an APNs token in hexadecimal, an FCM token, a WNS channel URI, a browser's subscription in base64url.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PushModel
 import Testing
 
 @testable import PushlineCommands
@@ -51,14 +52,14 @@ import Testing
     static let offers: [([String], Set<String>)] = [
         (["pushline", "que"], ["queues"]),
         (["pushline", "send", "--priority", ""], ["high", "normal"]),
-        (["pushline", "send", "--platform", ""], ["apns", "fcm", "wns"]),
+        (["pushline", "send", "--platform", ""], Set(PushService.inService.map(\.rawValue))),
         (["pushline", "jobs", "list", "--state", "c"], ["cancelled", "cancelling", "completed"]),
         (["pushline", "jobs", "list", "--kind", ""], ["register", "send"]),
         (["pushline", "registrations", "list", "--platform", "m"], ["mpns"]),
         (["pushline", "registrations", "list", "--state", "p"], ["pruned"]),
         (["pushline", "keys", "create", "--role", ""], ["operator", "sender"]),
         (["pushline", "accounts", "add", "--role", "u"], ["user"]),
-        (["pushline", "queues", "pause", "deliver."], ["deliver.apns", "deliver.fcm", "deliver.wns"]),
+        (["pushline", "queues", "pause", "deliver."], Set(PushService.inService.map { "deliver.\($0.rawValue)" })),
         (["pushline", "queues", "list", "--ca"], ["--ca-file"]),
     ]
 

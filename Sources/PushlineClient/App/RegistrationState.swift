@@ -7,18 +7,17 @@ struct RegistrationState: Codable, Equatable {
         let server: String
         let app: String?
         let user: String
-        let platform: Platform
-        let handle: String
-        let tags: [String]
+        /// Each tag once, in order.
+        let device: Device
         let at: Date
 
         init(_ device: Device, user: String, client: PushlineClient, at: Date) {
             self.server = client.url.absoluteString
             self.app = client.app
             self.user = user
-            self.platform = device.platform
-            self.handle = device.handle
-            self.tags = Set(device.tags).sorted()
+            var device = device
+            device.tags = Set(device.tags).sorted()
+            self.device = device
             self.at = at
         }
 
@@ -28,7 +27,7 @@ struct RegistrationState: Codable, Equatable {
             let age = wanted.at.timeIntervalSince(self.at)
             guard age >= 0, age < renewal / .seconds(1) else { return false }
             return self.server == wanted.server && self.app == wanted.app && self.user == wanted.user
-                && self.platform == wanted.platform && self.handle == wanted.handle && self.tags == wanted.tags
+                && self.device == wanted.device
         }
     }
 
