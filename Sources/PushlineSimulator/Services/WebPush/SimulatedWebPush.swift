@@ -28,7 +28,8 @@ extension SimulatedService {
                 publicKey: Base64URL.encode(credentials.keys.vapidKey.publicKey.x963Representation),
                 privateKeyFile: credentials.vapidPrivateKeyFile,
                 subject: "mailto:operator@example.com",
-                endpointHosts: [String(urls.web.dropFirst("https://".count))],
+                // As an app of the real ones registers browsers too.
+                endpointHosts: [String(urls.web.dropFirst("https://".count))] + WebPushHosts.browsers,
                 privateNetworks: ["127.0.0.1"],
                 trustFile: credentials.trustFile
             )
