@@ -312,7 +312,7 @@ let package = Package(
             dependencies: [
                 "PushlineCommands", "PushlineClient", "PushModel", "PushlineSimulator", "Broker", "Installation",
                 "Store",
-                argumentParser, nioSSL,
+                argumentParser, crypto, nioSSL,
             ]
         ),
         .testTarget(name: "InstallationTests", dependencies: ["Installation", yams]),

@@ -41,7 +41,7 @@ actor PinnedClients {
     private let make: @Sendable (_ host: String, _ address: String) -> HTTPClient
     private var entries: [String: Entry] = [:]
     private var lookups: [String: Task<Result<[String], HostAddresses.Fault>, Never>] = [:]
-    private var retiring: [Task<Void, Never>] = []
+    private var retiring: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var isClosed = false
 
     init(_ addresses: HostAddresses, make: @escaping @Sendable (_ host: String, _ address: String) -> HTTPClient) {
@@ -53,7 +53,8 @@ actor PinnedClients {
     ///
     /// - Throws: ``HostAddresses/Fault``.
     func client(for host: String) async throws(HostAddresses.Fault) -> Client {
-        if let entry = self.entries[host], .now - entry.checked < Self.life, entry.client.inWork.begin() {
+        if let entry = self.entries[host], ContinuousClock.now - entry.checked < Self.life, entry.client.inWork.begin()
+        {
             return entry.client
         }
         let allowed = try await self.lookUp(host).get()
@@ -93,15 +94,16 @@ actor PinnedClients {
 
     private func retire(_ host: String) {
         guard let client = self.entries.removeValue(forKey: host)?.client else { return }
-        self.retiring.append(Task { await client.close() })
+        self.retiring[ObjectIdentifier(client)] = Task {
+            await client.close()
+            self.retiring[ObjectIdentifier(client)] = nil
+        }
     }
 
     /// Ends all, when the requests in work have ended.
     func close() async {
         self.isClosed = true
-        for host in self.entries.keys { self.retire(host) }
-        let retiring = self.retiring
-        self.retiring = []
-        for task in retiring { await task.value }
+        for host in Array(self.entries.keys) { self.retire(host) }
+        for task in Array(self.retiring.values) { await task.value }
     }
 }

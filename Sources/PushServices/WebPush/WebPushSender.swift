@@ -1,4 +1,6 @@
 import AsyncHTTPClient
+import Crypto
+import Logging
 import NIOCore
 import NIOHTTP1
 import Payloads
@@ -134,16 +136,16 @@ final class WebPushSender: PushSender {
             return .other(error == .notPublic ? Self.notPublic : Self.unknownHost)
         }
         defer { client.inWork.end() }
+        let origin = subscription.endpoint.origin
+        let request = Self.request(subscription.endpoint, headers, encrypted)
         do {
-            let origin = subscription.endpoint.origin
             let token = try self.tokens.token(for: origin)
-            var request = Self.request(subscription.endpoint, headers, encrypted)
             let answer = try await self.answer(to: request, token, client.http, timeout)
-            guard answer.answer == .credential,
-                let fresh = try self.tokens.token(replacing: token, for: origin)
+            guard answer.answer == .credential, let fresh = try self.tokens.token(replacing: token, for: origin)
             else { return .answer(answer) }
-            request.body = .bytes(ByteBuffer(bytes: encrypted))
             return .answer(try await self.answer(to: request, fresh, client.http, timeout))
+        } catch is CryptoKitError {
+            return .other(.misconfigured(reason: "the token cannot be signed", status: nil))
         } catch {
             return .other(DeviceResult(ofRequest: error))
         }

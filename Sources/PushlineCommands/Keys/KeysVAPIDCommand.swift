@@ -22,16 +22,7 @@ struct KeysVAPIDCommand: ParsableCommand {
 
     func run() throws {
         let key = P256.Signing.PrivateKey()
-        do {
-            // Created for its owner alone, and never over another key: subscriptions are bound to that.
-            try Self.write(key.pemRepresentation + "\n", to: self.file)
-        } catch CocoaError.fileWriteFileExists {
-            throw CommandFailure.failed(
-                "\(self.file) exists; name a new file, for subscriptions are bound to their key"
-            )
-        } catch {
-            throw CommandFailure.failed("\(self.file) cannot be written; is its folder there, and yours?")
-        }
+        try Self.write(key.pemRepresentation + "\n", to: self.file)
         let publicKey = Base64URL.encode(key.publicKey.x963Representation)
         Console.note("\(self.file): the private key, readable for you alone; this is the public key:")
         guard self.json else { return Console.print(publicKey) }
@@ -39,10 +30,15 @@ struct KeysVAPIDCommand: ParsableCommand {
         Console.print(output.indentedText)
     }
 
+    /// Creates a file for its owner alone; never over another key, for subscriptions are bound to that.
     private static func write(_ text: String, to path: String) throws {
         let descriptor = unsafe Foundation.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw CocoaError(errno == EEXIST ? .fileWriteFileExists : .fileWriteUnknown)
+            throw CommandFailure.failed(
+                errno == EEXIST
+                    ? "\(path) exists; name a new file, for subscriptions are bound to their key"
+                    : "\(path) cannot be written; is its folder there, and yours?"
+            )
         }
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         try handle.write(contentsOf: Data(text.utf8))

@@ -58,13 +58,13 @@ struct SimulatedBrowsers: Sendable {
     /// The handle of a browser; empty where it can have no name like that.
     func handle(of name: String, at base: String) -> String { self.browser(name, at: base)?.handle ?? "" }
 
-    private func key(of name: String) -> P256.KeyAgreement.PrivateKey {
+    private func key(of name: String, attempt: Int = 0) -> P256.KeyAgreement.PrivateKey {
+        let bytes = self.bytes("key \(attempt)", of: name, count: 32)
         // One in four thousand million numbers is no key.
-        for attempt in 0... {
-            let bytes = self.bytes("key \(attempt)", of: name, count: 32)
-            if let key = try? P256.KeyAgreement.PrivateKey(rawRepresentation: bytes) { return key }
+        guard let key = try? P256.KeyAgreement.PrivateKey(rawRepresentation: bytes) else {
+            return self.key(of: name, attempt: attempt + 1)
         }
-        return P256.KeyAgreement.PrivateKey()
+        return key
     }
 
     private func bytes(_ purpose: String, of name: String, count: Int) -> [UInt8] {
