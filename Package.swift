@@ -63,6 +63,7 @@ let package = Package(
         .library(name: "PushlineClient", targets: ["PushlineClient"]),
         .executable(name: "pushline", targets: ["pushline"]),
         .executable(name: "pushline-api", targets: ["pushline-api"]),
+        .executable(name: "pushline-hub", targets: ["pushline-hub"]),
         .executable(name: "pushline-register-worker", targets: ["pushline-register-worker"]),
         .executable(name: "pushline-send-worker", targets: ["pushline-send-worker"]),
         .executable(name: "pushline-delivery-worker", targets: ["pushline-delivery-worker"]),
@@ -114,6 +115,9 @@ let package = Package(
                 "PushModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioHTTP1, nioSSL,
             ]
         ),
+
+        // Azure Notification Hubs' wire: tokens, XML, JSON, templates.
+        .target(name: "HubWire", dependencies: ["PushModel", crypto]),
 
         // What is measured: one table.
         .target(name: "PushlineMetrics", dependencies: [metrics]),
@@ -195,6 +199,14 @@ let package = Package(
                 lifecycle, logging, metrics, nioConcurrency, nioCore, nioHTTP1, nioHTTPTypes,
             ]
         ),
+        // The embedded hub on Azure Notification Hubs' wire.
+        .target(
+            name: "HubServer",
+            dependencies: [
+                "HTTPAPI", "HubWire", "Store", "Payloads", "PushModel", crypto, httpTypes, hummingbird, logging,
+                nioCore,
+            ]
+        ),
         .target(name: "PushlineClient"),
 
         // What a host's configuration names: the store, the broker, ports and limits.
@@ -209,15 +221,16 @@ let package = Package(
             name: "PushlineCommands",
             dependencies: [
                 "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Installation", "Authentication",
-                "JSONWebTokens", argumentParser, asyncHTTPClient, crypto, lifecycle, logging, nioCore, nioHTTP1,
-                nioPosix, nioSSL, yams,
+                "HubWire", "JSONWebTokens", argumentParser, asyncHTTPClient, crypto, lifecycle, logging, nioCore,
+                nioHTTP1, nioPosix, nioSSL, yams,
             ]
         ),
         .target(
             name: "Runtime",
             dependencies: [
-                "Installation", "HubEmbedded", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store", "Broker",
-                "PushModel", "PushlineMetrics", .target(name: "CMalloc", condition: .when(platforms: [.linux])),
+                "Installation", "HubEmbedded", "HubServer", "Pipeline", "PushServices", "HTTPAPI", "Hub", "Store",
+                "Broker", "PushModel", "PushlineMetrics",
+                .target(name: "CMalloc", condition: .when(platforms: [.linux])),
                 argumentParser, hummingbird, hummingbirdCore, hummingbirdHTTP2, hummingbirdTLS, lifecycle,
                 logging, metrics, nioConcurrency, nioCore, nioPosix, nioSSL, unixSignals,
             ]
@@ -225,19 +238,21 @@ let package = Package(
 
         // Executables: parse and run.
         .executableTarget(name: "pushline", dependencies: ["PushlineCommands"]),
-        .executableTarget(name: "pushline-api", dependencies: ["Runtime", "Installation", argumentParser]),
-        .executableTarget(name: "pushline-register-worker", dependencies: ["Runtime", "Installation", argumentParser]),
-        .executableTarget(name: "pushline-send-worker", dependencies: ["Runtime", "Installation", argumentParser]),
-        .executableTarget(name: "pushline-delivery-worker", dependencies: ["Runtime", "Installation", argumentParser]),
+        .executableTarget(name: "pushline-api", dependencies: ["Runtime", "PushModel", argumentParser]),
+        .executableTarget(name: "pushline-hub", dependencies: ["Runtime", "PushModel", argumentParser]),
+        .executableTarget(name: "pushline-register-worker", dependencies: ["Runtime", "PushModel", argumentParser]),
+        .executableTarget(name: "pushline-send-worker", dependencies: ["Runtime", "PushModel", argumentParser]),
+        .executableTarget(name: "pushline-delivery-worker", dependencies: ["Runtime", "PushModel", argumentParser]),
         .executableTarget(
             name: "pushline-simulator",
-            dependencies: ["PushlineSimulator", argumentParser, lifecycle, logging, unixSignals, yams]
+            dependencies: ["PushlineSimulator", "PushModel", argumentParser, lifecycle, logging, unixSignals, yams]
         ),
 
         // Tests: one target a library; what needs a server is in IntegrationTests.
         .testTarget(name: "PushModelTests", dependencies: ["PushModel"]),
         .testTarget(name: "PayloadsTests", dependencies: ["Payloads", "PushModel"]),
         .testTarget(name: "AuthenticationTests", dependencies: ["Authentication", "PushModel"]),
+        .testTarget(name: "HubWireTests", dependencies: ["HubWire", "PushModel"]),
         .testTarget(
             name: "JSONWebTokensTests",
             dependencies: [
@@ -304,6 +319,13 @@ let package = Package(
                 hummingbird,
                 hummingbirdCore,
                 hummingbirdTesting, logging, nioConcurrency, nioCore, nioEmbedded, nioHTTPTypes, nioPosix, yams,
+            ]
+        ),
+        .testTarget(
+            name: "HubServerTests",
+            dependencies: [
+                "HubServer", "HTTPAPI", "HubWire", "Store", "StoreSQLite", "Broker", "PushModel", httpTypes,
+                hummingbird, hummingbirdTesting, lifecycle, logging, nioCore,
             ]
         ),
         .testTarget(name: "PushlineClientTests", dependencies: ["PushlineClient"]),

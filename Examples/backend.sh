@@ -4,7 +4,7 @@
 #   PUSHLINE_URL=http://127.0.0.1:8080 PUSHLINE_SENDER_KEY=plk_… Examples/backend.sh
 #
 # It registers a device for each of 1,000 users, changes tags, sends to users, to handles and natively, previews, makes a dry
-# run, and removes a device. `deploy/quickstart --stay` starts something to try it on, and writes both variables to
+# run, and removes a device and a user. `deploy/quickstart --stay` starts something to try it on, and writes both variables to
 # .pushline/quickstart.env.
 set -euo pipefail
 
@@ -24,19 +24,25 @@ call() {
         -H 'Content-Type: application/json' ${3+-d "$3"} || fail "$1 $2 was refused"
 }
 
-# send BODY: sends, waits until the outcome of every device is known, and prints the counts.
-send() {
-    local id job
-    id=$(call POST /api/sends "$1" | jq -r .id)
+# outcome ID: waits until a job has ended, and prints it.
+outcome() {
+    local job
     for _ in $(seq 1 300); do
-        job=$(call GET "/api/jobs/$id")
+        job=$(call GET "/api/jobs/$1")
         if [ "$(jq .isFinal <<<"$job")" = true ]; then
-            jq -c '{state, totals}' <<<"$job"
+            echo "$job"
             return
         fi
         sleep 0.2
     done
-    fail "the send $id did not end within a minute"
+    fail "the job $1 did not end within a minute"
+}
+
+# send BODY: sends, waits until the outcome of every device is known, and prints the counts.
+send() {
+    local id
+    id=$(call POST /api/sends "$1" | jq -r .id)
+    outcome "$id" | jq -c '{state, totals}'
 }
 
 # The token that the app of a user's phone would have told us.
@@ -77,3 +83,8 @@ send "{\"to\":{\"tag\":\"run:$RUN\"},\"body\":\"nobody sees this\",\"dryRun\":tr
 echo "== A device is removed"
 call DELETE "/api/registrations/phone-$RUN-1"
 send "{\"to\":{\"user\":\"user$RUN-1\"},\"body\":\"nobody is there\"}"
+
+echo "== A user is removed, with all that there is of them"
+job=$(call DELETE "/api/users/user$RUN-2" | jq -r .id)
+outcome "$job" | jq -c '{kind, state, result}'
+send "{\"to\":{\"user\":\"user$RUN-2\"},\"body\":\"nobody is there\"}"

@@ -44,7 +44,7 @@ def before_call(context, case, kwargs):
     """Makes of a request what a schema cannot say, and nothing that ends the run's own account or key."""
     body = case.body
     if isinstance(body, dict):
-        body = with_browsers(with_moment(body))
+        body = with_browsers(with_credential(with_moment(body)))
         native = body.get("native")
         if isinstance(native, dict):
             body = {**body, "native": {**native, **with_aps(native.get("apns")), **with_xml(native.get("wns"))}}
@@ -84,6 +84,22 @@ def with_browsers(value):
         if is_browser and isinstance(text, str) and BROWSER.fullmatch(text):
             value[handle] = base64.urlsafe_b64encode(SUBSCRIPTION.encode()).decode().rstrip("=")
     return value
+
+
+def with_credential(value):
+    """The quickstart's app has no further credentials: any name becomes that of the default one."""
+    if isinstance(value, list):
+        return [with_credential(member) for member in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: "default" if name.lower() == "credential" and is_credential(member) else with_credential(member)
+        for name, member in value.items()
+    }
+
+
+def is_credential(value):
+    return isinstance(value, str) and re.fullmatch("[a-z0-9][a-z0-9-]{0,39}", value) is not None
 
 
 def with_aps(form):

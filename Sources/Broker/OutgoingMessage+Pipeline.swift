@@ -65,9 +65,9 @@ extension MessageProperties {
     package static let appHeader = "app"
     /// On delivery messages: how many devices they hold, so that a worker knows before it reads them.
     package static let devicesHeader = "devices"
-    /// On dead messages: the queue they came from.
+    /// On dead letters: the queue they came from.
     package static let queueHeader = "queue"
-    /// On dead messages: why they died.
+    /// On dead letters: why they died.
     package static let reasonHeader = "reason"
 }
 

@@ -27,6 +27,8 @@ package enum CrashPoint: String, CaseIterable, Sendable {
 
     // The register worker.
     case registerTaken = "register.taken"
+    /// A part of a user's removal is committed.
+    case registerSliced = "register.sliced"
     /// The hub has applied the change and the job is not final.
     case registerApplied = "register.applied"
     /// The job is final, its message is not acknowledged.

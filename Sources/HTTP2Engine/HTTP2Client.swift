@@ -156,7 +156,7 @@ package final class HTTP2Client: @unchecked Sendable {
     /// The next request to send; runs take turns.
     private func next(now: NIODeadline) -> (run: HTTP2Run, index: Int)? {
         while let run = self.waiting.first {
-            if run.taken.isMultiple(of: HTTP2Client.turn), run.taken > 0 {
+            if run.taken.isMultiple(of: HTTP2Client.slice), run.taken > 0 {
                 if run.batch.isStopped() {
                     self.withdraw(run, .stopped)
                 } else if now >= run.sendBy {
@@ -180,7 +180,7 @@ package final class HTTP2Client: @unchecked Sendable {
     private static let lateness = TimeAmount.milliseconds(200)
 
     /// The requests that a run sends before another gets its turn, and before it is checked for a stop.
-    private static let turn = 64
+    private static let slice = 64
 
     /// Hands out requests as long as connections take them, and opens a connection where that would help.
     func pump() {

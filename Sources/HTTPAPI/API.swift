@@ -122,6 +122,7 @@ package struct API: Sendable {
             + ContentRoutes(context: context).routes
             + AccountRoutes(context: context).routes
             + KeyRoutes(context: context).routes
+            + UserRoutes(context: context).routes
             + DeadLetterRoutes(context: context).routes
             + QueueRoutes(context: context).routes
             + HealthRoutes(context: context).routes

@@ -11,9 +11,9 @@ package protocol NotificationHub: Sendable {
     ///   - request: The change.
     ///   - job: The register job: its app, user and sequence.
     ///   - spec: The app's declaration.
-    /// - Returns: The hub's result; a refusal is a result, not an error.
+    /// - Returns: The hub's result; a refusal is a result, not an error. nil = a part is done, and another call goes on.
     /// - Throws: ``HubError``; after ``HubError/Code/unavailable`` the job is retried later.
-    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult
+    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult?
 
     /// Continues the sends of a message for at most about `budget`, and returns the position reached (rule 4).
     ///

@@ -22,8 +22,15 @@ struct AudiencePages {
             var devices = DeliverBatch.Devices()
             devices.rows = Array(audience.rows[start..<end])
             devices.handles = audience.handles[start..<end]
+            devices.credentials = audience.credentials[start..<end]
             let number = cursor.nextPage + self.pages.count
-            let batch = FanOutPage(page: number, from: from, to: through, size: devices.count)
+            let batch = FanOutPage(
+                page: number,
+                from: from,
+                to: through,
+                size: devices.count,
+                named: devices.named
+            )
             self.pages.append(Page(batch: batch, devices: devices))
             (from, start, bytes) = (through, end, 0)
         }

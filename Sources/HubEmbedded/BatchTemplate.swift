@@ -51,12 +51,10 @@ struct BatchTemplate {
     /// The payload for one service, or why the app's devices there cannot be reached at all.
     private func payload(for pns: PushService) -> Result<NativePayload, Undeliverable> {
         guard pns.isInService else {
-            let reason = "\(pns.rawValue) was switched off by its owner"
-            return .failure(Undeliverable(failure: .retiredService, reason: reason))
+            return .failure(Undeliverable(failure: .retiredService, reason: pns.retiredReason))
         }
         guard self.spec.credentials[pns] != nil else {
-            let reason = "the app has no \(pns.rawValue) credentials; declare them with pushline apps apply"
-            return .failure(Undeliverable(failure: .misconfigured, reason: reason))
+            return .failure(Undeliverable(failure: .misconfigured, reason: pns.noCredentialsReason()))
         }
         do {
             let options = PayloadFormatter.Options(self.request, priority: self.priority, begins: self.begins)

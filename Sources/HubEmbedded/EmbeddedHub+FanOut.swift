@@ -31,7 +31,7 @@ extension EmbeddedHub {
                     claim = prepared.claim.claimed
                     advance.hasCommitted = true
                     advance.answered += prepared.answered(written)
-                    let isPublished = await self.publish(prepared.deliveries(written), hints: written.alone)
+                    let isPublished = await self.publish(prepared.deliveries(written), hints: written.ownMessages)
                     if written.isDone { return advance.at(.done) }
                     if !isPublished { return advance.at(.more(claim, after: configuration.brokerPause)) }
                 }
@@ -90,7 +90,7 @@ extension EmbeddedHub {
         var pause: Duration?
         for pns in claim.blocked {
             let credit = try await self.credit(for: .first, of: claim, at: pns)
-            let wait = max(credit.wait ?? .zero, self.configuration.windowPause)
+            let wait = max(credit.shortestWait ?? .zero, self.configuration.windowPause)
             pause = min(pause ?? wait, wait)
         }
         guard let pause else { return .nothing }
@@ -112,12 +112,12 @@ extension EmbeddedHub {
             let isRead = cursor.after >= cursor.through
             let kind: CreditKind = cursor.nextPage == 0 ? .first : .page
             let credit = isRead ? Credit(devices: 0) : try await self.credit(for: kind, of: claim, at: cursor.pns)
-            if isRead || credit.devices > 0 {
-                return .step(
-                    try await self.pages(of: campaign, at: index, credit: credit.devices, of: claim, spec: spec)
-                )
+            if isRead || credit.devices > 0,
+                let step = try await self.pages(of: campaign, at: index, credit: credit, of: claim, spec: spec)
+            {
+                return .step(step)
             }
-            let wait = max(credit.wait ?? .zero, self.configuration.windowPause)
+            let wait = max(credit.shortestWait ?? .zero, self.configuration.windowPause)
             pause = min(pause ?? wait, wait)
         }
         guard let pause else { return .nothing }
@@ -125,27 +125,32 @@ extension EmbeddedHub {
         return .blocked(claim.at(campaign), on: Set(waiting), after: pause)
     }
 
-    /// The next pages of a cursor, as far as credit goes.
+    /// The next pages of a cursor, as far as credit goes; nil where the next device's credential has none.
     private func pages(
         of campaign: Campaign,
         at index: Int,
-        credit: Int,
+        credit: Credit,
         of claim: FanOutClaim,
         spec: AppSpec
-    ) async throws -> PreparedStep {
+    ) async throws -> PreparedStep? {
         var cursors = campaign.cursors
         var cursor = cursors.remove(at: index)
         let (job, pns) = (campaign.job, cursor.pns)
-        let audience = try await self.store.audience(
+        // Where a credential has none, not much may be read in vain.
+        let isNearEnd = credit.limits.values.contains { $0.devices == 0 }
+        let found = try await self.store.audience(
             of: campaign.request,
             job: job.sequence,
             app: job.app,
             pns: pns,
             after: cursor.after,
             through: cursor.through,
-            limit: min(credit, Self.stepDevices),
+            limit: min(credit.devices, isNearEnd ? DeliverBatch.maximumDevices : Self.stepDevices),
             memory: campaign.memory
         )
+        let count = credit.prefix(of: found)
+        guard count > 0 || found.rows.isEmpty else { return nil }
+        let audience = found.prefix(count)
         let pages = AudiencePages(audience, cursor: cursor).pages
         cursor.nextPage += pages.count
         cursor.after = audience.scannedThrough

@@ -1,4 +1,5 @@
 package import Broker
+import FaultInjection
 import Hub
 package import Logging
 import Outbox
@@ -18,6 +19,9 @@ package struct EmbeddedHub: NotificationHub {
         package var windowPause: Duration = .milliseconds(20)
         /// How soon it looks again when the broker takes nothing.
         package var brokerPause: Duration = .seconds(1)
+
+        /// How long a removal of a user goes on before its message is deferred.
+        package var removalBudget: Duration = .seconds(10)
 
         package init() {}
     }
@@ -48,7 +52,8 @@ package struct EmbeddedHub: NotificationHub {
 
     package func run() async { await self.publisher.run() }
 
-    package func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult {
+    package func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? {
+        if case .removeUser = request { return try await self.removeUser(by: job) }
         let now = self.store.steadyTime
         let expires = spec.registrationLifetimeDays.map { now.advanced(by: .seconds($0 * 86_400)) }
         do {
@@ -63,6 +68,21 @@ package struct EmbeddedHub: NotificationHub {
         } catch let error as StoreError {
             throw HubError(.unavailable, error.message)
         }
+    }
+
+    /// Removes a user in slices, for a while: nobody holds a message for a minute (rule 4).
+    private func removeUser(by job: Job) async throws -> RegisterResult? {
+        let end = ContinuousClock.now + self.configuration.removalBudget
+        do {
+            repeat {
+                let result = try await self.store.removeUser(by: job.sequence)
+                CrashPoint.registerSliced.reach()
+                if let result { return result }
+            } while ContinuousClock.now < end
+        } catch let error as StoreError {
+            throw HubError(.unavailable, error.message)
+        }
+        return nil
     }
 
     package func resume(_ messages: [OutboxMessage], specs: [AppID: AppSpec]) async throws {
@@ -162,9 +182,10 @@ package struct EmbeddedHub: NotificationHub {
                 memory: memory
             )
             (devices.rows, devices.handles) = (page.rows, page.handles)
+            devices.credentials = page.credentials
             return devices
         }
-        let handles = try await self.store.handles(
+        let addresses = try await self.store.addresses(
             of: batch.retries.map(\.row),
             in: batch.request,
             job: batch.job.sequence,
@@ -173,9 +194,11 @@ package struct EmbeddedHub: NotificationHub {
             memory: memory
         )
         for device in batch.retries {
+            let address = addresses[device.row]
+            devices.credentials.append(address?.credential ?? .default, at: devices.count)
             devices.rows.append(device.row)
             // No handle: the device was deregistered, or belongs to another audience now. The worker counts it.
-            devices.handles.append((handles[device.row]?.text ?? "").utf8)
+            devices.handles.append((address?.handle.text ?? "").utf8)
             devices.tries.append(UInt8(clamping: device.tries))
             devices.waits.append(UInt32(clamping: max(.zero, device.wait).milliseconds))
         }

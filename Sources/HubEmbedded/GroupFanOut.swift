@@ -7,8 +7,12 @@ struct GroupFanOut {
     private let spec: AppSpec
     /// How many more devices of each service may be sent to.
     private var credit: [PushService: Int]
+    /// How many of them of each credential that has a limit of its own.
+    private var limits: [PushService: [CredentialName: Int]]
     /// Services that took nothing from the beginning.
     private let closed: Set<PushService>
+    /// Credentials of the others that took nothing from the beginning.
+    private let closedCredentials: [PushService: Set<CredentialName>]
     /// The delivery message of each service that is not full yet.
     private var open: [PushService: (index: Int, capacity: DeliveryMessage.Capacity)] = [:]
 
@@ -25,6 +29,25 @@ struct GroupFanOut {
         self.spec = spec
         self.credit = credit.mapValues(\.devices)
         self.closed = Set(credit.filter { $0.value.devices <= 0 }.keys)
+        self.limits = credit.filter { !$0.value.limits.isEmpty }.mapValues { $0.limits.mapValues(\.devices) }
+        self.closedCredentials = self.limits.mapValues { Set($0.filter { $0.value <= 0 }.keys) }
+    }
+
+    /// Whether there is not enough credit for a send's devices at a service.
+    private func lacks(_ reach: SmallSend.Reach) -> Bool {
+        guard reach.pns.isInService else { return false }
+        guard reach.devices.count <= self.credit[reach.pns] ?? 0 else { return true }
+        guard let limits = self.limits[reach.pns] else { return false }
+        var count = DeviceCount()
+        count.add(reach.devices.count, reach.devices.named)
+        return limits.contains { credential, left in count[credential] > left }
+    }
+
+    /// Whether a send's devices at a service had no credit from the beginning.
+    private func isClosed(_ reach: SmallSend.Reach) -> Bool {
+        if self.closed.contains(reach.pns) { return true }
+        guard let closed = self.closedCredentials[reach.pns], !closed.isEmpty else { return false }
+        return reach.devices.rows.indices.contains { closed.contains(reach.devices.credentials[$0]) }
     }
 
     /// Looks at the next send.
@@ -32,15 +55,15 @@ struct GroupFanOut {
     /// - Returns: false when the step ends before it, for the step has used up the credit that it needs.
     mutating func divide(_ send: SmallSend) -> Bool {
         guard case .all(let reaches) = send.audience else { return self.leaveAlone(send) }
-        let lacking = reaches.filter { $0.pns.isInService && $0.devices.count > self.credit[$0.pns] ?? 0 }
+        let lacking = reaches.filter(self.lacks)
         if !lacking.isEmpty {
-            guard lacking.contains(where: { self.closed.contains($0.pns) }) else {
+            guard lacking.contains(where: self.isClosed) else {
                 // Credit may grow in a moment; a send larger than all credit gets pages of its own.
                 return self.step.sends.isEmpty ? self.leaveAlone(send) : false
             }
             // A send that also has a service with credit leaves the group: alone it has a cursor per service, so that
             // one full window blocks no other service.
-            guard reaches.allSatisfy({ self.closed.contains($0.pns) }) else { return self.leaveAlone(send) }
+            guard reaches.allSatisfy(self.isClosed) else { return self.leaveAlone(send) }
             self.blocked.formUnion(lacking.map(\.pns))
             return true
         }
@@ -50,7 +73,7 @@ struct GroupFanOut {
     }
 
     private mutating func leaveAlone(_ send: SmallSend) -> Bool {
-        self.step.sends.append(FanOutSend(sequence: send.sequence, fate: .alone))
+        self.step.sends.append(FanOutSend(sequence: send.sequence, decision: .ownMessage))
         return true
     }
 
@@ -69,13 +92,18 @@ struct GroupFanOut {
     private mutating func add(_ batches: [DeliverBatch], of send: SmallSend) {
         var pages: [SinglePage] = []
         for batch in batches {
-            let (pns, size) = (batch.key.pns, batch.devices.count)
+            let (pns, size, named) = (batch.key.pns, batch.devices.count, batch.devices.named)
             let index = self.message(for: batch)
             self.messages[index].append(.deliverable(batch))
             self.credit[pns, default: 0] -= size
-            pages.append(SinglePage(pns: pns, size: size, message: index))
+            if let limits = self.limits[pns] {
+                var count = DeviceCount()
+                count.add(size, named)
+                self.limits[pns] = limits.reduce(into: [:]) { $0[$1.key] = $1.value - count[$1.key] }
+            }
+            pages.append(SinglePage(pns: pns, size: size, named: named, message: index))
         }
-        self.step.sends.append(FanOutSend(sequence: send.sequence, fate: .batches(pages, through: send.through)))
+        self.step.sends.append(FanOutSend(sequence: send.sequence, decision: .batches(pages, through: send.through)))
         self.written.append(send)
     }
 

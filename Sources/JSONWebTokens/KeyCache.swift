@@ -84,7 +84,7 @@ actor KeyCache {
         try await self.wait()
         guard let key = self.current?.keys.key(id: id, for: algorithm) else {
             // Whether it has such a key cannot be said while its keys cannot be read.
-            throw self.fault == nil ? .invalid("the token is signed with a key that the issuer does not name") : .noKeys
+            throw self.fault == nil ? .invalid("the token's `kid` is not in the issuer's key set") : .noKeys
         }
         return key
     }

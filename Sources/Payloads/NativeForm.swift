@@ -60,7 +60,7 @@ struct HeaderList {
                 throw InvalidValue(member: member, "must be visible ASCII characters, and no space at either end")
             }
             guard !self.headers.contains(where: { $0.name == spelling }) else {
-                throw InvalidValue(member: member, "is there twice")
+                throw InvalidValue(member: member, "is given twice")
             }
             self.headers.append(header)
         }
@@ -93,7 +93,7 @@ struct HeaderList {
 extension JSONValue {
     /// The members of an object, each name once.
     ///
-    /// - Throws: ``InvalidValue`` for another value, or a name that is there twice.
+    /// - Throws: ``InvalidValue`` for another value, or a name given twice.
     func uniqueMembers(_ member: String) throws(InvalidValue) -> [Member] {
         guard case .object(let members) = self else {
             throw InvalidValue(member: member, "must be an object, not \(self.kind)")
@@ -101,19 +101,19 @@ extension JSONValue {
         // By bytes: to Swift, two ways to write an accent are the same name.
         var names: Set<[UInt8]> = []
         for each in members where !names.insert(Array(each.name.utf8)).inserted {
-            throw InvalidValue(member: "\(member).\(each.name.prefix(40))", "is there twice")
+            throw InvalidValue(member: "\(member).\(each.name.prefix(40))", "is given twice")
         }
         return members
     }
 
     /// The members of an object of FCM's, each in one of its two spellings (`collapse_key`, `collapseKey`).
     ///
-    /// - Throws: ``InvalidValue`` for another value, or a member that is there twice.
+    /// - Throws: ``InvalidValue`` for another value, or a member given twice.
     func uniqueFields(_ member: String) throws(InvalidValue) -> [Member] {
         let members = try self.uniqueMembers(member)
         var names: Set<String> = []
         for each in members where !names.insert(each.name.replacing("_", with: "").lowercased()).inserted {
-            throw InvalidValue(member: "\(member).\(each.name.prefix(40))", "is there twice, in both spellings")
+            throw InvalidValue(member: "\(member).\(each.name.prefix(40))", "is given twice, in both spellings")
         }
         return members
     }

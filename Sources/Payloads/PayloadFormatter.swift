@@ -105,7 +105,7 @@ package enum PayloadFormatter {
             )
         }
         guard let format = ServiceFormat.of(pns) else {
-            throw InvalidValue("\(pns.rawValue) is a retired service: devices can be registered, but not sent to")
+            throw InvalidValue(pns.retiredReason)
         }
         return try format.write(content, options)
     }
@@ -117,7 +117,7 @@ extension Content.Native {
     /// - Throws: ``InvalidValue`` where there is nothing.
     func message(for pns: PushService) throws(InvalidValue) -> Content.Message {
         guard let message = self.message else {
-            throw InvalidValue("the send has no form for \(pns.descriptor.title), and no message")
+            throw InvalidValue("the send has no title, body, data or `native` payload for \(pns.descriptor.title)")
         }
         return message
     }

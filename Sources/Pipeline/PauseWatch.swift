@@ -75,7 +75,7 @@ final class PauseWatch: Sendable {
             self.logger.info("A queue is paused; its work waits", metadata: pause.metadata)
         }
         for pause in last where !pauses.contains(pause) {
-            self.logger.info("A queue is resumed", metadata: pause.metadata)
+            self.logger.notice("A queue is resumed", metadata: pause.metadata)
         }
     }
 }

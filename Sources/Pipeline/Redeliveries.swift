@@ -38,7 +38,7 @@ struct Redeliveries {
         CrashPoint.outboxRedelivered.reach()
         let isRepeated = max(count, seen) >= FairLimiter.exclusiveRedeliveries
         if members > 1, isRepeated { return .split }
-        guard count <= Self.limit else { return .dead(reason: "not completed after \(count) deliveries") }
+        guard count <= Self.limit else { return .dead(reason: "redelivered \(count) times, never completed") }
         return .work(isRepeated: isRepeated)
     }
 

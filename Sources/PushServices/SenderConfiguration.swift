@@ -29,16 +29,19 @@ extension SenderConfiguration {
 }
 
 extension AppSpec {
-    /// The sender configuration for a service.
+    /// The sender configuration for a service's credential.
     ///
-    /// - Throws: ``SenderError`` where the app declares none, or the service takes nothing any more.
-    func configuration(for pns: PushService) throws(SenderError) -> any SenderConfiguration {
+    /// - Throws: ``SenderError`` where the app declares none, or the service is retired.
+    func configuration(
+        for pns: PushService,
+        _ credential: CredentialName
+    ) throws(SenderError) -> any SenderConfiguration {
         guard pns.isInService else {
-            throw SenderError(.retired, "\(pns.rawValue) was switched off and takes nothing any more")
+            throw SenderError(.retired, pns.retiredReason)
         }
         // Each service's folder makes its credentials a configuration, and a test looks that none forgets to.
-        guard let configuration = self.credentials[pns] as? any SenderConfiguration else {
-            throw SenderError(.notConfigured, "the app declares no \(pns.rawValue): add it to its file and apply that")
+        guard let configuration = self.credentials[pns, credential] as? any SenderConfiguration else {
+            throw SenderError(.notConfigured, pns.noCredentialsReason(credential))
         }
         return configuration
     }

@@ -5,7 +5,7 @@ import NIOPosix
 package import PushModel
 import ServiceLifecycle
 
-/// Keeps one sender for each app and push service, made from the app's declaration.
+/// Keeps one sender for each credential of an app at a push service, made from the app's declaration.
 ///
 /// A sender is replaced when the declaration or the content of a file that it names changes, and closed when it has not been used
 /// for a while. As a `Service` it closes unused senders, and all at graceful shutdown: list it before its users.
@@ -13,6 +13,7 @@ package final class SenderRegistry: Service {
     private struct Key: Hashable {
         let app: AppID
         let pns: PushService
+        let credential: CredentialName
     }
 
     private struct Entry {
@@ -50,19 +51,25 @@ package final class SenderRegistry: Service {
         self.watch = CredentialWatch(logger: logger)
     }
 
-    /// The sender for an app and service: the cached one, or a new one.
+    /// The sender for a credential of an app at a service: the cached one, or a new one.
     ///
     /// Checks the app's files if that is due, and opens no connection.
     ///
     /// - Parameters:
     ///   - app: The app.
     ///   - pns: The service.
+    ///   - credential: Which of the app's credentials.
     ///   - spec: The app's present declaration.
     /// - Returns: A sender that may be used until the registry is closed; ask for it again with each batch.
     /// - Throws: ``SenderError`` that names the wrong file or setting.
-    package func sender(app: AppID, pns: PushService, spec: AppSpec) throws(SenderError) -> any PushSender {
-        let configuration = try spec.configuration(for: pns)
-        let key = Key(app: app, pns: pns)
+    package func sender(
+        app: AppID,
+        pns: PushService,
+        credential: CredentialName = .default,
+        spec: AppSpec
+    ) throws(SenderError) -> any PushSender {
+        let configuration = try spec.configuration(for: pns, credential)
+        let key = Key(app: app, pns: pns, credential: credential)
         let result: Result<any PushSender, SenderError> = self.state.withLockedValue { state in
             do throws(SenderError) {
                 return .success(try self.sender(key, configuration, &state))
@@ -73,12 +80,18 @@ package final class SenderRegistry: Service {
         return try result.get()
     }
 
-    /// The expiry dates of the app's credentials, as far as known.
+    /// The expiry dates of what a credential consists of, as far as known.
     ///
-    /// - Throws: As ``sender(app:pns:spec:)``.
-    package func ends(app: AppID, pns: PushService, spec: AppSpec) throws(SenderError) -> [CredentialExpiry] {
-        _ = try self.sender(app: app, pns: pns, spec: spec)
-        return self.state.withLockedValue { $0.entries[Key(app: app, pns: pns)]?.ends ?? [] }
+    /// - Throws: As ``sender(app:pns:credential:spec:)``.
+    package func ends(
+        app: AppID,
+        pns: PushService,
+        credential: CredentialName = .default,
+        spec: AppSpec
+    ) throws(SenderError) -> [CredentialExpiry] {
+        _ = try self.sender(app: app, pns: pns, credential: credential, spec: spec)
+        let key = Key(app: app, pns: pns, credential: credential)
+        return self.state.withLockedValue { $0.entries[key]?.ends ?? [] }
     }
 
     /// Under the lock, so that concurrent callers make a sender only once.
@@ -90,6 +103,7 @@ package final class SenderRegistry: Service {
         var logger = self.logger
         logger[metadataKey: "app"] = "\(key.app)"
         logger[metadataKey: "service"] = "\(key.pns.rawValue)"
+        if let name = key.credential.named { logger[metadataKey: "credential"] = "\(name)" }
         if var entry = state.entries[key] {
             entry.used = now
             let isDeclared = entry.configuration.isEqual(to: configuration)
@@ -134,13 +148,14 @@ package final class SenderRegistry: Service {
         logger: Logger
     ) throws(SenderError) -> any PushSender {
         let parts = SenderParts(settings: self.settings, eventLoopGroup: self.eventLoopGroup, logger: logger)
-        let made = try configuration.makeSender(parts)
+        let made: (sender: any PushSender, files: [CredentialFile])
+        do { made = try configuration.makeSender(parts) } catch { throw error.of(key.credential, at: key.pns) }
         let now = ContinuousClock.now
         state.entries[key] = Entry(
             configuration: configuration,
             sender: made.sender,
             files: made.files,
-            ends: configuration.ends,
+            ends: configuration.ends.map { $0.of(key.credential, at: key.pns) },
             checked: now,
             used: now
         )

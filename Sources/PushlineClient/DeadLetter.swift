@@ -61,7 +61,7 @@ public struct DeadLetterReplay: Sendable, Equatable, Codable {
 }
 
 extension PushlineClient {
-    /// The app's dead messages, newest first; for operators.
+    /// The app's dead letters, newest first; for operators.
     ///
     /// - Parameters:
     ///   - limit: The most to return, 1 to 1000.

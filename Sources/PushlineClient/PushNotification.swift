@@ -73,13 +73,16 @@ public struct PushNotification: Sendable, Equatable, Encodable {
         public var pns: Platform
         /// The device token, registration token or channel.
         public var handle: String
+        /// With which of the app's credentials it is reached; nil = the default one.
+        public var credential: String?
         /// Your own name for it, at most 200 characters, which ``Delivery/reference`` has again.
         public var reference: String?
 
         /// Creates a recipient.
-        public init(pns: Platform, handle: String, reference: String? = nil) {
+        public init(pns: Platform, handle: String, credential: String? = nil, reference: String? = nil) {
             self.pns = pns
             self.handle = handle
+            self.credential = credential
             self.reference = reference
         }
     }

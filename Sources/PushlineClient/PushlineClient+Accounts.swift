@@ -49,7 +49,7 @@ extension PushlineClient {
 
     /// Removes an account; for operators.
     ///
-    /// Its devices and sends stay.
+    /// Its devices and sends stay: ``removeUser(_:isSelf:)`` removes them too.
     ///
     /// - Parameters:
     ///   - name: The account.
@@ -57,6 +57,18 @@ extension PushlineClient {
     /// - Throws: ``PushlineError``; ``PushlineError/Code/conflict`` if the app would have no operator left.
     public func removeAccount(_ name: String, isSelf: Bool = false) async throws {
         try await self.answer(Call(method: "DELETE", path: ["accounts", name], query: Self.own(isSelf)))
+    }
+
+    /// Removes a user with all that there is of them: devices, uploads, rich notifications, contents of sends, the account and the
+    /// name; for a backend's key, or for operators, who alone remove an account with it.
+    ///
+    /// - Parameters:
+    ///   - user: The user.
+    ///   - isSelf: Whether it may be the caller's own account.
+    /// - Returns: The job: wait for it by ``waitForOutcome(of:within:onChange:)``. One that is under way is returned again.
+    /// - Throws: ``PushlineError``; ``PushlineError/Code/forbidden`` for a key where an account has that name.
+    public func removeUser(_ user: String, isSelf: Bool = false) async throws -> Job {
+        try await self.value(Call(method: "DELETE", path: ["users", user], query: Self.own(isSelf)))
     }
 
     /// The parameter of a change that may end the caller's own account.

@@ -23,18 +23,18 @@ extension PushlineClient {
         var pieces = LinePieces()
         while let text = try await next() {
             try await pieces.add(skip.rest(of: text)) { piece in
-                try await self.bring(piece, after: &done)
+                try await self.importPiece(piece, after: &done)
                 try await progress(done)
             }
         }
         if !pieces.piece.isEmpty {
-            try await self.bring(pieces.piece, after: &done)
+            try await self.importPiece(pieces.piece, after: &done)
             try await progress(done)
         }
         return done
     }
 
-    private func bring(_ piece: Data, after done: inout ImportSummary) async throws {
+    private func importPiece(_ piece: Data, after done: inout ImportSummary) async throws {
         let call = Call(
             method: "POST",
             path: ["registrations", "import"],

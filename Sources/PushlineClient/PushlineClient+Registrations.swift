@@ -56,15 +56,19 @@ extension PushlineClient {
         struct Body: Encodable {
             let platform: Platform
             let handle: String
+            let credential: String?
             let tags: [String]
 
             enum CodingKeys: String, CodingKey {
                 case platform = "Platform"
                 case handle = "Handle"
+                case credential = "Credential"
                 case tags = "Tags"
             }
         }
-        let body = try Coding.body(Body(platform: device.platform, handle: device.handle, tags: device.tags))
+        let body = try Coding.body(
+            Body(platform: device.platform, handle: device.handle, credential: device.credential, tags: device.tags)
+        )
         try await self.acknowledgement(Call(method: "PUT", path: ["register", id], body: body))
     }
 
@@ -95,16 +99,27 @@ extension PushlineClient {
         return try await self.value(Call(method: "PUT", path: ["registrations", id], body: body))
     }
 
-    /// Adds tags to a live registration, and removes others.
+    /// Adds tags to a live registration, removes others, and gives it another credential.
     ///
+    /// - Parameters:
+    ///   - id: The registration.
+    ///   - added: Tags to add.
+    ///   - removed: Tags to remove.
+    ///   - credential: With which of the app's credentials it is reached from now on, `default` or another; nil = as before.
     /// - Returns: The registration.
     /// - Throws: ``PushlineError``.
     public func patchRegistration(
         _ id: String,
         adding added: [String] = [],
-        removing removed: [String] = []
+        removing removed: [String] = [],
+        credential: String? = nil
     ) async throws -> Registration {
-        let body = try Coding.body(["tags": ["add": added, "remove": removed]])
+        struct Body: Encodable {
+            let tags: [String: [String]]?
+            let credential: String?
+        }
+        let tags = added.isEmpty && removed.isEmpty ? nil : ["add": added, "remove": removed]
+        let body = try Coding.body(Body(tags: tags, credential: credential))
         return try await self.value(Call(method: "PATCH", path: ["registrations", id], body: body))
     }
 
@@ -156,12 +171,14 @@ extension PushlineClient {
 private struct RegistrationBody: Encodable {
     let pns: Platform
     let handle: String
+    let credential: String?
     let user: String?
     let tags: [String]
 
     init(_ device: Device, user: String?) {
         self.pns = device.platform
         self.handle = device.handle
+        self.credential = device.credential
         self.user = user
         self.tags = device.tags
     }

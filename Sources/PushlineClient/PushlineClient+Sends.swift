@@ -112,7 +112,7 @@ extension PushlineClient {
 
     /// Cancels a running send.
     ///
-    /// - Returns: The job after the call; devices in work are still being counted while its state is `cancelling`.
+    /// - Returns: The job after the call; devices in progress are still being counted while its state is `cancelling`.
     /// - Throws: ``PushlineError``; ``PushlineError/Code/conflict`` when the job is final.
     public func cancel(_ job: String) async throws -> Job {
         try await self.value(Call(method: "DELETE", path: ["jobs", job]))

@@ -6,13 +6,17 @@ public struct Device: Sendable, Equatable, Codable {
     public var platform: Platform
     /// The address that the service gave: an APNs token in hexadecimal, an FCM token, a WNS channel URI, a browser's subscription in base64url.
     public var handle: String
+    /// With which of the credentials that the server has for your app it is reached, such as that of your watch app; nil = the
+    /// default one.
+    public var credential: String?
     /// The device's tags, besides that of its user.
     public var tags: [String]
 
     /// A device at its push service.
-    public init(platform: Platform, handle: String, tags: [String] = []) {
+    public init(platform: Platform, handle: String, credential: String? = nil, tags: [String] = []) {
         self.platform = platform
         self.handle = handle
+        self.credential = credential
         self.tags = tags
     }
 }
@@ -35,6 +39,8 @@ public struct Registration: Sendable, Equatable, Codable, Identifiable {
     public let pns: Platform?
     /// The address, shortened.
     public let handle: String?
+    /// With which of the app's credentials it is reached; nil = the default one.
+    public let credential: String?
     /// All tags, the user's own included.
     public let tags: [String]
     /// `live`, `pruned`, `expired`, `replaced` or `deleted`.

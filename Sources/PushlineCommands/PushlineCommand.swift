@@ -1,6 +1,7 @@
 package import ArgumentParser
 import Foundation
 import Installation
+import PushModel
 import PushlineClient
 
 /// `pushline`: declares apps, accounts and keys on the server's host, and works with a server through its API.
@@ -9,7 +10,7 @@ package struct PushlineCommand: AsyncParsableCommand {
         commandName: "pushline",
         abstract: "Declare apps, send notifications, and follow their outcomes.",
         discussion: """
-            apps, accounts add, keys create, store and doctor work on the store of this host and read the server's configuration. \
+            apps, accounts add, keys create, hub rules, store and doctor work on the store of this host and read the server's configuration. \
             All others talk to a server: PUSHLINE_URL says where it is, PUSHLINE_KEY is the key to use.
 
             Exit codes: 0 done; 1 it did not work, or something is wrong; 64 the command line is not right, and nothing was done. \
@@ -20,8 +21,8 @@ package struct PushlineCommand: AsyncParsableCommand {
             """,
         version: pushlineVersion,
         subcommands: [
-            AppsCommand.self, AccountsCommand.self, KeysCommand.self, SendCommand.self, JobsCommand.self,
-            JobCommand.self, NotificationsCommand.self,
+            AppsCommand.self, AccountsCommand.self, UsersCommand.self, KeysCommand.self, HubCommand.self,
+            SendCommand.self, JobsCommand.self, JobCommand.self, NotificationsCommand.self,
             RegistrationsCommand.self, DeadCommand.self, QueuesCommand.self, StoreCommand.self, DoctorCommand.self,
         ]
     )

@@ -48,7 +48,7 @@ extension MetricDescription {
     package static let brokerBlocked = MetricDescription(
         "pushline_broker_blocked",
         .gauge,
-        "1 while an alarm of RabbitMQ keeps the process from publishing, as far as it tried"
+        "1 while a RabbitMQ alarm blocks publishing; known once the process publishes"
     )
     package static let brokerPublished = MetricDescription(
         "pushline_broker_published_total",
@@ -129,7 +129,7 @@ extension MetricDescription {
         .counter,
         by: [.reason],
         "connections that the server closed, by `reason`: `silent` (no request in time), `stalled` (the client did not read its "
-            + "response), `room` (closed to make room), `peer` (too many from one address), `full` (all others were busy)"
+            + "response), `evicted` (closed to make room), `peer` (too many from one address), `full` (all others were busy)"
     )
     package static let signInFailures = MetricDescription(
         "pushline_signin_failures_total",
@@ -173,21 +173,21 @@ extension MetricDescription {
     package static let unfinishedJobs = MetricDescription(
         "pushline_unfinished_jobs",
         .gauge,
-        "accepted jobs that are not final, of all apps; in the API's metrics alone, each API says the same"
+        "accepted jobs that are not final, of all apps; in the API's metrics alone, each API exports the same value"
     )
     package static let queueJobs = MetricDescription(
         "pushline_queue_jobs",
         .gauge,
         by: [.queue],
-        "jobs (in `deliver` queues: batches of jobs) that wait, are in work, or are to be tried later, counted in at most 10,000 "
-            + "messages a queue; in the API's metrics alone, each API says the same, looked at every 10 seconds"
+        "jobs (`deliver` queues: batches) waiting, in progress or to be retried; counts at most 10,000 messages a queue, refreshed "
+            + "every 10 s; in the API's metrics alone, each API exports the same value"
     )
     package static let queueOldest = MetricDescription(
         "pushline_queue_oldest_seconds",
         .gauge,
         by: [.queue],
-        "age of the job at the head of a queue, since it was accepted or was to start; what is to be tried later is left out; 0 "
-            + "for an empty queue; in the API's metrics alone, likewise"
+        "age of the oldest waiting job, since acceptance or scheduled start; retries excluded; 0 = empty; in the API's metrics alone, "
+            + "each API exports the same value"
     )
     package static let queuePauses = MetricDescription(
         "pushline_queue_pauses",
@@ -198,7 +198,7 @@ extension MetricDescription {
     package static let deadLetters = MetricDescription(
         "pushline_dead_letters",
         .gauge,
-        "dead letters that are neither replayed nor discarded, up to 10,000; in the API's metrics alone, each API says the same"
+        "dead letters not replayed or discarded, counted up to 10,000; in the API's metrics alone, each API exports the same value"
     )
     package static let parkingMessages = MetricDescription(
         "pushline_parking_messages",
@@ -220,7 +220,7 @@ extension MetricDescription {
     package static let retentionRemoved = MetricDescription(
         "pushline_retention_removed_total",
         .counter,
-        "rows of the store that were removed because they were over"
+        "rows removed because their retention time had passed"
     )
 
     // MARK: Deliveries
@@ -251,7 +251,7 @@ extension MetricDescription {
         .histogram,
         by: [.service],
         bounds: seconds,
-        "from a request to a push service until its answer, of one of 64 requests that are answered on a connection"
+        "time from request to response of a push service, sampled: one of 64 on a connection"
     )
     package static let pushBatchDuration = MetricDescription(
         "pushline_push_batch_duration_seconds",
@@ -303,7 +303,7 @@ extension MetricDescription {
     package static let storeBytes = MetricDescription(
         "pushline_store_bytes",
         .gauge,
-        "the store's file; in the API's metrics alone, each API says the same"
+        "the store's file; in the API's metrics alone, each API exports the same value"
     )
     package static let storeLogBytes = MetricDescription(
         "pushline_store_wal_bytes",

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Installation
+import PushModel
 import Runtime
 
 @main

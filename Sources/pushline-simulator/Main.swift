@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Logging
+import PushModel
 import PushlineSimulator
 import ServiceLifecycle
 import UnixSignals
@@ -25,7 +26,7 @@ struct Main: AsyncParsableCommand {
             Options come before PUSHLINE_SIMULATOR_… variables, and those before the file's section `simulator`:
             FOLDER, STATE, PORTS, CONTROL_PORT, KEEP (folder, state, ports …).
             """,
-        version: "0.1.0"
+        version: pushlineVersion
     )
 
     @Option(help: "Configuration file; Config/pushline.yaml where it exists.")

@@ -30,7 +30,7 @@ DRAIN = 40
 STREAMS = 1000
 # Which ask for an end.
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# The most devices of an urgent batch, which is in work beyond the others.
+# The most devices of an urgent batch, which is in progress beyond the others.
 URGENT = 1000
 
 
@@ -161,7 +161,7 @@ class Run:
         return 1 if faults or verdict.lost or verdict.counted_twice or verdict.stuck or verdict.duplicates > bound else 0
 
     def _bound(self):
-        """Rule 10: what a delivery worker had in work, for each crash, pause and lost connection; and for each connection to a push
+        """Rule 10: what a delivery worker had in progress, for each crash, pause and lost connection; and for each connection to a push
         service that was cut, what was under way on it; and each push of which a service lost the answer."""
         workers = len(self.installation.of("delivery-worker"))
         ends = self.installation.crashes.get("delivery-worker", 0) + self.faults.pauses + self.faults.broker_losses * workers

@@ -62,6 +62,9 @@ class Faults:
     def _meet(self, point, chance):
         if point.startswith("dead."):
             self._hostile(chance)
+        elif point == "register.sliced":
+            # Of nobody: all parts of it are done, and find nothing.
+            self._tell("/api/users/nobody", method="DELETE")
         elif point == "outbox.deferred":
             self._pause_sends()
         elif point in ("outbox.redelivered", "outbox.split"):
@@ -244,12 +247,12 @@ class Faults:
     def _import(self, lines):
         self._tell("/api/registrations/import", lines.encode())
 
-    def _tell(self, path, lines=None):
+    def _tell(self, path, lines=None, method="POST"):
         """A request of the operator's, until it is taken."""
         headers = {"Authorization": f"Bearer {self.installation.key}"}
         if lines is not None:
             headers["Content-Type"] = "application/x-ndjson"
-        request = urllib.request.Request(f"http://127.0.0.1:{self.installation.port}{path}", lines, headers, method="POST")
+        request = urllib.request.Request(f"http://127.0.0.1:{self.installation.port}{path}", lines, headers, method=method)
         for _ in range(60):
             try:
                 with urllib.request.urlopen(request, timeout=40) as answer:

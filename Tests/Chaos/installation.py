@@ -31,7 +31,7 @@ WORK_POINTS = ["outbox.deferred", "outbox.redelivered", "dead.published"]
 POINTS = {
     "api": ["api.accepted", *PUBLISH_POINTS, *STORE_POINTS, *SWEEP_POINTS],
     # Its messages have one member each: none is split.
-    "register-worker": ["register.taken", "register.applied", "register.finished", *WORK_POINTS, *STORE_POINTS],
+    "register-worker": ["register.taken", "register.sliced", "register.applied", "register.finished", *WORK_POINTS, *STORE_POINTS],
     "send-worker": [
         *["send.taken", "send.claimed", "send.acknowledged", "fanout.read", "fanout.committed", "outbox.split", "dead.stored"],
         *PUBLISH_POINTS,

@@ -97,7 +97,7 @@ import Testing
         (#"{"pns":"fcm","handle":"h","expires":"soon"}"#, "expires", "time"),
         (#"{"pns":"fcm","handle":"h","expires":"2001-01-01T00:00:00Z"}"#, "expires", "over"),
         (#"{"pns":"fcm","handle":"h","tag":["x"]}"#, "tag", "no such member"),
-        (#"{"pns":"fcm","handle":"h","pns":"apns"}"#, "pns", "there twice"),
+        (#"{"pns":"fcm","handle":"h","pns":"apns"}"#, "pns", "given twice"),
         (#"{"pns":"fcm","handle":"h"} {}"#, "", "nothing may follow"),
         (String(repeating: " ", count: 70_000) + "{}", "", "more than 65536 bytes"),
         (String(repeating: "[", count: 60_000), "", "deeper"),
@@ -333,11 +333,15 @@ import Testing
             most: Int?
         ) async throws -> RegisterResult { .gone }
 
+        func removeUser(by job: Int64) async throws -> RegisterResult? { .gone }
+
         func registration(_ id: RegistrationID, app: AppID) async throws -> Registration? { nil }
 
         func registrations(_ query: RegistrationQuery) async throws -> Page<Registration> {
             Page(items: [], cursor: nil)
         }
+
+        func credentialUses(app: AppID) async throws -> [CredentialUse] { [] }
 
         var steadyTime: Timestamp { .now }
     }

@@ -48,7 +48,7 @@ import Testing
                 type: dead.properties.type,
                 messageID: dead.properties.messageID,
                 app: .default,
-                reason: "redelivered 6 times without an end",
+                reason: "redelivered 6 times, never completed",
                 body: dead.body
             )
         )
@@ -78,7 +78,7 @@ import Testing
                     group.messages += 1
                 }
                 group.sends.append(
-                    FanOutSend(sequence: send.sequence, fate: .batches(batches, through: send.through))
+                    FanOutSend(sequence: send.sequence, decision: .batches(batches, through: send.through))
                 )
             }
             step = .group(group)

@@ -90,7 +90,7 @@ struct FakeHub: Service {
         case nil: break
         case .group(let sends, _):
             if self.habit == .abandons { return try await self.abandon(sends.map(\.id), claim) }
-            let fannedOut = sends.map { FanOutSend(sequence: $0.sequence, fate: .batches([], through: $0.through)) }
+            let fannedOut = sends.map { FanOutSend(sequence: $0.sequence, decision: .batches([], through: $0.through)) }
             _ = try await self.store.commit(.group(GroupStep(sends: fannedOut)), of: claim)
             answered = sends.map { Answered(job: $0.id, waiter: $0.waiter) }
         case .campaign(let campaign):

@@ -77,7 +77,7 @@ struct Harness: Sendable {
         let application = Application(
             responder: api.responder,
             server: HTTPServerBuilder { responder in
-                HeldConnections(HTTP1Channel(responder: responder, configuration: Self.server))
+                RetainedConnections(HTTP1Channel(responder: responder, configuration: Self.server))
             },
             configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
             services: api.services + [FakeHub(store: store, broker: broker, habit: options.hub)],

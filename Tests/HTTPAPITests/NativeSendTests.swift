@@ -123,7 +123,10 @@ import Testing
             #expect(apns["payload"]?["aps"]?["alert"]?["title"]?.text == "Sale")
             #expect(apns["size"]?.number == 68 && apns["limit"]?.number == 4096 && apns["errors"] == nil)
             #expect(fcm["payload"]?["android"]?["collapse_key"]?.text == "c")
-            #expect(fcm["errors"]?.elements.first?["reason"]?.text == "the app has no fcm credentials")
+            #expect(
+                fcm["errors"]?.elements.first?["reason"]?.text
+                    == "the app has no FCM credentials; declare them with pushline apps apply"
+            )
             #expect(wns["payload"]?.text == #"<badge value="1"/>"#)
             #expect(
                 wns["headers"]?["X-WNS-Type"]?.text == "wns/badge" && wns["headers"]?["X-WNS-PRIORITY"]?.text == "1"

@@ -80,6 +80,7 @@ import Testing
             operatorKey: 409
         ),
         Row(method: .delete, path: "/api/accounts/none", user: 403, sender: 403, senderKey: 403, operatorKey: 404),
+        Row(method: .delete, path: "/api/users/nobody", user: 403, sender: 403, senderKey: 202, operatorKey: 202),
         Row(method: .get, path: "/api/keys", user: 403, sender: 403, senderKey: 403, operatorKey: 200),
         Row(
             method: .post,

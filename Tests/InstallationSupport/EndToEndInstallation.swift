@@ -187,6 +187,9 @@ package actor EndToEndInstallation {
         try await self.end(of: process)
     }
 
+    /// Whether a program is not running, as after a crash at a point that it was given.
+    package func hasEnded(_ program: String) -> Bool { self.processes[program]?.isRunning != true }
+
     /// Ends a program in order.
     ///
     /// - Returns: Its exit status.

@@ -104,7 +104,7 @@ import Testing
         let installation = try self.installation
         let users = Users(prefix: program == "send-worker" ? "sent" : "brought", count: 1500)
         try await self.register(users)
-        // Fan-out is limited to a rate, so that the kill is in the middle of it; answers take their time, so that delivery messages are in work.
+        // Fan-out is limited to a rate, so that the kill is in the middle of it; answers take their time, so that delivery messages are in progress.
         var spec = try installation.simulator.appSpec
         spec.apns?.devicesPerSecond = 300
         try await installation.apply(spec)

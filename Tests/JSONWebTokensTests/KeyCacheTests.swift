@@ -76,7 +76,7 @@ private final class Document: Sendable {
         }
     }
 
-    private static let unknown = TokenRefusal.invalid("the token is signed with a key that the issuer does not name")
+    private static let unknown = TokenRefusal.invalid("the token's `kid` is not in the issuer's key set")
 
     @Test func keysAreReadOnceForAll() async throws {
         let document = try Document([self.issuer.p256Key()])

@@ -92,7 +92,7 @@ import TokenIssuer
 
     private static let algorithm = "the token is signed by an algorithm that the app does not take"
     private static let signature = "the token's signature is wrong"
-    private static let unknownKey = "the token is signed with a key that the issuer does not name"
+    private static let unknownKey = "the token's `kid` is not in the issuer's key set"
 
     /// The old attack on verifiers that take the key's bytes for whatever the token says.
     @Test func aPublicKeyIsNoSecret() async throws {

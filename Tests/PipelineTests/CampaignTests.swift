@@ -15,7 +15,7 @@ extension PipelineLoadTests {
             // A window of two batches: most of the campaign is in no batch when it is stopped.
             try await PipelineHarness.with(window: InFlightWindow(devices: 2000, messages: 2)) { harness in
                 try await harness.register("ann", devices: 1...4000, tags: ["news"])
-                // Every answer takes its time, so that batches are in work and others wait for them.
+                // Every answer takes its time, so that batches are in progress and others wait for them.
                 harness.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 300))
                 let id = try await harness.send(to: "news")
                 try await harness.wait(for: id) { ($0.counts[.apns]?.accepted ?? 0) > 0 }

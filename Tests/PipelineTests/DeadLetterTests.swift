@@ -9,7 +9,7 @@ import Testing
 @testable import Pipeline
 
 extension PipelineLoadTests {
-    /// Dead messages that are brought back (rule 6).
+    /// Dead letters that are brought back (rule 6).
     @Suite(.serialized, .timeLimit(.minutes(2))) struct DeadLetterTests {
         private static let queue = QueueName.work(.deliver(.apns), .normal)
 

@@ -241,8 +241,7 @@ extension PipelineLoadTests {
         }
 
         /// As when the message that it came in was split by another worker meanwhile.
-        @Test(arguments: [true, false]) func aBatchInWorkUnderAnotherMessageIsSentOnce(isRecordable: Bool) async throws
-        {
+        @Test(arguments: [true, false]) func aBatchInProgressElsewhereIsSentOnce(isRecordable: Bool) async throws {
             try await Self.with { site in
                 let batches = Self.batches(2)
                 site.simulator.inject(SimulatorFault(.delay, pns: .apns, latency: 1000))

@@ -238,16 +238,16 @@ extension PipelineLoadTests {
             let claims = LargeClaims()
             let (first, second) = (try AppID("first"), try AppID("second"))
             var held = 0
-            while claims.enter(first) { held += 1 }
+            while claims.acquire(first) { held += 1 }
             #expect(held == LargeClaims.limit / 2)
             var others = 0
-            while claims.enter(second) { others += 1 }
+            while claims.acquire(second) { others += 1 }
             #expect(others == LargeClaims.limit / 4)
             // It keeps what it has, and has nothing new while it holds more than is left.
-            claims.leave(first)
-            #expect(!claims.enter(first))
-            for _ in 0..<others { claims.leave(second) }
-            #expect(claims.enter(first))
+            claims.release(first)
+            #expect(!claims.acquire(first))
+            for _ in 0..<others { claims.release(second) }
+            #expect(claims.acquire(first))
         }
 
         /// How long timers were held up in all, until the task is cancelled.

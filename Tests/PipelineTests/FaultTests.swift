@@ -201,7 +201,7 @@ private struct FaultyHub: NotificationHub {
 
     init(hub: EmbeddedHub) { self.hub = hub }
 
-    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult {
+    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? {
         let isFirst = self.isFirst.withLockedValue { isFirst in
             defer { isFirst = false }
             return isFirst
@@ -221,7 +221,7 @@ private struct FaultyHub: NotificationHub {
     }
 }
 
-/// A store that cannot make sense of a dead message's batch.
+/// A store that cannot make sense of a dead letter's batch.
 private final class RefusingStore: DeadLetterStore {
     private let count = NIOLockedValueBox(0)
 

@@ -58,18 +58,18 @@ import Testing
             await subscription.acknowledge([delivery])
         }
         let running = Task { try await consumer.run() }
-        // One is in work, and two wait for its permit.
+        // One is in progress, and two wait for its permit.
         while self.broker.unacknowledged(in: Self.queue) < 3 || self.seen.withLockedValue({ $0.isEmpty }) {
             try await Task.sleep(for: .milliseconds(5))
         }
-        let inWork = self.seen.withLockedValue { $0 }
+        let inProgress = self.seen.withLockedValue { $0 }
         self.broker.redeliver()
         while self.broker.unacknowledged(in: Self.queue) < 3 { try await Task.sleep(for: .milliseconds(5)) }
         isHeld.withLockedValue { $0 = false }
         while !self.isOver() { try await Task.sleep(for: .milliseconds(5)) }
         running.cancel()
         _ = await running.result
-        #expect(self.seen.withLockedValue { $0.sorted() } == (["1", "2", "3"] + inWork).sorted())
+        #expect(self.seen.withLockedValue { $0.sorted() } == (["1", "2", "3"] + inProgress).sorted())
     }
 
     @Test func messagesOfALostConnectionAreNotDeferred() async throws {

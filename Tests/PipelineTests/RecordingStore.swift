@@ -133,13 +133,13 @@ final class RecordingStore: FanOutStore, OutboxStore, PauseStore {
         limit: Int
     ) async throws -> AudiencePage { throw NotAsked() }
 
-    func handles(
+    func addresses(
         of rows: [Int64],
         in expression: TagExpression,
         app: AppID,
         pns: PushService,
         memory: AudienceMemory?
-    ) async throws -> [Int64: Handle] { throw NotAsked() }
+    ) async throws -> [Int64: DeviceAddress] { throw NotAsked() }
 
     func accept(_ jobs: [NewJob], joining _: MessageID?) async throws -> AcceptedJobs { throw NotAsked() }
 
@@ -194,7 +194,7 @@ struct ScriptedHub: NotificationHub {
         }
     }
 
-    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult { .done }
+    func register(_ request: RegisterRequest, for job: Job, spec: AppSpec) async throws -> RegisterResult? { .done }
 
     func resume(_ messages: [OutboxMessage], specs: [AppID: AppSpec]) async throws {}
 

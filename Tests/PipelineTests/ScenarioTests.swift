@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func lostConnectionsDoNotDeadLetterABatchInWork() async throws {
+    @Test func lostConnectionsDoNotDeadLetterABatchInProgress() async throws {
         try await PipelineHarness.with { harness in
             let (second, senders) = harness.deliveryWorker()
             let other = Task { try await second.run() }

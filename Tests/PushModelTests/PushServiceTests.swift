@@ -46,15 +46,18 @@ import Testing
         #expect(
             PushService.unknown("adm", among: [.fcm, .wns]).reason == "\"adm\" is not a platform; use fcm, gcm or wns"
         )
-        #expect(PushService.unknown("MPNS", among: [.wns]).reason == "\"MPNS\" takes no notifications; use wns")
+        #expect(
+            PushService.unknown("MPNS", among: [.wns]).reason
+                == "\"MPNS\" is retired: its devices can be registered, but not sent to; use wns"
+        )
         #expect(PushService.unknown(among: [.wns]).reason == "is not a platform; use wns")
     }
 
     @Test func anAppDeclaresItsServices() throws {
         var spec = AppSpec(credentials: [AppSpec.FCM(serviceAccountFile: "/f", devicesPerSecond: 5)])
         #expect(spec.services == [.fcm])
-        #expect(spec.devicesPerSecond(for: .fcm) == 5)
-        #expect(spec.devicesPerSecond(for: .apns) == nil)
+        #expect(spec.fcm?.devicesPerSecond == 5)
+        #expect(spec.apns?.devicesPerSecond == nil)
         var other = spec
         other.fcm?.devicesPerSecond = 6
         #expect(spec != other)

@@ -157,7 +157,7 @@ struct RegistryTests {
     }
 
     @Test("a closed sender completes its batches", arguments: PushService.inService)
-    func closedInWork(pns: PushService) async throws {
+    func closedInProgress(pns: PushService) async throws {
         try await Senders.with { senders in
             senders.simulator.inject(SimulatorFault(.delay, pns: nil, latency: 300))
             let sender = try senders.sender(pns)

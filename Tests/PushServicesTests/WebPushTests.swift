@@ -291,8 +291,8 @@ struct WebPushTests {
         #expect(one === other && one.address == "8.8.8.8")
         #expect(made.withLockedValue { $0 } == ["push.example.net 8.8.8.8"])
         #expect(lookups.withLockedValue { $0 } == 1)
-        one.inWork.end()
-        other.inWork.end()
+        one.inProgress.end()
+        other.inProgress.end()
         await clients.close()
     }
 

@@ -193,6 +193,13 @@ import Testing
         )
     }
 
+    @Test func aUserIsRemovedByAJob() async throws {
+        let transport = ScriptedTransport([{ job("queued", isFinal: false) }])
+        let client = try client(transport)
+        #expect(try await client.removeUser("a#b", isSelf: true).state == "queued")
+        #expect(await transport.lines == ["DELETE /api/users/a%23b?self=true"])
+    }
+
     @Test func accountsAndKeys() async throws {
         let created = #""created":"2026-11-21T08:30:00.000Z""#
         let transport = ScriptedTransport(
@@ -251,7 +258,7 @@ import Testing
         let text = """
             {"line":1,"status":202,"id":"0190-a"}
             {"line":2,"status":202,"id":"0190-b","repeated":true}
-            {"line":3,"status":400,"member":"to.user","detail":"a user name is needed","of a later version":1}
+            {"line":3,"status":400,"member":"to.user","detail":"a user name is required","of a later version":1}
             {"line":4,"status":503,"detail":"later"}
 
             """

@@ -85,6 +85,43 @@ import Testing
         #expect(try apps[AppID("shop")] == AppSpec())
     }
 
+    @Test func furtherCredentialsHaveNames() throws {
+        let text = """
+            apps:
+              default:
+                apns:
+                  key_file: a.p8
+                  key_id: A
+                  team_id: T
+                  topic: com.example.app
+                  credentials:
+                    sandbox:
+                      key_file: b.p8
+                      key_id: B
+                      team_id: T
+                      topic: com.example.app
+                      endpoint: https://api.sandbox.push.apple.com
+                    watch: {certificate_file: watch.p12, topic: com.example.app.watch, devices_per_second: 50}
+            """
+        let spec = try #require(try self.parse(text).apps[.default])
+        let (sandbox, watch) = (try CredentialName("sandbox"), try CredentialName("watch"))
+        #expect(spec.credentials.names(of: .apns) == [.default, sandbox, watch])
+        #expect(
+            spec.credentials[.apns, watch] as? AppSpec.APNs
+                == AppSpec.APNs(
+                    .certificate(.init(file: "/srv/push/watch.p12")),
+                    topic: "com.example.app.watch",
+                    devicesPerSecond: 50
+                )
+        )
+        // Nothing is inherited.
+        let other = spec.credentials[.apns, sandbox] as? AppSpec.APNs
+        #expect(other?.endpoint == "https://api.sandbox.push.apple.com" && other?.devicesPerSecond == nil)
+        let leaves = spec.tree.leaves().map { "\($0.path)=\($0.text)" }
+        #expect(leaves.contains("apns.credentials.watch.topic=com.example.app.watch"))
+        #expect(try JSONDecoder().decode(AppSpec.self, from: JSONEncoder().encode(spec)) == spec)
+    }
+
     @Test func tokensAndOrigins() throws {
         let text = """
             apps:
@@ -201,6 +238,27 @@ import Testing
             "apps.yaml:3: apps.default.apns.certificate_file: is missing"
         ),
         (
+            "apps:\n  default:\n    fcm: {service_account_file: a, credentials: {Watch: {service_account_file: b}}}",
+            "apps.yaml:3: apps.default.fcm.credentials.Watch: a credential's name is 1 to 40 lower-case letters, digits and '-'"
+        ),
+        (
+            "apps:\n  default:\n    fcm: {service_account_file: a, credentials: {default: {service_account_file: b}}}",
+            "apps.yaml:3: apps.default.fcm.credentials.default: is the name of the one in the section itself; choose another"
+        ),
+        (
+            "apps:\n  default:\n    fcm: {service_account_file: a, credentials: {watch: {endpoint: \"https://h\"}}}",
+            "apps.yaml:3: apps.default.fcm.credentials.watch.service_account_file: is missing"
+        ),
+        (
+            "apps:\n  default:\n    fcm: {service_account_file: a, credentials: {watch: {topic: t, service_account_file: b}}}",
+            "apps.yaml:3: apps.default.fcm.credentials.watch.topic: unknown; known are service_account_file, endpoint, "
+                + "trust_file, devices_per_second"
+        ),
+        (
+            "apps:\n  default:\n    fcm: {service_account_file: a, credentials: [b]}",
+            "apps.yaml:3: apps.default.fcm.credentials: must be a section with keys of its own"
+        ),
+        (
             "apps:\n  default:\n    apns: {topic: t}",
             "apps.yaml:3: apps.default.apns.key_file: is missing, with key_id and team_id; or declare a certificate with "
                 + "certificate_file"
@@ -274,7 +332,7 @@ import Testing
             "apps.yaml:3: apps.default.api.origins: \"https://*.example.com\": must be an origin such as "
                 + "https://app.example.com or https://app.example.com:8443, with no path and no wildcard"
         ),
-        ("apps:\n  a: {}\n  a: {}", "apps.yaml:2: a: is there twice"),
+        ("apps:\n  a: {}\n  a: {}", "apps.yaml:2: a: is given twice"),
         ("apps: [", "apps.yaml:2: is not YAML: did not find expected node content in column 1"),
     ])
     func faults(text: String, message: String) {

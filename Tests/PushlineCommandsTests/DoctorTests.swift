@@ -104,7 +104,7 @@ import Testing
     @Test func pausesAndDeadLettersAreReported() async throws {
         let host = try HostCommandsTests.Host()
         let store = try await self.store(host)
-        let blocked = BlockedWork(store: store, apps: [.default, try AppID("shop")])
+        let blocked = BlockedWork(store: store, apps: [.default: AppSpec(), try AppID("shop"): AppSpec()])
         #expect(try await blocked.findings() == [])
 
         try await store.pause(.deliver(.apns), app: try AppID("shop"), by: "key:k")
@@ -113,7 +113,7 @@ import Testing
             IncomingDeadLetter(queue: "q", type: "", messageID: "", app: nil, reason: "r", body: [])
         )
         let found = try await blocked.findings()
-        #expect(found.map(\.subject) == ["queue deliver.apns", "queue send", "dead messages"])
+        #expect(found.map(\.subject) == ["queue deliver.apns", "queue send", "dead letters"])
         #expect(found.allSatisfy { !$0.isRight })
         #expect(found[0].words.hasSuffix("pushline queues resume deliver.apns --app shop"))
         #expect(found[1].words.hasSuffix("pushline queues resume send --all-apps"))
@@ -131,13 +131,29 @@ import Testing
         }
         // It is tried again, and nobody need do anything.
         try await self.deferDelivery(in: store, reason: WaitReason("503 ServiceUnavailable"))
-        let found = try await BlockedWork(store: store, apps: [.default]).findings()
+        let found = try await BlockedWork(store: store, apps: [.default: AppSpec()]).findings()
         #expect(found.map(\.subject) == ["default sends", "default sends"])
         #expect(found.allSatisfy { $0.words.hasPrefix("2 sends wait, such as ") })
         #expect(found[0].words.contains("APNs fails: 403 Forbidden; "))
         #expect(
-            found[1].words.contains("the app's credentials do not work at APNs: 403 Forbidden; check that service's")
+            found[1].words.contains("the app's credentials do not work at APNs: 403 Forbidden; correct the key, ids")
         )
+    }
+
+    @Test func devicesOfARemovedCredentialAreReported() async throws {
+        let host = try HostCommandsTests.Host()
+        let store = try await self.store(host)
+        let (watch, clock) = (try CredentialName("watch"), try CredentialName("clock"))
+        let rows = [watch, watch, clock, .default].enumerated().map { index, credential in
+            ImportedRegistration(pns: .fcm, handle: Handle(stored: "h\(index)"), credential: credential)
+        }
+        let sequence = try await store.beginImport()
+        _ = try await store.importRegistrations(rows, app: .default, sequence: sequence)
+        var spec = AppSpec(credentials: [AppSpec.FCM(serviceAccountFile: "/f")])
+        spec.credentials[.fcm, clock] = AppSpec.FCM(serviceAccountFile: "/f")
+        let found = try await BlockedWork(store: store, apps: [.default: spec]).findings()
+        #expect(found.map(\.subject) == ["default fcm watch"])
+        #expect(found.first?.isRight == false && found.first?.words.hasPrefix("2 registrations name") == true)
     }
 
     /// A send whose only delivery message a worker has deferred.
@@ -155,7 +171,7 @@ import Testing
         }
         let batch = SinglePage(pns: .apns, size: 1, message: 0)
         let step = GroupStep(
-            sends: [FanOutSend(sequence: send.sequence, fate: .batches([batch], through: send.through))],
+            sends: [FanOutSend(sequence: send.sequence, decision: .batches([batch], through: send.through))],
             messages: 1
         )
         guard case .written(let written) = try await store.commit(.group(step), of: claim),

@@ -207,6 +207,28 @@ import Testing
         }
     }
 
+    @Test func aRuleOfAHubIsMadeOnceRotatedAndDeleted() async throws {
+        let host = try Host()
+        try host.write("apps:\n  default: {}\n", to: "apps.yaml")
+        _ = try await host.run("apps", "apply", host.path("apps.yaml"))
+        let create = ["hub", "rules", "create", "backend", "--rights", "send,manage", "--endpoint", "push.example"]
+        let made = try #require(try await host.run(create).first)
+        #expect(made.hasPrefix("Endpoint=sb://push.example/;SharedAccessKeyName=backend;SharedAccessKey="))
+        await #expect(throws: CommandFailure.self) { try await host.run(create) }
+        let rotated = try await host.run("hub", "rules", "rotate", "backend", "--key", "secondary")
+        #expect(
+            rotated.first?.hasPrefix("Endpoint=sb://127.0.0.1:8443/;SharedAccessKeyName=backend;SharedAccessKey=")
+                == true
+        )
+        let list = try await host.run("hub", "rules", "list")
+        #expect(list.count == 1 && list.first?.hasPrefix("backend: manage, send, created ") == true)
+        await #expect(throws: CommandFailure.self) {
+            try await host.run("hub", "rules", "rotate", "other", "--key", "primary")
+        }
+        #expect(try await host.run("hub", "rules", "delete", "backend") == ["backend: deleted from default"])
+        await #expect(throws: CommandFailure.self) { try await host.run("hub", "rules", "delete", "backend") }
+    }
+
     @Test func anAccountThatDiffersByLetterCaseIsNamed() async throws {
         let host = try Host()
         try host.write("apps:\n  default: {}\n  shop: {users: exact}\n", to: "apps.yaml")

@@ -79,7 +79,7 @@ import Testing
     }
 
     /// A request has deadlines of its own: the connection's do not count meanwhile.
-    @Test func aConnectionWithARequestInWorkIsNotClosed() async throws {
+    @Test func aConnectionWithARequestInProgressIsNotClosed() async throws {
         try await ServedListener.run(ServedListener.limits(request: 300)) { port in
             var connection = try await RawConnection.open(port: port)
             defer { connection.close() }

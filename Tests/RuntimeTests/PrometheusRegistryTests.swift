@@ -1,6 +1,6 @@
 import Foundation
-import Installation
 import Metrics
+import PushModel
 import PushlineMetrics
 import Testing
 

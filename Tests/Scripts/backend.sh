@@ -43,6 +43,9 @@ done
 
 # shellcheck source=/dev/null
 (set -a && . "$ENV_FILE" && "$ROOT/Examples/backend.sh") >>"$LOG" 2>&1 || fail "the example failed: see $LOG"
-for line in '{"state":"completed","totals":{"targets":1000,"accepted":1000' '"targets":0'; do
+for line in '{"state":"completed","totals":{"targets":1000,"accepted":1000' '"targets":0' \
+    '{"kind":"register","state":"completed","result":{"status":"done"}}'; do
     grep -qF "$line" "$LOG" || fail "what the example prints lacks $line: see $LOG"
 done
+# To the one whose device is gone, and to the one who is.
+[ "$(grep -cF '"targets":0' "$LOG")" -ge 2 ] || fail "the send to the removed user finds a target: see $LOG"

@@ -17,7 +17,7 @@ fail() {
 PAGES="$SHARE/man/man1"
 
 # Every command that a program's own description names has its page.
-for program in pushline pushline-api pushline-register-worker pushline-send-worker pushline-delivery-worker pushline-simulator; do
+for program in pushline pushline-api pushline-hub pushline-register-worker pushline-send-worker pushline-delivery-worker pushline-simulator; do
     [ -s "$PAGES/$program.1" ] || fail "there is no page of $program"
 done
 commands=$("$BIN/pushline" --experimental-dump-help | grep -c '"commandName"')

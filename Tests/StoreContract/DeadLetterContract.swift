@@ -2,7 +2,7 @@ import PushModel
 import Store
 import Testing
 
-/// What any store must do about dead messages (rule 6): replay is once, and all that was counted still adds up.
+/// What any store must do about dead letters (rule 6): replay is once, and all that was counted still adds up.
 struct DeadLetterContract {
     let fixture: any StoreFixture
     let scenario: Scenario
@@ -347,7 +347,7 @@ struct DeadLetterContract {
         try await self.expectSound()
     }
 
-    /// Retention waits for the dead message; once replayed, the job is not one that is over.
+    /// Retention waits for the dead letter; once replayed, the job is not one that is over.
     @Test func aReplayedJobIsNotRemoved() async throws {
         _ = try await self.register(2)
         let job = try await self.send(lifetime: .seconds(10 * 86_400))

@@ -154,7 +154,7 @@ struct GroupContract {
         let claim = try await self.claim(message)
         let (step, keys) = try await self.scenario.step(for: claim)
         let written = try await self.scenario.commit(step, of: claim, keys: keys).written
-        #expect(written.lost.isEmpty && written.alone.isEmpty && written.isDone)
+        #expect(written.lost.isEmpty && written.ownMessages.isEmpty && written.isDone)
         #expect(Set(written.deliveries.compactMap { $0?.queue }) == [.deliver(.apns), .deliver(.fcm)])
         #expect(try await self.inFlight() > 0)
         #expect(try await self.store.claim(message.id) == nil)
@@ -280,8 +280,8 @@ struct GroupContract {
         #expect(try await self.scenario.sends(of: claim).map(\.audience) == [.large, .all([])])
         let (step, _) = try await self.scenario.step(for: claim)
         let written = try await self.scenario.commit(step, of: claim).written
-        let alone = try #require(written.alone.first)
-        #expect(written.alone.count == 1)
+        let alone = try #require(written.ownMessages.first)
+        #expect(written.ownMessages.count == 1)
         #expect(written.isDone && alone.id != message.id)
         let campaign = try await self.claim(alone)
         guard case .campaign(let work) = campaign.work else { throw Unexpected("\(campaign)") }

@@ -150,9 +150,9 @@ struct JobWindowContract {
         let written = try await self.scenario.commit(step, of: claim).written
         #expect(written.isDone)
         // Its own message was in the window until then.
-        #expect(written.alone.count == Self.window - 1)
-        var ended = written.alone.count
-        for message in written.alone { try await self.end(message) }
+        #expect(written.ownMessages.count == Self.window - 1)
+        var ended = written.ownMessages.count
+        for message in written.ownMessages { try await self.end(message) }
         ended += try await self.takeAll().count
         #expect(ended == 10)
         #expect(try await self.fixture.faults() == [])

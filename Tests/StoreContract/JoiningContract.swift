@@ -60,9 +60,9 @@ struct JoiningContract {
         let (step, _) = try await self.scenario.step(for: claim)
         #expect(step.sends.count == 2)
         let written = try await self.scenario.commit(step, of: claim).written
-        #expect(written.isDone && written.alone.count == 2)
+        #expect(written.isDone && written.ownMessages.count == 2)
         // Each goes on by itself.
-        for message in written.alone {
+        for message in written.ownMessages {
             let alone = try #require(try await self.store.peek(message.id))
             guard case .campaign(let campaign) = alone.work else { throw Unexpected("\(alone)") }
             var pages = CampaignClaim(scenario: self.scenario, claim: alone, campaign: campaign)

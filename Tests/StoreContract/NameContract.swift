@@ -24,7 +24,7 @@ struct NameContract {
             through: 1000,
             memory: nil
         )
-        let found = try await self.store.handles(of: Array(1...100), in: expression, app: .default, pns: .apns)
+        let found = try await self.store.addresses(of: Array(1...100), in: expression, app: .default, pns: .apns)
         #expect(found.keys.sorted() == page.rows)
         if let tags = expression.alternatives {
             let many = TagExpression.any(tags + (try (0..<100).map { try Tag("nobody:\($0)", users) }))

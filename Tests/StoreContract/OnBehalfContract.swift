@@ -22,7 +22,7 @@ struct OnBehalfContract {
         )
     }
 
-    private func patch(add: [String] = [], remove: [String] = []) throws -> RegisterRequest.TagPatch {
+    private func patch(add: [String] = [], remove: [String] = []) throws -> RegisterRequest.Patch {
         .init(add: try add.map { try Tag($0, .folded) }, remove: try remove.map { try Tag($0, .folded) })
     }
 

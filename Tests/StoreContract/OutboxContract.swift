@@ -253,7 +253,7 @@ struct OutboxContract {
         #expect(try await self.scenario.takeDue().isEmpty)
     }
 
-    @Test func cancellingClosesMembersThatAreNotInWork() async throws {
+    @Test func cancellingClosesMembersThatAreNotInProgress() async throws {
         try await self.register(["ann", "bob", "cid"])
         // One is ready, one deferred.
         let (ready, first) = try await self.scenario.acceptGroup(["ann", "bob"])

@@ -23,7 +23,7 @@ struct OutboxDisorderContract {
         case .group:
             var (step, _) = try await self.scenario.step(for: claim)
             step.sends = step.sends.map {
-                Int.random(in: 0..<6, using: &dice) == 0 ? FanOutSend(sequence: $0.sequence, fate: .alone) : $0
+                Int.random(in: 0..<6, using: &dice) == 0 ? FanOutSend(sequence: $0.sequence, decision: .ownMessage) : $0
             }
             if Bool.random(using: &dice) { step.sends = Array(step.sends.prefix(2)) }
             _ = try await self.store.commit(.group(step), of: claim)

@@ -55,14 +55,14 @@ struct RecipientContract {
 
     private func handles(of rows: [Int64], _ job: Job) async throws -> [Int64: Handle] {
         guard case .send(let send) = job.work else { throw Unexpected("no send") }
-        return try await self.store.handles(
+        return try await self.store.addresses(
             of: rows,
             in: send,
             job: job.sequence,
             app: .default,
             pns: .apns,
             memory: nil
-        )
+        ).mapValues(\.handle)
     }
 
     private func clean() async throws -> Int {

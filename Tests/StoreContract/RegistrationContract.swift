@@ -84,13 +84,13 @@ struct RegistrationContract {
         // Each app has its own.
         #expect(try await self.scenario.upsert(id, user: "bob", handle: "aa", app: AppID("other")) == .done)
         #expect(try await self.registration(id).user?.name == "ann")
-        let handles = try await self.store.handles(
+        let handles = try await self.store.addresses(
             of: [made.row],
             in: .tag(Tag(user: try UserName("ann", .folded))),
             app: .default,
             pns: .apns
         )
-        #expect(handles == [made.row: Handle(stored: "aa")])
+        #expect(handles == [made.row: DeviceAddress(handle: Handle(stored: "aa"))])
     }
 
     @Test func aNewIDTakesItsHandleFromAnotherRegistration() async throws {
@@ -280,8 +280,8 @@ struct RegistrationContract {
         #expect(part.rows == expected.filter { $0 > 3 && $0 <= 9 })
         let nobody = try await self.audience(.tag(Tag("none", .folded)), after: 0, through: 40, limit: 10)
         #expect(nobody.rows.isEmpty && nobody.scannedThrough == 40)
-        let found = try await self.store.handles(of: [1, 2, 3, 40], in: any, app: .default, pns: .apns)
-        #expect(found == [1: Handle(stored: "aa0"), 3: Handle(stored: "aa2")])
+        let found = try await self.store.addresses(of: [1, 2, 3, 40], in: any, app: .default, pns: .apns)
+        #expect(found.mapValues(\.handle) == [1: Handle(stored: "aa0"), 3: Handle(stored: "aa2")])
     }
 
     @Test func anAudienceOfManyTagsIsMergedInPieces() async throws {

@@ -85,7 +85,7 @@ extension Scenario {
         var keys: [BatchKey] = []
         for send in try await self.sends(of: claim) {
             guard case .all(let reaches) = send.audience else {
-                step.sends.append(FanOutSend(sequence: send.sequence, fate: .alone))
+                step.sends.append(FanOutSend(sequence: send.sequence, decision: .ownMessage))
                 continue
             }
             let batches = reaches.map { reach in
@@ -93,7 +93,7 @@ extension Scenario {
                 let message = PushService.allCases.firstIndex(of: reach.pns) ?? 0
                 return SinglePage(pns: reach.pns, size: reach.devices.count, message: message)
             }
-            step.sends.append(FanOutSend(sequence: send.sequence, fate: .batches(batches, through: send.through)))
+            step.sends.append(FanOutSend(sequence: send.sequence, decision: .batches(batches, through: send.through)))
         }
         return (step, keys)
     }
@@ -146,6 +146,7 @@ package struct CampaignClaim: Sendable {
     /// - Parameters:
     ///   - pns: The service.
     ///   - devices: How many devices the page has; 0 = there is no page, only the cursor moves.
+    ///   - named: How many of them have another credential than the default one.
     ///   - through: Where the page ends; nil = the cursor stays where it is, and the page is the first row.
     ///   - isDone: Whether this was the service's last page.
     /// - Returns: What came of it.
@@ -153,6 +154,7 @@ package struct CampaignClaim: Sendable {
     package mutating func commit(
         _ pns: PushService = .apns,
         devices: Int,
+        named: [CredentialName: Int] = [:],
         through: Int64? = nil,
         isDone: Bool = false
     ) async throws -> FanOutResult {
@@ -164,7 +166,7 @@ package struct CampaignClaim: Sendable {
         let from = cursors[index].after
         var batches: [FanOutPage] = []
         if devices > 0 {
-            batches = [FanOutPage(page: page, from: from, to: through ?? from + 1, size: devices)]
+            batches = [FanOutPage(page: page, from: from, to: through ?? from + 1, size: devices, named: named)]
             cursors[index].nextPage += 1
         }
         if let through { cursors[index].after = through }

@@ -51,7 +51,7 @@ struct SinglePageContract {
             let fannedOut = sends.enumerated().map { index, send in
                 FanOutSend(
                     sequence: send.sequence,
-                    fate: .batches([SinglePage(pns: .apns, size: 1, message: index)], through: send.through)
+                    decision: .batches([SinglePage(pns: .apns, size: 1, message: index)], through: send.through)
                 )
             }
             let step = GroupStep(sends: fannedOut, messages: sends.count)

@@ -14,8 +14,11 @@ package protocol StoreFixture: AnyObject, Sendable {
     /// Opens the same store once more, as another process does.
     func another() throws -> any ResultStore
 
-    /// Whether a text stands anywhere in what is stored of jobs and dead messages, in any case of letters.
+    /// Whether a text stands anywhere in what is stored of jobs and dead letters, in any case of letters.
     func contains(_ text: String) async throws -> Bool
+
+    /// Whether a text stands anywhere in what is stored, in any case of letters.
+    func mentions(_ text: String) async throws -> Bool
 
     /// How many transactions have changed the store through ``store``.
     func writes() async throws -> Int

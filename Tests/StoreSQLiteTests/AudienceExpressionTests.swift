@@ -189,7 +189,7 @@ import Testing
             #expect(counted == meant.count, "\(expression)")
 
             let asked = (0..<40).map { _ in Int64.random(in: 1...(last + 5), using: &random) }
-            let found = try await store.handles(of: asked, in: expression, app: .default, pns: .apns)
+            let found = try await store.addresses(of: asked, in: expression, app: .default, pns: .apns)
             let isMeant = known.filter { asked.contains($0.row) && tree.holds(for: $0.tags) }
             #expect(found.keys.sorted() == isMeant.map(\.row), "\(expression)")
         }
@@ -203,7 +203,7 @@ import Testing
             .audience(of: everybody, app: app, pns: .apns, after: 0, through: 50, limit: 5)
         #expect(page.rows.isEmpty && page.scannedThrough == 50)
         #expect(try await store.store.count(of: everybody, app: app, pns: .apns, after: 0, through: .max).count == 0)
-        #expect(try await store.store.handles(of: [1], in: everybody, app: app, pns: .apns).isEmpty)
+        #expect(try await store.store.addresses(of: [1], in: everybody, app: app, pns: .apns).isEmpty)
     }
 
     // MARK: Cost

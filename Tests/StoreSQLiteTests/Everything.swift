@@ -36,14 +36,15 @@ enum Everything {
         )
         _ = try await store.job(job.id, app: .default)
         _ = try await scenario.takeDueBatches(limit: 5)
-        _ = try await store.handles(of: [1], in: .tag(Tag("t", .folded)), app: .default, pns: .apns)
+        _ = try await store.addresses(of: [1], in: .tag(Tag("t", .folded)), app: .default, pns: .apns)
+        _ = try await store.credentialUses(app: .default)
         let expression = try TagExpression(parsing: "t && username:bob || !t", .folded)
         _ = try await store.audience(of: expression, app: .default, pns: .apns, after: 0, through: 9, limit: 9)
         _ = try await store.count(of: expression, app: .default, pns: .apns, after: 0, through: .max)
         let many = TagExpression.any(try (0..<150).map { try Tag("username:u\($0)", .folded) } + [Tag("t", .folded)])
         _ = try await scenario.fanOut(scenario.accept(scenario.send(to: many)))
         _ = try await store.count(of: many, app: .default, pns: .apns, after: 0, through: .max)
-        _ = try await store.handles(of: [1], in: many, app: .default, pns: .apns)
+        _ = try await store.addresses(of: [1], in: many, app: .default, pns: .apns)
         _ = try await scenario.prune(limit: 5)
         for state in Job.State.allCases {
             _ = try await store.jobs(
@@ -121,6 +122,18 @@ enum Everything {
         try await store.change(.addKey(apiKey, hash: [1]))
         _ = try await store.key(hash: [1])
         _ = try await store.keys(app: .default)
+        let rule = HubRule(
+            app: .default,
+            name: "r",
+            rights: [.send],
+            primaryKey: "a",
+            secondaryKey: "b",
+            created: scenario.time.wall
+        )
+        try await store.add(rule)
+        for key in HubRule.Key.allCases { _ = try await store.replace(key, with: "c", ofRule: "r", app: .default) }
+        _ = try await store.hubRules(app: .default)
+        _ = try await store.deleteHubRule(named: "r", app: .default)
         _ = try await store.change(.revokeKey(named: "k", app: .default))
         _ = try await store.apps()
         let content = try await store.put(StoredContent(owner: nil, mediaType: "", bytes: []), app: .default)
@@ -140,7 +153,18 @@ enum Everything {
         _ = try await store.richNotification(1, app: .default)
         try await Self.sendToLists(scenario)
         try await Self.doEverythingTogether(scenario)
+        try await Self.removeUsers(scenario)
         try await Self.removeEverything(scenario)
+    }
+
+    private static func removeUsers(_ scenario: Scenario) async throws {
+        for name in ["ann", "cid"] {
+            let user = try UserName(name, .folded)
+            let work = Job.Work.register(.removeUser(user, withAccount: true))
+            let job = try await scenario.accept(NewJob(app: .default, key: "k", work: work, lifetime: .seconds(60)))
+            while try await scenario.store.removeUser(by: job.sequence) == nil {}
+            _ = try await scenario.store.finishRegister(job.id, result: .done)
+        }
     }
 
     private static func sendToLists(_ scenario: Scenario) async throws {

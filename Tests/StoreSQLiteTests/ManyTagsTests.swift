@@ -127,7 +127,13 @@ import Testing
                 #expect(counted.count == meant.count)
 
                 let asked = (0..<40).map { _ in Int64.random(in: 1...(last + 5), using: &random) }
-                let found = try await store.handles(of: asked, in: expression, app: .default, pns: pns, memory: memory)
+                let found = try await store.addresses(
+                    of: asked,
+                    in: expression,
+                    app: .default,
+                    pns: pns,
+                    memory: memory
+                )
                 let isMeant = known.filter {
                     asked.contains($0.row) && $0.pns == pns && wanted.contains($0.user)
                 }
@@ -216,7 +222,7 @@ import Testing
             after = next.scannedThrough
         }
         #expect(rest == [5, 6])
-        let found = try await keep.store.handles(
+        let found = try await keep.store.addresses(
             of: Array(1...6),
             in: expression,
             app: .default,

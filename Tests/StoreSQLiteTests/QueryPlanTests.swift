@@ -282,7 +282,7 @@ struct QueryPlanTests {
         )
         #expect(checked.count > 60)
         // Tables of one row or a handful, a queue that is read from its head, a list that is read whole.
-        let allowed = ["clock", "backlog", "dead_handle", "dead", "app", "pause"]
+        let allowed = ["clock", "backlog", "dead_handle", "dead", "app", "pause", "user_removal"]
         for sql in checked {
             for step in try await self.plan(sql, in: keep.store) {
                 #expect(!Self.isTooWide(step, in: sql), "\(step) in \(sql)")
@@ -305,7 +305,7 @@ struct QueryPlanTests {
         let isByWide = wide.contains { step.contains("INDEX \($0) ") }
         let isList =
             sql.contains("ORDER BY registration.row") || sql.contains("ORDER BY job.sequence DESC")
-            || sql == RowWalker.live
+            || sql == RowWalker.live || sql == UserRemoval.jobs
         let hasBetter = sql.contains("user = ?") || sql.contains("job.key = ?") || sql.contains("tagged")
         if isByWide, !isList || hasBetter { return true }
         let isExistence = sql == "SELECT 1 FROM batch WHERE job = ? LIMIT 1"
@@ -313,6 +313,7 @@ struct QueryPlanTests {
         let isCheck = sql.hasPrefix("INSERT") || sql.hasPrefix("DELETE")
         return step.contains("batch USING PRIMARY KEY (job=?)") && !isExistence && !isCheck
             || step.contains("USING PRIMARY KEY (tag=?)") && sql != SmallSendReader.query.ofNumber
+                && sql != UserRemoval.unusedTag
     }
 
     /// Sorts of what is small: the batches of one job that wait, the registrations of one user.

@@ -10,7 +10,7 @@ struct TakingTests {
     private func due(_ keep: TemporaryStore) async throws -> [DueMessage] {
         let finder = DueMessages(
             flow: keep.store.flowControl,
-            turns: DueTurns(),
+            roundRobin: RoundRobin(),
             queues: Set(WorkQueue.allCases),
             overdue: .zero
         )
@@ -18,7 +18,8 @@ struct TakingTests {
     }
 
     private func take(_ due: [DueMessage], _ keep: TemporaryStore) async throws -> [OutboxMessage] {
-        try await keep.store.write { context in try due.compactMap { try context.take($0) } }
+        let flow = keep.store.flowControl
+        return try await keep.store.write { context in try due.compactMap { try context.take($0, flow: flow) } }
     }
 
     @Test func aMessageMarkedMeanwhileIsNotTaken() async throws {

@@ -87,6 +87,21 @@ final class SQLiteFixture: StoreFixture {
         }
     }
 
+    func mentions(_ text: String) async throws -> Bool {
+        let text = text.lowercased()
+        return try await self.keep.store.pool.read { database in
+            let tables = try String.fetchAll(database, sql: "SELECT name FROM sqlite_master WHERE type = 'table'")
+            return try tables.contains { table in
+                try Row.fetchAll(database, sql: "SELECT * FROM \(table)").contains { row in
+                    row.contains { _, value in
+                        let bytes = Data.fromDatabaseValue(value).map { String(decoding: $0, as: UTF8.self) }
+                        return (bytes ?? "\(value)").lowercased().contains(text)
+                    }
+                }
+            }
+        }
+    }
+
     func writes() async throws -> Int { self.keep.store.writer.commits }
 
     func faults() async throws -> [String] { try await self.keep.store.checkFile() }

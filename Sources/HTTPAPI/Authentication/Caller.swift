@@ -30,7 +30,7 @@ struct Caller: Sendable, Hashable {
     /// Account or key with its kind, so that two callers never share data stored under it.
     var description: String {
         switch self.identity {
-        case .account(let name): "account:\(name.key)"
+        case .account(let name): name.caller
         case .key(let name): "key:\(name)"
         }
     }

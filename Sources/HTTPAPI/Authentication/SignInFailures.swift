@@ -57,10 +57,10 @@ final class SignInFailures: Sendable {
             return isFirst
         }
         guard isFirst else { return }
-        self.queue.asyncAfter(deadline: .now() + self.interval.inSeconds) { self.tell() }
+        self.queue.asyncAfter(deadline: .now() + self.interval.inSeconds) { self.report() }
     }
 
-    private func tell() {
+    private func report() {
         let counts = self.counts.withLockedValue { counts in
             defer { counts = Counts() }
             return counts

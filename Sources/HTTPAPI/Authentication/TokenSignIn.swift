@@ -70,32 +70,32 @@ final class TokenSignIn: Sendable {
             }
         }
         guard let name = verified.user else {
-            throw self.nobody(
+            throw self.forbidden(
                 "the token's claim \(settings.userClaim), which names the user, is missing or no text",
                 app
             )
         }
         let user: UserName
         do throws(InvalidValue) { user = try UserName(name, users) } catch {
-            throw self.nobody("the token's claim \(settings.userClaim) is no user's name: \(error.reason)", app)
+            throw self.forbidden("the token's claim \(settings.userClaim) is no user's name: \(error.reason)", app)
         }
         // What a key sends by the classic route is for the devices with `from:` its name, whether it is revoked or not.
         guard try await !self.directory.hasKey(named: user, app: app, users: users) else {
-            throw self.nobody("the token's user has the name of a key of the app", app)
+            throw self.forbidden("the token's user has the name of a key of the app", app)
         }
         if let account = try await self.directory.account(user, app: app)?.account {
             guard settings.sameUsers else {
-                throw self.nobody(
+                throw self.forbidden(
                     "the token's user has the name of an account: sign in with the account's password",
                     app
                 )
             }
-            guard !account.isDisabled else { throw self.nobody("the account of the token's user is disabled", app) }
+            guard !account.isDisabled else { throw self.forbidden("the account of the token's user is disabled", app) }
         }
         return Caller(app: app, identity: .account(user), role: .user)
     }
 
-    private func nobody(_ reason: String, _ app: AppID) -> Problem {
+    private func forbidden(_ reason: String, _ app: AppID) -> Problem {
         self.failures.count(.token, app: app)
         return .forbidden(reason)
     }

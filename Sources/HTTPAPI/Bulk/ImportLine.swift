@@ -3,7 +3,7 @@ import Store
 
 /// A registration as a line of NDJSON has it, for import and export alike.
 struct ImportLine {
-    static let members = ["id", "pns", "handle", "user", "tags", "expires"]
+    static let members = ["id", "pns", "handle", "credential", "user", "tags", "expires"]
 
     let spec: AppSpec
     let now: Timestamp
@@ -36,9 +36,12 @@ struct ImportLine {
             throw PushService.unknown().named("pns")
         }
         let handle = try Self.named("handle") { try self.spec.handle(try members.requiredString("handle"), of: pns) }
+        let credential = try Self.named("credential") {
+            try self.spec.credential(try members.string("credential"), of: pns)
+        }
         let id = try members.string("id").map { text in
             guard let id = RegistrationID(text) else {
-                throw InvalidValue(member: "id", "has 1 to 128 letters, digits and - _ . ~")
+                throw InvalidValue(member: "id", "must have 1 to 128 letters, digits and - _ . ~")
             }
             return id
         }
@@ -51,6 +54,7 @@ struct ImportLine {
             id: id,
             pns: pns,
             handle: handle,
+            credential: credential,
             user: user,
             tags: tags,
             expires: try self.expires(members)
@@ -107,6 +111,7 @@ struct ImportLine {
             "id": .string(registration.id.text),
             "pns": .string(pns.rawValue),
             "handle": .string(handle.text),
+            "credential": registration.credential.named.map { .string($0.name) },
             "user": registration.user.map { .string($0.name) },
             "tags": .strings(registration.tags.filter { $0 != own }.map(\.name)),
             "expires": registration.expires.map { .string($0.iso8601) },

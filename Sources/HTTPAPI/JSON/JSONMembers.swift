@@ -24,7 +24,7 @@ struct StrictMembers {
                     )
                 )
             } else if members[..<index].contains(where: { $0.name == member.name }) {
-                faults.append(InvalidValue(member: Self.join(path, member.name), "is there twice"))
+                faults.append(InvalidValue(member: Self.join(path, member.name), "is given twice"))
             }
             if faults.count >= 10 { break }
         }
@@ -93,7 +93,7 @@ struct StrictMembers {
                 throw self.fault("\(name).\(member.name)", "must be a string, not \(member.value.kind)")
             }
             guard texts.updateValue(text, forKey: member.name) == nil else {
-                throw self.fault("\(name).\(member.name)", "is there twice")
+                throw self.fault("\(name).\(member.name)", "is given twice")
             }
         }
         return texts

@@ -31,11 +31,11 @@ final class SendGroups: Sendable {
 
     private struct Waiting {
         let job: NewJob
-        let continuation: CheckedContinuation<Turn, Never>
+        let continuation: CheckedContinuation<GroupRole, Never>
     }
 
     /// A send's role in its group.
-    private enum Turn {
+    private enum GroupRole {
         /// It writes a group: itself, and those that wait.
         case write
         /// Another send's request has written it.
@@ -48,7 +48,7 @@ final class SendGroups: Sendable {
     ///
     /// - Throws: `StoreError` when it was not accepted.
     func accept(_ job: NewJob) async throws -> JobAcceptance {
-        let turn = await withCheckedContinuation { continuation in
+        let role = await withCheckedContinuation { continuation in
             let isFirst = self.withLine(of: job.app) { line in
                 if line.isWriting {
                     line.waiting.append(Waiting(job: job, continuation: continuation))
@@ -59,7 +59,7 @@ final class SendGroups: Sendable {
             }
             if isFirst { continuation.resume(returning: .write) }
         }
-        switch turn {
+        switch role {
         case .written(let answer): return try answer.get()
         case .write:
             defer { self.passOn(job.app) }

@@ -109,7 +109,7 @@ struct SendJobs: Sendable {
             content = .message(message)
             wanted.removeAll { native[$0] != nil }
         }
-        // Content that no service in work takes is measured as well: the job stores and lists it.
+        // Content that no service in use takes is measured as well: the job stores and lists it.
         try Self.measure(content, for: wanted.isEmpty ? PushService.inService : wanted, options)
     }
 

@@ -23,7 +23,7 @@ struct SendPreview {
     private func preview(_ pns: PushService) -> JSONValue {
         var faults: [InvalidValue] = []
         if pns.isInService, self.spec.credentials[pns] == nil {
-            faults.append(InvalidValue("the app has no \(pns.rawValue) credentials"))
+            faults.append(InvalidValue(pns.noCredentialsReason()))
         }
         let options = PayloadFormatter.Options(
             self.send,

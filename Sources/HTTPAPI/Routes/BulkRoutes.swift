@@ -16,12 +16,12 @@ struct BulkRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/api/registrations/import", body: .stream, handler: self.bring),
+            Route(.post, "/api/registrations/import", body: .stream, handler: self.importRegistrations),
             Route(.get, "/api/registrations/export", handler: self.export),
         ]
     }
 
-    private func bring(_ request: APIRequest) async throws -> Response {
+    private func importRegistrations(_ request: APIRequest) async throws -> Response {
         try request.caller.requireOperator()
         _ = try request.query.strict(known: [])
         try request.requireLines()

@@ -47,13 +47,19 @@ struct ClassicRegistrationRoutes: Sendable {
         } catch {
             throw Problem.invalid([error.named("Handle")])
         }
+        let credential: CredentialName
+        do { credential = try request.spec.credential(try members.string("Credential"), of: pns) } catch let error
+            as InvalidValue
+        {
+            throw Problem.invalid([error.named("Credential")])
+        }
         let tags = try RegistrationTags.read(members["Tags"], member: "Tags", request.spec.users)
         try TagPolicy(reserved: request.spec.reservedTags).check(tags, claimedBy: user)
         // Tags come before ownership: only now may the id matter.
         guard let id = request.parameters["id"].flatMap(RegistrationID.init) else {
             throw Problem.notFound("no such registration")
         }
-        let upsert = RegisterRequest.Upsert(pns: pns, handle: handle, tags: tags)
+        let upsert = RegisterRequest.Upsert(pns: pns, handle: handle, credential: credential, tags: tags)
         let answer = try await self.take(.upsert(id, upsert), user: user, request: request)
         return try await self.response(to: answer, request: request) { result in
             switch result {

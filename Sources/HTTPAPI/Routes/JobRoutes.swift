@@ -51,11 +51,11 @@ struct JobRoutes: Sendable {
         return text.response(status: .ok)
     }
 
-    /// Stops a send that is still going out.
+    /// Cancels a send that has not finished.
     private func cancel(_ request: APIRequest) async throws -> Response {
         _ = try request.query.strict(known: [])
         let job = try await self.visible(request)
-        guard job.work.kind == .send else { throw Problem(.conflict, "a change of a registration cannot be stopped") }
+        guard job.work.kind == .send else { throw Problem(.conflict, "a change of a registration cannot be cancelled") }
         guard !job.state.isFinal else { throw Self.ended(job.state) }
         guard let stopped = try await self.context.store.cancel(job.id, app: request.app) else { throw Self.missing }
         self.context.monitor.forget(job.id)

@@ -59,7 +59,7 @@ struct ListQuery {
     func handles(_ name: String) throws -> [Handle]? {
         guard let text = self.values[name] else { return nil }
         guard (1...Handle.maximumLength).contains(text.utf8.count) else {
-            throw Problem.invalid(name, "has 1 to \(Handle.maximumLength) bytes")
+            throw Problem.invalid(name, "must have 1 to \(Handle.maximumLength) bytes")
         }
         return Handle.lookupForms(of: text)
     }

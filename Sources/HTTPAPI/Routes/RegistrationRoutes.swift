@@ -84,7 +84,7 @@ struct RegistrationRoutes: Sendable {
     private func patch(_ request: APIRequest) async throws -> Response {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
-        let patch = try Self.tags(request, claimedBy: caller.actsForApp ? nil : caller.requireUser())
+        let patch = try Self.patch(request, claimedBy: caller.actsForApp ? nil : caller.requireUser())
         let id = try Self.id(of: request)
         let user = caller.actsForApp ? nil : try caller.requireUser()
         // What it refuses depends on what the registration has become.
@@ -128,7 +128,7 @@ struct RegistrationRoutes: Sendable {
     private func upsert(_ request: APIRequest) throws -> RegisterRequest.Upsert {
         let caller = try request.caller
         _ = try request.query.strict(known: [])
-        let members = try StrictMembers(request.json(), known: ["pns", "handle", "user", "tags"])
+        let members = try StrictMembers(request.json(), known: ["pns", "handle", "credential", "user", "tags"])
         let wanted: ImportedRegistration
         do {
             wanted = try ImportLine(spec: request.spec, now: .now, owner: caller.user).registration(members)
@@ -137,33 +137,42 @@ struct RegistrationRoutes: Sendable {
         }
         if caller.actsForApp {
             let onBehalf = RegisterRequest.OnBehalf(of: wanted.user)
-            return .init(pns: wanted.pns, handle: wanted.handle, tags: wanted.tags, onBehalf: onBehalf)
+            return .init(
+                pns: wanted.pns,
+                handle: wanted.handle,
+                credential: wanted.credential,
+                tags: wanted.tags,
+                onBehalf: onBehalf
+            )
         }
         let user = try caller.requireUser()
         guard wanted.user == user else {
             throw Problem.forbidden("only a backend's key or an operator may register the devices of others")
         }
         try TagPolicy(reserved: request.spec.reservedTags).check(wanted.tags, claimedBy: user)
-        return .init(pns: wanted.pns, handle: wanted.handle, tags: wanted.tags)
+        return .init(pns: wanted.pns, handle: wanted.handle, credential: wanted.credential, tags: wanted.tags)
     }
 
-    /// The tags of a patch.
+    /// Reads a patch.
     ///
     /// - Parameters:
-    ///   - request: `{"tags": {"add": […], "remove": […]}}`.
-    ///   - user: Who claims them; nil = the app.
-    /// - Returns: The tags.
+    ///   - request: `{"tags": {"add": […], "remove": […]}, "credential": …}`, one of both at least.
+    ///   - user: Who claims the tags; nil = the app.
+    /// - Returns: The patch.
     /// - Throws: ``Problem``: 400 that names the member; 403 for what the user may not claim.
-    private static func tags(_ request: APIRequest, claimedBy user: UserName?) throws -> RegisterRequest.TagPatch {
-        let members = try StrictMembers(request.json(), known: ["tags"])
+    private static func patch(_ request: APIRequest, claimedBy user: UserName?) throws -> RegisterRequest.Patch {
+        let members = try StrictMembers(request.json(), known: ["tags", "credential"])
+        let credential = try Self.credential(members, spec: request.spec)
         guard let value = members["tags"] else {
-            throw members.fault("tags", "is required: {\"add\": […], \"remove\": […]}")
+            guard let credential else { throw members.fault("tags", "is required: {\"add\": […], \"remove\": […]}") }
+            return RegisterRequest.Patch(credential: credential)
         }
         let changes = try StrictMembers(value, path: "tags", known: ["add", "remove"])
         let users = request.spec.users
-        let patch = RegisterRequest.TagPatch(
+        let patch = RegisterRequest.Patch(
             add: try RegistrationTags.read(changes["add"], member: "tags.add", users),
-            remove: try RegistrationTags.read(changes["remove"], member: "tags.remove", users)
+            remove: try RegistrationTags.read(changes["remove"], member: "tags.remove", users),
+            credential: credential
         )
         guard !patch.add.isEmpty || !patch.remove.isEmpty else {
             throw members.fault("tags", "add or remove must name a tag")
@@ -182,6 +191,22 @@ struct RegistrationRoutes: Sendable {
             )
         }
         return patch
+    }
+
+    /// The credential that a patch names, with the services that have it: which one matters is seen when it is done.
+    private static func credential(
+        _ members: StrictMembers,
+        spec: AppSpec
+    ) throws -> RegisterRequest.CredentialChoice? {
+        guard let name = try members.string("credential") else { return nil }
+        if name == CredentialName.default.name { return .init(.default, services: PushService.allCases) }
+        let services = PushService.allCases.filter { (try? spec.credential(name, of: $0)) != nil }
+        guard !services.isEmpty, let credential = try? CredentialName(name) else {
+            let known = Set(PushService.allCases.flatMap(spec.credentials.names)).subtracting([.default]).sorted()
+            let list = ([.default] + known).map(\.name).joined(separator: ", ")
+            throw members.fault("credential", "the app declares no credential of that name; declared: \(list)")
+        }
+        return .init(credential, services: services)
     }
 
     private static func id(of request: APIRequest) throws -> RegistrationID {
@@ -207,6 +232,7 @@ struct RegistrationRoutes: Sendable {
             "pns": registration.pns.map { .string($0.rawValue) },
             // Shortened, because a whole handle lets its reader send to the device.
             "handle": registration.handle.map { .string($0.description) },
+            "credential": registration.credential.named.map { .string($0.name) },
             "tags": .strings(registration.tags.map(\.name)),
             "state": .string(registration.state.rawValue),
             "updated": .string(registration.updated.iso8601),

@@ -45,6 +45,9 @@ struct TagPolicy {
             }
             // Tags compare in any letter case, also where user names are exact.
             let text = tag.key.withoutCapitals
+            if text.hasPrefix(Tag.installationPrefix) {
+                throw Problem.forbidden("the tag \"\(tag)\" is for installations, which are made through the hub")
+            }
             if self.reserved.contains(where: { !$0.isEmpty && text.hasPrefix($0.withoutCapitals) }) {
                 throw Problem.forbidden("the tag \"\(tag)\" begins with a prefix that the app reserves")
             }

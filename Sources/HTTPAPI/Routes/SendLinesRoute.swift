@@ -265,7 +265,7 @@ private final class SendUpload: Sendable {
                 self.refuse(
                     candidate.line,
                     isPassing ? 503 : 500,
-                    isPassing ? "store writes are failing; \(Self.hint)" : "internal error; see the server's log"
+                    isPassing ? "the store is unavailable; \(Self.hint)" : "internal error; see the server's log"
                 )
             }
         }

@@ -6,12 +6,12 @@ extension RecipientList {
     static let maximum = 20_000
     private static let shownFaults = 10
     /// Of a device with a handle.
-    private static let members = ["pns", "handle", "reference"]
+    private static let members = ["pns", "handle", "credential", "reference"]
 
     /// Reads `to.handles`.
     ///
     /// - Parameters:
-    ///   - values: `[{"pns": …, "handle": …, "reference": …}, …]`.
+    ///   - values: `[{"pns": …, "handle": …, "credential": …, "reference": …}, …]`.
     ///   - to: The object that has them.
     ///   - spec: The app, which says what handles may be like.
     /// - Throws: ``Problem`` that names the places.
@@ -74,12 +74,13 @@ extension RecipientList {
         }
         var service: String?
         var address: String?
+        var credential: String?
         var reference: String?
         for member in members {
             guard Self.members.contains(member.name) else {
                 throw InvalidValue("has an unknown member; known are \(Self.members.joined(separator: ", "))")
             }
-            if member.name == "reference", case .null = member.value { continue }
+            if ["credential", "reference"].contains(member.name), case .null = member.value { continue }
             guard case .string(let text) = member.value else {
                 throw InvalidValue(member: member.name, "must be a string, not \(member.value.kind)")
             }
@@ -91,17 +92,22 @@ extension RecipientList {
             case "handle":
                 earlier = address
                 address = text
+            case "credential":
+                earlier = credential
+                credential = text
             default:
                 earlier = reference
                 reference = text
             }
-            guard earlier == nil else { throw InvalidValue(member: member.name, "is there twice") }
+            guard earlier == nil else { throw InvalidValue(member: member.name, "is given twice") }
         }
         guard let pns = service.flatMap(PushService.init(platformName:)) else {
             throw PushService.unknown(service).named("pns")
         }
         let handle: Handle
         do { handle = try spec.handle(address ?? "", of: pns) } catch { throw error.named("handle") }
+        let declared: CredentialName
+        do { declared = try spec.credential(credential, of: pns) } catch { throw error.named("credential") }
         if let reference {
             let scalars = reference.unicodeScalars
             guard (1...Recipient.longestReference).contains(scalars.count), scalars.allSatisfy({ $0.value >= 0x20 })
@@ -112,6 +118,6 @@ extension RecipientList {
                 )
             }
         }
-        return Recipient(place: place, pns: pns, handle: handle, reference: reference)
+        return Recipient(place: place, pns: pns, handle: handle, credential: declared, reference: reference)
     }
 }

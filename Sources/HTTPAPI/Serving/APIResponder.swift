@@ -13,16 +13,10 @@ package struct APIResponder: HTTPResponder {
     package typealias Context = APIContext
 
     let table: RouteTable
-    private let configuration: APIConfiguration
     private let apps: AppDirectory
     private let authenticator: Authenticator
-    private let body: BodyReader
-    private let limiter = RateLimiter()
-    /// Requests that are not authenticated yet.
-    private let arriving = NIOLockedValueBox(0)
-    /// Authenticated requests in progress whose bodies are read.
-    private let working: FairPermits
-    private let warned = NIOLockedValueBox<ContinuousClock.Instant?>(nil)
+    private let limits: CallerLimits
+    private let failures: FailureReport
     private let metrics = RequestMetrics()
     private let inFlight = MetricDescription.httpRequestsInFlight.meter()
     private let logger: Logger
@@ -36,11 +30,10 @@ package struct APIResponder: HTTPResponder {
         logger: Logger
     ) {
         self.table = table
-        self.configuration = configuration
         self.apps = apps
         self.authenticator = authenticator
-        self.body = body
-        self.working = FairPermits(configuration.requestsInFlight)
+        self.limits = CallerLimits(configuration: configuration, body: body)
+        self.failures = FailureReport(logger: logger)
         self.logger = logger
     }
 
@@ -65,7 +58,7 @@ package struct APIResponder: HTTPResponder {
                     : try await self.answer(request, match: match, trace: trace, context: context)
             }
         } catch {
-            response = self.problem(of: error, trace: trace).response()
+            response = self.failures.problem(of: error, request: trace.id, route: trace.template).response()
         }
         if let origin { CrossOrigin.allow(origin, &response.headers) }
         if CrossOrigin.isDecided(on: request.uri.path) {
@@ -81,7 +74,7 @@ package struct APIResponder: HTTPResponder {
     ///   read the answer.
     private func declaredOrigin(of request: Request) async throws -> String? {
         guard let origin = request.headers.text(of: .origin), let app = CrossOrigin.app(of: request.uri.path),
-            let spec = try await self.arrive({ try await self.apps.spec(of: app) }),
+            let spec = try await self.limits.arrive({ try await self.apps.spec(of: app) }),
             spec.origins.contains(where: { $0.text == origin })
         else { return nil }
         return origin
@@ -107,37 +100,20 @@ package struct APIResponder: HTTPResponder {
         trace: RequestTrace,
         context: Context
     ) async throws -> Response {
-        let (app, spec, caller) = try await self.arrive {
+        let (app, spec, caller) = try await self.limits.arrive {
             try await self.admit(request, match: match, trace: trace, context: context)
         }
         trace.caller = caller
-        let rate = spec.requestsPerSecond ?? self.configuration.requestsPerSecond
-        if let seconds = self.limiter.take(caller, rate: rate) {
-            throw Problem.later(
-                .tooManyRequests,
-                "this account exceeds its rate limit",
-                seconds: seconds
-            )
+        return try await self.limits.work(
+            request,
+            body: match.route.body,
+            caller: caller,
+            spec: spec,
+            end: context.endBody
+        ) { body in
+            let asked = APIRequest(request, match: match, body: body, app: app, spec: spec, identity: caller)
+            return try await match.route.handler(asked)
         }
-        let body = try await self.body.read(request, kind: match.route.body, caller: caller, end: context.endBody)
-        defer { withExtendedLifetime(body.permit) {} }
-        guard self.working.take(for: caller) else { throw Self.tooMany }
-        defer { self.working.release(of: caller) }
-        let asked = APIRequest(request, match: match, body: body, app: app, spec: spec, identity: caller)
-        return try await match.route.handler(asked)
-    }
-
-    /// Does what precedes authentication and is part of it, within a limit of its own: there is no caller yet to share by.
-    private func arrive<Value>(_ work: () async throws -> Value) async throws -> Value {
-        let most = self.configuration.requestsInFlight
-        let isFree = self.arriving.withLockedValue { count in
-            guard count < most else { return false }
-            count += 1
-            return true
-        }
-        guard isFree else { throw Self.tooMany }
-        defer { self.arriving.withLockedValue { $0 -= 1 } }
-        return try await work()
     }
 
     /// Authenticates the caller and finds its app.
@@ -154,56 +130,11 @@ package struct APIResponder: HTTPResponder {
         return (app, spec, caller)
     }
 
-    private static let tooMany = Problem.later(.serviceUnavailable, "too many requests are in progress", seconds: 1)
-
     private func app(of match: RouteTable.Match) async throws -> (AppID, AppSpec) {
         guard let app = try? match.parameters["app"].map(AppID.init) ?? .default,
             let spec = try await self.apps.spec(of: app)
         else { throw Problem.notFound("no such app") }
         return (app, spec)
-    }
-
-    private func problem(of error: any Error, trace: RequestTrace) -> Problem {
-        switch error {
-        case let problem as Problem:
-            return problem
-        case let invalid as InvalidValue:
-            return Problem.invalid([invalid])
-        case let partly as PartlyDone:
-            var problem = self.problem(of: partly.cause, trace: trace)
-            problem.done = partly.done
-            return problem
-        case let fault as StoreError:
-            let problem = Problem(fault)
-            // A conflicting name or a forged cursor is the caller's error and not logged for the operator. A store
-            // without writes fails every request.
-            self.logger.log(
-                level: problem.status.kind == .serverError && self.mayWarn() ? .warning : .debug,
-                "The store failed a request",
-                metadata: ["request.id": "\(trace.id)", "error": "\(fault)"]
-            )
-            return problem
-        case is CancellationError:
-            return Problem.later(.serviceUnavailable, "the server is shutting down", seconds: 1)
-        default:
-            self.logger.error(
-                "A request failed",
-                metadata: [
-                    "request.id": "\(trace.id)", "http.route": "\(trace.template)",
-                    "error.type": "\(type(of: error))",
-                ]
-            )
-            return Problem(.internalServerError, "internal error; see the server's log")
-        }
-    }
-
-    /// Once in five seconds.
-    private func mayWarn() -> Bool {
-        self.warned.withLockedValue { warned in
-            if let last = warned, last.duration(to: .now) < .seconds(5) { return false }
-            warned = .now
-            return true
-        }
     }
 
     /// Adds the headers of every answer and logs it.

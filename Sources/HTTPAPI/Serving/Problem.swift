@@ -79,7 +79,7 @@ struct Problem: Error, Sendable, Equatable {
                 type: "last-operator"
             )
         case .unavailable:
-            self = .later(.serviceUnavailable, "store writes are failing; try again", seconds: 5)
+            self = .later(.serviceUnavailable, "the store is unavailable; try again", seconds: 5)
         default:
             self = Problem(.internalServerError, "internal error; see the server's log")
         }

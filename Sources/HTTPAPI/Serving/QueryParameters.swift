@@ -44,7 +44,7 @@ struct QueryParameters: Sendable {
                 throw Problem.invalid(parameter.name, "is not percent-encoded UTF-8")
             }
             guard values.updateValue(value, forKey: parameter.name) == nil else {
-                throw Problem.invalid(parameter.name, "is there twice")
+                throw Problem.invalid(parameter.name, "is given twice")
             }
         }
         return values

@@ -33,6 +33,11 @@ extension ConfigurationKey {
     static let apiTrustedProxies = text("api.trusted_proxies")
     static let apiClassicWait = seconds("api.classic_wait", in: 0...60, default: 10)
 
+    static let hubHost = text("hub.host", default: "127.0.0.1")
+    static let hubPort = port("hub.port", default: 8443)
+    static let hubCertificate = text("hub.certificate_file")
+    static let hubKey = text("hub.key_file")
+
     static let workersHost = text("workers.host", default: "127.0.0.1")
     static let registerPort = port("workers.register_port", default: 8081)
     static let sendPort = port("workers.send_port", default: 8082)
@@ -67,6 +72,7 @@ extension ConfigurationKey {
             apiHost, apiPort, apiCertificate, apiKey, apiBodySize, apiSendSize, apiContentSize, apiHeaderSize,
             apiRequestTime, apiConnections, apiConnectionsPerPeer,
             apiInFlight, apiRequestRate, apiTrustedProxies, apiClassicWait,
+            hubHost, hubPort, hubCertificate, hubKey,
             workersHost, registerPort, sendPort, deliveryPort,
             deliveryConnections, deliveryDevices,
         ] + simulator + [drainTime, logLevel, logFormat]

@@ -52,6 +52,14 @@ package struct PushlineConfiguration: Sendable, Equatable {
         package var classicWait: Duration
     }
 
+    /// How the wire of hubs is served; its limits are those of the API.
+    package struct Hub: Sendable, Equatable {
+        package var host: String
+        package var port: Int
+        package var certificateFile: String?
+        package var keyFile: String?
+    }
+
     /// Where the workers' health and metrics are.
     package struct Workers: Sendable, Equatable {
         package var host: String
@@ -80,6 +88,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
     package var retention: [Retained: Duration]
     package var broker: Broker
     package var api: API
+    package var hub: Hub
     package var workers: Workers
     package var delivery: Delivery
     package var drainTime: Duration
@@ -121,6 +130,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
         self.retention[.recipients] = .zero
         self.broker = try Broker(values)
         self.api = try API(values)
+        self.hub = try Hub(values)
         self.workers = Workers(
             host: try values.text(.workersHost),
             registerPort: try values.integer(.registerPort),
@@ -174,6 +184,18 @@ extension PushlineConfiguration.API {
         }
         guard (self.certificateFile == nil) == (self.keyFile == nil) else {
             throw ConfigurationError("api.certificate_file and api.key_file belong together: give both or none")
+        }
+    }
+}
+
+extension PushlineConfiguration.Hub {
+    fileprivate init(_ values: ConfigurationValues) throws {
+        self.host = try values.text(.hubHost)
+        self.port = try values.integer(.hubPort)
+        self.certificateFile = try values.optionalText(.hubCertificate)
+        self.keyFile = try values.optionalText(.hubKey)
+        guard (self.certificateFile == nil) == (self.keyFile == nil) else {
+            throw ConfigurationError("hub.certificate_file and hub.key_file belong together: give both or none")
         }
     }
 }

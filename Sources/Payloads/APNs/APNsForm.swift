@@ -6,7 +6,7 @@ extension NativeForm {
         headers: APNsForm.headers,
         schema: APNsForm.schema,
         make: { payload, headers, app throws(InvalidValue) in
-            try APNsForm.read(payload, headers: headers, topic: app.apns?.topic)
+            try APNsForm.read(payload, headers: headers, topics: app.credentials.all(AppSpec.APNs.self).map(\.topic))
         }
     )
 }
@@ -48,11 +48,11 @@ enum APNsForm {
     static func read(
         _ payload: JSONValue,
         headers given: HeaderList,
-        topic: String?
+        topics: [String]
     ) throws(InvalidValue) -> NativePayload {
         var headers = given
         let type = try Self.type(headers.take("apns-push-type") ?? Self.usualType(of: payload).name)
-        if let wanted = headers.take("apns-topic") { try Self.check(topic: wanted, of: type, bundle: topic) }
+        if let wanted = headers.take("apns-topic") { try Self.check(topic: wanted, of: type, bundles: topics) }
         try headers.require("apns-priority", oneOf: type.priorities)
         // Eleven digits end in the year 5138: more is milliseconds by mistake.
         try headers.require("apns-expiration", "must be a time in seconds since 1970, or 0") {
@@ -93,14 +93,15 @@ enum APNsForm {
         return type
     }
 
-    /// The topic is the app's own; a send may state it and cannot choose another.
-    private static func check(topic: String, of type: APNsPushType, bundle: String?) throws(InvalidValue) {
-        let own = bundle.map { $0 + type.topicSuffix }
-        guard topic != own else { return }
+    /// The topic is that of the credential of each device; a send may state one of the app's and cannot choose another.
+    private static func check(topic: String, of type: APNsPushType, bundles: [String]) throws(InvalidValue) {
+        let own = bundles.map { $0 + type.topicSuffix }
+        guard !own.contains(topic) else { return }
         throw InvalidValue(
             member: "headers.apns-topic",
-            own.map { "is \($0) for this app and push type; it can be left out" }
-                ?? "the app has no APNs credentials, and so no topic; leave it out"
+            own.isEmpty
+                ? "the app has no APNs credentials, and so no topic; leave it out"
+                : "is \(own.joined(separator: " or ")) for this app and push type; it can be left out"
         )
     }
 }

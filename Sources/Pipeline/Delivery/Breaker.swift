@@ -175,7 +175,7 @@ package struct Breaker {
             case .credentials: statistics.rejection ?? ""
             case .tokens: statistics.deadReason
             }
-        self.reason = WaitReason(cause, at: statistics.pns, said)
+        self.reason = WaitReason(cause, at: statistics.pns, with: statistics.credential, said)
         self.state = .open(until: now.advanced(by: max(self.pause, statistics.asked ?? .zero)))
         return .opened(cause, self.reason)
     }
@@ -185,6 +185,8 @@ package struct Breaker {
 struct SendStatistics {
     /// The push service.
     let pns: PushService
+    /// With which of the app's credentials it was sent.
+    let credential: CredentialName
     /// Devices with any answer of the service.
     var answered = 0
     /// Devices that it, or the way to it, failed.
@@ -208,8 +210,14 @@ struct SendStatistics {
     /// - Parameters:
     ///   - results: The results of a send.
     ///   - pns: The service. If devices choose the host, a missing answer is no evidence about the service.
-    init(_ results: some Sequence<DeviceResult>, of pns: PushService = .apns) {
+    ///   - credential: With which of the app's credentials it was sent.
+    init(
+        _ results: some Sequence<DeviceResult>,
+        of pns: PushService = .apns,
+        _ credential: CredentialName = .default
+    ) {
         self.pns = pns
+        self.credential = credential
         let deviceChoosesHost = pns.descriptor.deviceChoosesHost
         for (place, result) in results.enumerated() {
             switch result {

@@ -5,9 +5,15 @@ import PushModel
 import PushServices
 import PushlineMetrics
 
-/// The breakers of a delivery worker, one for each app and push service.
+/// The breakers of a delivery worker, one for each credential of an app at a push service.
 final class Breakers: Sendable {
-    private struct Key: Hashable {
+    struct Key: Hashable {
+        let app: AppID
+        let pns: PushService
+        let credential: CredentialName
+    }
+
+    private struct Service: Hashable {
         let app: AppID
         let pns: PushService
     }
@@ -17,29 +23,52 @@ final class Breakers: Sendable {
     private let breakers = NIOLockedValueBox<[Key: Breaker]>([:])
     /// The last complaint about refused credentials, so that it is logged once.
     private let rejections = NIOLockedValueBox<[Key: String]>([:])
+    /// The credentials of apps that have several at a service.
+    private let declared = NIOLockedValueBox<[Service: [CredentialName]]>([:])
 
     init(_ configuration: Breaker.Configuration, logger: Logger) {
         self.configuration = configuration
         self.logger = logger
     }
 
-    /// The decision on a message before it waits for a permit.
-    func peek(_ app: AppID, _ pns: PushService) -> Breaker.Permission {
-        self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.peek(now: .now) ?? .free }
+    /// Notes an app's present credentials at a service.
+    func declare(_ credentials: [CredentialName], of app: AppID, _ pns: PushService) {
+        self.declared.withLockedValue { declared in
+            let service = Service(app: app, pns: pns)
+            guard credentials.count > 1 || !declared.isEmpty, declared[service] ?? [.default] != credentials else {
+                return
+            }
+            declared[service] = credentials.count > 1 ? credentials : nil
+        }
     }
 
-    /// Asks to send; unless it is rejected, ``record(_:as:_:_:)`` must follow.
-    func enter(_ app: AppID, _ pns: PushService) -> Breaker.Permission {
-        self.breakers.withLockedValue { $0[Key(app: app, pns: pns)]?.enter(now: .now) ?? .free }
+    /// The decision on a message before it waits for a permit, whichever of the app's credentials its devices have.
+    ///
+    /// Rejected is what no credential could send. Otherwise the devices of a rejected one are carried to the next attempt, and so hold
+    /// up nobody: deferred messages would fill the window that the app's credentials share.
+    func peek(_ app: AppID, _ pns: PushService) -> Breaker.Permission {
+        let credentials = self.declared.withLockedValue { $0[Service(app: app, pns: pns)] } ?? [.default]
+        return self.breakers.withLockedValue { breakers in
+            var rejection: (pause: Duration, reason: WaitReason)?
+            for credential in credentials {
+                let key = Key(app: app, pns: pns, credential: credential)
+                let permission = breakers[key]?.peek(now: .now) ?? .free
+                guard case .rejected(let pause, let reason) = permission else { return permission }
+                if pause < rejection?.pause ?? .seconds(86_400) { rejection = (pause, reason) }
+            }
+            return rejection.map { .rejected(for: $0.pause, reason: $0.reason) } ?? .free
+        }
+    }
+
+    /// Asks to send; unless it is rejected, ``record(_:as:_:)`` must follow.
+    func enter(_ key: Key) -> Breaker.Permission {
+        self.breakers.withLockedValue { $0[key]?.enter(now: .now) ?? .free }
     }
 
     /// Records the results of a send.
     ///
     /// - Returns: Whether the tokens that these results call bad are to be doubted.
-    func record(_ statistics: SendStatistics, as permission: Breaker.Permission, _ app: AppID, _ pns: PushService)
-        -> Bool
-    {
-        let key = Key(app: app, pns: pns)
+    func record(_ statistics: SendStatistics, as permission: Breaker.Permission, _ key: Key) -> Bool {
         self.note(statistics, of: key)
         let (transition, areDoubted) = self.breakers.withLockedValue { breakers in
             // Names come from messages: breakers without failures are dropped before they fill the memory.
@@ -53,18 +82,18 @@ final class Breakers: Sendable {
         }
         guard let transition else { return areDoubted }
         // Added to, not set: beyond the bound on series several apps share one.
-        let open = MetricDescription.breakersOpen.meter([.service: pns.rawValue, .app: app.name])
-        var metadata: Logger.Metadata = ["app": "\(app)", "service": "\(pns.rawValue)"]
+        let open = MetricDescription.breakersOpen.meter([.service: key.pns.rawValue, .app: key.app.name])
+        var metadata = key.metadata
         switch transition {
         case .opened(let cause, let reason):
             open.increment(by: 1)
             MetricDescription.breakersOpened
-                .counter([.service: pns.rawValue, .app: app.name, .cause: cause.rawValue]).increment()
+                .counter([.service: key.pns.rawValue, .app: key.app.name, .cause: cause.rawValue]).increment()
             metadata["reason"] = "\(reason.text)"
             self.logger.warning("The circuit breaker opened: the app's messages wait", metadata: metadata)
         case .closed:
             open.decrement(by: 1)
-            self.logger.info("The circuit breaker closed: the app's messages go out again", metadata: metadata)
+            self.logger.notice("The circuit breaker closed: the app's messages go out again", metadata: metadata)
         }
         return areDoubted
     }
@@ -79,7 +108,7 @@ final class Breakers: Sendable {
             return rejections[key]
         }
         guard last != statistics.rejection else { return }
-        let metadata: Logger.Metadata = ["app": "\(key.app)", "service": "\(key.pns.rawValue)"]
+        let metadata = key.metadata
         if let rejection = statistics.rejection {
             let reason: Logger.Metadata = ["reason": "\(rejection)"]
             self.logger.error(
@@ -89,5 +118,14 @@ final class Breakers: Sendable {
         } else {
             self.logger.notice("The push service accepts the app's credentials again", metadata: metadata)
         }
+    }
+}
+
+extension Breakers.Key {
+    /// For logs.
+    fileprivate var metadata: Logger.Metadata {
+        var metadata: Logger.Metadata = ["app": "\(self.app)", "service": "\(self.pns.rawValue)"]
+        if let name = self.credential.named { metadata["credential"] = "\(name)" }
+        return metadata
     }
 }

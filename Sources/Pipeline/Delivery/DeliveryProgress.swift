@@ -26,12 +26,24 @@ struct DeliveryProgress {
     }
 
     let batches: [DeliverBatch]
+    private let share: DeliveryShare
     private var builders: [OutcomeBuilder]
     /// The devices still to be tried.
     private(set) var rest: [Portion] = []
 
-    init(_ batches: [DeliverBatch], recording: AppSpec.Recording, retry: RetryPolicy) {
+    /// - Parameters:
+    ///   - batches: The batches.
+    ///   - share: Which of their devices.
+    ///   - recording: Which devices are listed one by one.
+    ///   - retry: The waits of retries.
+    init(
+        _ batches: [DeliverBatch],
+        share: DeliveryShare = DeliveryShare(credential: .default, devices: nil),
+        recording: AppSpec.Recording,
+        retry: RetryPolicy
+    ) {
         self.batches = batches
+        self.share = share
         self.builders = batches.map { OutcomeBuilder($0, recording: recording, retry: retry) }
     }
 
@@ -56,7 +68,7 @@ struct DeliveryProgress {
     /// Adds devices that are not to be tried now to the outcomes; the others are tried.
     mutating func begin(stop: (BatchKey) -> StopCause?) {
         for (index, batch) in self.batches.enumerated() {
-            let devices = self.builders[index].addUntried(stop: stop(batch.key))
+            let devices = self.builders[index].addUntried(of: self.share.devices?[index], stop: stop(batch.key))
             if !devices.isEmpty { self.rest.append(Portion(batch: index, devices: devices)) }
         }
     }
@@ -69,6 +81,14 @@ struct DeliveryProgress {
     mutating func addStopped(reason: WaitReason, wait: Duration? = nil) {
         for portion in self.rest {
             self.builders[portion.batch].addStopped(portion.devices, reason: reason, wait: wait)
+        }
+        self.rest = []
+    }
+
+    /// Adds the rest, which can never be sent, to the outcomes.
+    mutating func addFailed(_ failure: FailureClass, reason: String) {
+        for portion in self.rest {
+            self.builders[portion.batch].addFailed(portion.devices, failure, reason: reason)
         }
         self.rest = []
     }

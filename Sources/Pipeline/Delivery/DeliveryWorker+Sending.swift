@@ -4,10 +4,7 @@ import PushServices
 import Store
 
 extension DeliveryWorker {
-    /// Sends batches of one app and push service, as far as the app's breaker lets them.
-    ///
-    /// Usually in one round. A probe is small, and the rest follows in the next round if the service accepts it; so do
-    /// devices withdrawn by the stop of another batch of the message.
+    /// Sends batches of one app and push service, with each of the app's credentials beside the others.
     ///
     /// - Parameters:
     ///   - batches: At least one.
@@ -15,12 +12,52 @@ extension DeliveryWorker {
     ///   - logger: For an app that cannot send.
     /// - Returns: The outcome of each batch.
     func send(_ batches: [DeliverBatch], spec: AppSpec, logger: Logger) async -> [BatchOutcome] {
+        let pns = batches[0].key.pns
+        self.breakers.declare(spec.credentials.names(of: pns), of: batches[0].app, pns)
+        let shares = DeliveryShare.divide(batches)
+        guard shares.count > 1 else { return await self.send(batches, shares[0], spec: spec, logger: logger) }
+        return await withTaskGroup(of: [BatchOutcome].self) { sends in
+            for share in shares {
+                sends.addTask { await self.send(batches, share, spec: spec, logger: logger) }
+            }
+            var outcomes = await sends.next() ?? []
+            for await others in sends {
+                for (index, other) in others.enumerated() { outcomes[index].add(other) }
+            }
+            return outcomes
+        }
+    }
+
+    /// Sends the devices of one credential, as far as its breaker lets them.
+    ///
+    /// Usually in one round. A probe is small, and the rest follows in the next round if the service accepts it; so do
+    /// devices withdrawn by the stop of another batch of the message.
+    private func send(
+        _ batches: [DeliverBatch],
+        _ share: DeliveryShare,
+        spec: AppSpec,
+        logger: Logger
+    ) async -> [BatchOutcome] {
         let (app, pns) = (batches[0].app, batches[0].key.pns)
-        var sending = DeliveryProgress(batches, recording: spec.recording, retry: self.configuration.retry)
-        sending.begin { self.inWork.stopCause(of: $0) }
+        let breaker = Breakers.Key(app: app, pns: pns, credential: share.credential)
+        var sending = DeliveryProgress(
+            batches,
+            share: share,
+            recording: spec.recording,
+            retry: self.configuration.retry
+        )
+        sending.begin { self.inProgress.stopCause(of: $0) }
         guard !sending.isOver else { return sending.outcomes }
+        guard share.credential == .default || spec.credentials[pns, share.credential] != nil else {
+            // As where the app has none for the service at all: declared later it is too late for this send.
+            let name = "the app declares no \(pns.rawValue) credential \"\(share.credential)\" any more"
+            sending.addFailed(.misconfigured, reason: "\(name); declare it with pushline apps apply")
+            return sending.outcomes
+        }
         let sender: any PushSender
-        do { sender = try self.senders.sender(app: app, pns: pns, spec: spec) } catch {
+        do {
+            sender = try self.senders.sender(app: app, pns: pns, credential: share.credential, spec: spec)
+        } catch {
             logger.warning(
                 "The app's sender cannot be made; its batches wait",
                 metadata: ["app": "\(app)", "service": "\(pns.rawValue)", "error": "\(error)"]
@@ -30,7 +67,7 @@ extension DeliveryWorker {
         }
         let deadline = ContinuousClock.now.advanced(by: self.configuration.sendingTime)
         while !sending.isOver {
-            let permission = self.breakers.enter(app, pns)
+            let permission = self.breakers.enter(breaker)
             if case .rejected(let pause, let reason) = permission {
                 sending.addStopped(reason: reason, wait: pause)
                 break
@@ -43,7 +80,7 @@ extension DeliveryWorker {
                 .flatMap { results[$0].evidenceOfDryRun(at: pns) }
             // The dry ones last: none of them calls a token bad, and the devices are those of the others.
             let answers = (real.map { results[$0] } + [dry]).joined()
-            let areKept = await self.record(answers, of: devices, as: permission, app, pns)
+            let areKept = await self.record(answers, of: devices, as: permission, breaker)
             let goesOn = ContinuousClock.now < deadline && !self.isHalted(app, pns)
             for (group, results) in zip(groups, results) {
                 let answers = DeliveryProgress.Answers(
@@ -51,7 +88,7 @@ extension DeliveryWorker {
                     keepsTokens: areKept && !sending.isDryRun(group),
                     isProbe: permission == .probe
                 )
-                sending.add(group, answers, goesOn: goesOn) { self.inWork.stopCause(of: $0) }
+                sending.add(group, answers, goesOn: goesOn) { self.inProgress.stopCause(of: $0) }
             }
             // It proved nothing, and each further round would be such a probe: the breaker waits for another message.
             if permission == .probe, answers.isEmpty {
@@ -78,7 +115,7 @@ extension DeliveryWorker {
                 let (app, pns) = (sending.batches[0].app, keys[0].pns)
                 let push = sending.push(group, deadline: deadline) {
                     // Stopping one batch withdraws all: unsent devices of the others follow in the next round.
-                    self.inWork.isAnyStopped(of: keys) || self.isHalted(app, pns)
+                    self.inProgress.isAnyStopped(of: keys) || self.isHalted(app, pns)
                 }
                 sends.addTask { (number, await sender.send(push)) }
             }
@@ -90,7 +127,7 @@ extension DeliveryWorker {
 
     /// Whether nothing more of an app is to be sent to a service: the process is about to end, or the queue is paused.
     private func isHalted(_ app: AppID, _ pns: PushService) -> Bool {
-        self.inWork.isDraining || self.pauses.reason(.deliver(pns), app: app) != nil
+        self.inProgress.isDraining || self.pauses.reason(.deliver(pns), app: app) != nil
     }
 
     /// Reports the results of a send to the breaker.
@@ -99,17 +136,15 @@ extension DeliveryWorker {
     ///   - results: The results.
     ///   - devices: The devices, in the same order; read if tokens are called bad.
     ///   - permission: The breaker's permission for the send.
-    ///   - app: The app.
-    ///   - pns: The service.
+    ///   - breaker: The breaker.
     /// - Returns: Whether the tokens that these results call bad are to be doubted.
     private func record(
         _ results: some Sequence<DeviceResult>,
         of devices: () -> [(row: Int64, handle: Handle)],
         as permission: Breaker.Permission,
-        _ app: AppID,
-        _ pns: PushService
+        _ breaker: Breakers.Key
     ) async -> Bool {
-        var statistics = SendStatistics(results, of: pns)
+        var statistics = SendStatistics(results, of: breaker.pns, breaker.credential)
         if statistics.dead > 0 {
             let devices = devices()
             do { statistics.owners = try await self.owners(of: statistics.deadAt.map { devices[$0] }) } catch {
@@ -117,7 +152,7 @@ extension DeliveryWorker {
                 self.logger.debug("Reading the users of rejected tokens failed", metadata: ["error": "\(error)"])
             }
         }
-        return self.breakers.record(statistics, as: permission, app, pns)
+        return self.breakers.record(statistics, as: permission, breaker)
     }
 
     /// Whom tokens count for: the users of live registrations, and each handle of a list for itself.

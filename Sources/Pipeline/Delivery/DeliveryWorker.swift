@@ -10,11 +10,11 @@ package import Store
 package struct DeliveryWorker: Service {
     /// The limits and waits of deliveries.
     package struct Configuration: Sendable {
-        /// The most devices in work for each push service, and an urgent message and one of an idle app beyond them.
+        /// The most devices in progress for each push service, and an urgent message and one of an idle app beyond them.
         ///
         /// This bounds the duplicates after a crash (rule 10).
         package var devices = 8 * DeliverBatch.maximumDevices
-        /// The most messages in work for each push service, however small they are.
+        /// The most messages in progress for each push service, however small they are.
         package var messages = 64
         /// An app whose messages take longer is slow.
         ///
@@ -38,7 +38,7 @@ package struct DeliveryWorker: Service {
     let broker: any MessageBroker
     let configuration: Configuration
     let logger: Logger
-    let inWork = BatchesInWork()
+    let inProgress = BatchesInProgress()
     let breakers: Breakers
     let pauses: PauseWatch
     let metrics = DeliveryMetrics()
@@ -72,7 +72,7 @@ package struct DeliveryWorker: Service {
         try await withGracefulShutdownHandler {
             try await self.pauses.around { try await self.work() }
         } onGracefulShutdown: {
-            self.inWork.drain()
+            self.inProgress.drain()
         }
     }
 
@@ -101,7 +101,7 @@ package struct DeliveryWorker: Service {
             broker: self.broker,
             queue: queue,
             priority: priority,
-            // More than may be in work: behind an app's slow messages the others' are still seen.
+            // More than may be in progress: behind an app's slow messages the others' are still seen.
             prefetch: self.configuration.messages * 3 / 2,
             limiter: limiter,
             logger: self.logger,
@@ -118,22 +118,22 @@ package struct DeliveryWorker: Service {
             deferWork: { delivery, subscription in try await self.deferWork(delivery, subscription, pns) },
             intercept: { delivery, subscription in
                 guard let id = MessageID(delivery.properties.messageID) else { return false }
-                return self.inWork.join(id, delivery, subscription)
+                return self.inProgress.join(id, delivery, subscription)
             }
         )
     }
 
-    /// Checks every 500 ms for stops of jobs whose batches are in work (rule 13), and for apps whose messages delay
+    /// Checks every 500 ms for stops of jobs whose batches are in progress (rule 13), and for apps whose messages delay
     /// others (rule 12).
     private func watch(_ limiters: [FairLimiter]) async throws {
         while true {
             do { try await Task.sleep(for: .milliseconds(500)) } catch { return }
             for limiter in limiters { limiter.rejectQueuedBehindSlowTenants() }
-            let keys = self.inWork.keys
+            let keys = self.inProgress.keys
             guard !keys.isEmpty else { continue }
             do {
                 let located = try await self.store.status(of: keys, in: nil)
-                for (key, located) in zip(keys, located) { self.inWork.note(located.status, of: key) }
+                for (key, located) in zip(keys, located) { self.inProgress.note(located.status, of: key) }
             } catch let error as StoreError {
                 self.logger.debug("Reading the status of batches failed", metadata: ["error": "\(error)"])
             }
@@ -194,7 +194,7 @@ extension DeliveryWorker {
             return await subscription.acknowledge([delivery])
         }
         // Two copies may have waited for a permit together: the later one joins.
-        guard self.inWork.begin(id, delivery, subscription) else { return }
+        guard self.inProgress.begin(id, delivery, subscription) else { return }
         var logger = self.logger
         logger[metadataKey: "message.id"] = "\(id)"
         let retry = StoreRetry(logger: logger)
@@ -210,12 +210,12 @@ extension DeliveryWorker {
             case .dead(let reason): try await deadLetters.publish(delivery, from: queue, reason: reason)
             }
         } catch {
-            let ended = self.inWork.end(id, isDone: false)
+            let ended = self.inProgress.end(id, isDone: false)
             // A cancelled message comes again. After another error the consumer dead-letters all its deliveries.
             if !(error is CancellationError) { try await self.acknowledge(ended, retry) }
             throw error
         }
-        try await self.acknowledge(self.inWork.end(id, isDone: verdict == .done), retry)
+        try await self.acknowledge(self.inProgress.end(id, isDone: verdict == .done), retry)
     }
 
     /// Sends a message's batches and records their outcomes, as far as they are open.
@@ -231,7 +231,7 @@ extension DeliveryWorker {
             }
             let keys = batches.map(\.key)
             let located = try await retry.run { try await self.store.status(of: keys, in: id) }
-            let begun = self.inWork.begin(keys, located, of: id)
+            let begun = self.inProgress.begin(keys, located, of: id)
             guard !begun.isEmpty else { return .done }
             let spec = try await retry.run { try await self.apps.spec(of: batches[0].app) }
             CrashPoint.deliverBegun.reach()
@@ -327,10 +327,10 @@ extension DeliveryWorker {
     }
 
     /// Acknowledges all that stands for messages that are over.
-    private func acknowledge(_ ended: [BatchesInWork.Ended], _ retry: StoreRetry) async throws {
+    private func acknowledge(_ ended: [BatchesInProgress.Ended], _ retry: StoreRetry) async throws {
         for message in ended {
             if message.isIncomplete {
-                // A batch was in work under another message and has no outcome: it continues under this one.
+                // A batch was in progress under another message and has no outcome: it continues under this one.
                 do {
                     _ = try await retry.run { try await self.store.defer(message.message, epoch: nil, Deferral()) }
                 } catch let error as StoreError {

@@ -34,11 +34,15 @@ struct OutcomeBuilder {
 
     /// Adds the devices that are not to be tried now.
     ///
-    /// - Returns: The indexes of the others.
-    mutating func addUntried(stop: StopCause?) -> [Int] {
+    /// - Parameters:
+    ///   - some: Which of the batch's devices are looked at; nil = all.
+    ///   - stop: Why none is tried, if so.
+    /// - Returns: The indexes of those to try.
+    mutating func addUntried(of some: [Int]? = nil, stop: StopCause?) -> [Int] {
+        let indexes = some ?? Array(self.batch.devices.rows.indices)
         var toTry: [Int] = []
-        toTry.reserveCapacity(self.batch.devices.count)
-        for index in self.batch.devices.rows.indices {
+        toTry.reserveCapacity(indexes.count)
+        for index in indexes {
             if let stop {
                 self.stopped(stop)
             } else if self.batch.devices.handles[index].isEmpty {
@@ -101,7 +105,9 @@ struct OutcomeBuilder {
             case .rejected(let reason, let status):
                 self.failed(index, .rejected, status: status, reason: reason)
             case .misconfigured(let reason, _):
-                self.retryStopped(index, reason: WaitReason(.credentials, at: self.batch.key.pns, reason))
+                let credential = self.batch.devices.credentials[index]
+                let words = WaitReason(.credentials, at: self.batch.key.pns, with: credential, reason)
+                self.retryStopped(index, reason: words)
             case .unsent:
                 if let stop { self.stopped(stop) } else { self.addRetry(index, tries: tries, wait: .zero) }
             case .retry(let after, _, let counts, let reason, let status):
@@ -125,6 +131,11 @@ struct OutcomeBuilder {
     ///   - wait: How long; nil = longer with each attempt.
     mutating func addStopped(_ indexes: [Int], reason: WaitReason, wait: Duration? = nil) {
         for index in indexes { self.retryStopped(index, reason: reason, wait: wait) }
+    }
+
+    /// Adds devices that can never be sent to as they are.
+    mutating func addFailed(_ indexes: [Int], _ failure: FailureClass, reason: String) {
+        for index in indexes { self.failed(index, failure, status: 0, reason: reason) }
     }
 
     /// The push service's name, because a send may go to several.

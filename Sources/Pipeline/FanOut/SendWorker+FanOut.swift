@@ -17,33 +17,33 @@ extension SendWorker {
     private enum Next {
         /// Continue from a claim; if it must wait and may not do so here, the message is deferred.
         case goOn(FanOutClaim, waiting: Deferral?, hasCommitted: Bool)
-        case end(Rest)
+        case end(FanOutEnd)
     }
 
-    /// The remainder of a message whose work ends here.
-    enum Rest {
+    /// How the work on a message ends here.
+    enum FanOutEnd {
         case nothing
-        /// It is to be given back, for it cannot go on here.
-        case givenBack(FanOutClaim, Deferral)
+        /// It is to be deferred, for it cannot go on here.
+        case deferred(FanOutClaim, Deferral)
         /// The claim is void: somebody has taken the message over, or its send was stopped.
         case lost
     }
 
     /// Takes a claimed message further slice by slice, so that none holds a permit for long.
-    func fanOut(_ begun: FanOutClaim, exclusive: Bool, retry: StoreRetry) async throws -> Rest {
+    func fanOut(_ begun: FanOutClaim, exclusive: Bool, retry: StoreRetry) async throws -> FanOutEnd {
         var (claim, isExclusive) = (begun, exclusive)
         var extended = ContinuousClock.now
         var stay = self.waiting.stay(app: claim.message.app, priority: claim.message.priority)
         defer { stay.end() }
         while true {
-            if let deferral = self.interruption(of: claim) { return .givenBack(claim, deferral) }
+            if let deferral = self.interruption(of: claim) { return .deferred(claim, deferral) }
             switch try await self.next(of: claim, exclusive: isExclusive, retry: retry) {
-            case .end(let rest): return rest
+            case .end(let end): return end
             case .goOn(let next, let waiting, let hasCommitted):
                 claim = next
                 if hasCommitted { stay.end() }
                 if let waiting {
-                    guard let pause = stay.prolong(waiting.pause) else { return .givenBack(claim, waiting) }
+                    guard let pause = stay.prolong(waiting.pause) else { return .deferred(claim, waiting) }
                     try await Task.sleep(for: pause)
                 }
             }
@@ -87,7 +87,7 @@ extension SendWorker {
         } catch let error as StoreError where error.code == .unavailable {
             retry.logger.warning("Store writes fail; fan-out waits", metadata: ["error": "\(error)"])
             // The slice's progress is unknown here; the next claim reads it from the store.
-            return .end(.givenBack(claim, Deferral(pause: .seconds(1))))
+            return .end(.deferred(claim, Deferral(pause: .seconds(1))))
         } catch let error as StoreError {
             try await self.splitUnreadable(claim.message.id, error, retry: retry)
             return .end(.nothing)

@@ -21,7 +21,7 @@ package struct SendWorker: Service {
     let slices: FairLimiter
     /// Bounds the messages that are taken and not fanned out: they wait in memory between their slices.
     private let claims: FairLimiter
-    private let inWork = MessagesInWork()
+    private let inProgress = MessagesInProgress()
     private let largeClaims = LargeClaims()
     private let logger: Logger
 
@@ -97,22 +97,22 @@ package struct SendWorker: Service {
             return await subscription.acknowledge([delivery])
         }
         // A copy of a message that this process is at joins the work: after long waits there may be very many.
-        guard self.inWork.begin(id) else { return await subscription.acknowledge([delivery]) }
+        guard self.inProgress.begin(id) else { return await subscription.acknowledge([delivery]) }
         var logger = self.logger
         logger[metadataKey: "message.id"] = "\(id)"
         let retry = StoreRetry(logger: logger, limit: .seconds(30))
         let message = Incoming(id: id, delivery: delivery, queue: queue, retry: retry)
-        let rest: Rest
-        do { rest = try await self.work(on: message, subscription) } catch {
-            self.inWork.end(id)
+        let end: FanOutEnd
+        do { end = try await self.work(on: message, subscription) } catch {
+            self.inProgress.end(id)
             throw error
         }
         // Ended before the deferral, so that a copy published at once by the sweeper does not join this work.
-        let hadCopy = self.inWork.end(id)
+        let hadCopy = self.inProgress.end(id)
         let isLost =
-            switch rest {
+            switch end {
             case .nothing: false
-            case .givenBack(let claim, let deferral): try await !self.deferMessage(claim, deferral, retry: retry)
+            case .deferred(let claim, let deferral): try await !self.deferMessage(claim, deferral, retry: retry)
             case .lost: true
             }
         guard isLost, hadCopy else { return }
@@ -123,19 +123,19 @@ package struct SendWorker: Service {
     }
 
     /// Takes a message, and has it fanned out.
-    private func work(on message: Incoming, _ subscription: any Subscription) async throws -> Rest {
+    private func work(on message: Incoming, _ subscription: any Subscription) async throws -> FanOutEnd {
         let (delivery, retry) = (message.delivery, message.retry)
         guard let (claim, isExclusive) = try await self.take(message) else {
             await subscription.acknowledge([delivery])
             return .nothing
         }
         let (app, isLarge) = (claim.message.app, claim.isLarge)
-        guard !isLarge || self.largeClaims.enter(app) else {
-            let isGivenBack = try await self.deferMessage(claim, Deferral(pause: Self.longestPause), retry: retry)
+        guard !isLarge || self.largeClaims.acquire(app) else {
+            let isDeferred = try await self.deferMessage(claim, Deferral(pause: Self.longestPause), retry: retry)
             await subscription.acknowledge([delivery])
-            return isGivenBack ? .nothing : .lost
+            return isDeferred ? .nothing : .lost
         }
-        defer { if isLarge { self.largeClaims.leave(app) } }
+        defer { if isLarge { self.largeClaims.release(app) } }
         // Until its first commit the message is what brings the work back if this process dies, from then on the claim's lease
         // (rule 1).
         let first: FirstSlice = claim.isClaimed ? .claimed(claim) : try await self.claimBySlice(claim, retry: retry)
@@ -144,7 +144,7 @@ package struct SendWorker: Service {
         CrashPoint.sendAcknowledged.reach()
         switch first {
         case .claimed(let claimed): return try await self.fanOut(claimed, exclusive: isExclusive, retry: retry)
-        case .ended(let rest): return rest
+        case .ended(let end): return end
         }
     }
 
@@ -219,7 +219,7 @@ package struct SendWorker: Service {
     private enum FirstSlice {
         /// A claim that the store knows of.
         case claimed(FanOutClaim)
-        case ended(Rest)
+        case ended(FanOutEnd)
     }
 
     /// Fans out the first slice of a peeked message: most need only its commit.

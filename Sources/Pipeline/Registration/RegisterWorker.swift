@@ -26,7 +26,7 @@ package struct RegisterWorker: Service {
     ///   - store: The store of jobs.
     ///   - apps: The apps' declarations.
     ///   - broker: The broker.
-    ///   - concurrency: The most messages in work at once.
+    ///   - concurrency: The most messages in progress at once.
     ///   - logger: For degraded states.
     package init(
         hub: any NotificationHub,
@@ -96,7 +96,9 @@ package struct RegisterWorker: Service {
         CrashPoint.registerTaken.reach()
         for job in try await retry.run({ try await self.store.registerJobs(of: id) }) {
             do {
-                try await self.apply(job, retry)
+                guard try await self.apply(job, retry) else {
+                    return try await self.deferMessage(id, Deferral(), retry)
+                }
             } catch let error as HubError where error.code == .unavailable {
                 logger.warning("The hub failed; the message waits and is tried again", metadata: ["error": "\(error)"])
                 let deferral = Deferral(pause: .seconds(2), reason: WaitReason(error.message))
@@ -113,22 +115,24 @@ package struct RegisterWorker: Service {
 
     /// Applies a job to the hub, and finishes it.
     ///
+    /// - Returns: false if only a part of it is done.
     /// - Throws: ``HubError`` when it is to be tried again later.
-    private func apply(_ job: Job, _ retry: StoreRetry) async throws {
-        guard case .register(let request) = job.work else { return }
-        let result = try await self.result(of: request, job: job, retry)
+    private func apply(_ job: Job, _ retry: StoreRetry) async throws -> Bool {
+        guard case .register(let request) = job.work else { return true }
+        guard let result = try await self.result(of: request, job: job, retry) else { return false }
         CrashPoint.registerApplied.reach()
         let waiter = try await retry.run { try await self.store.finishRegister(job.id, result: result) }
         CrashPoint.registerFinished.reach()
         await EventSender(broker: self.broker).notify(waiter, of: job.id)
         MetricDescription.registerJobs.counter([.outcome: result.label]).increment()
+        return true
     }
 
     private func result(
         of request: RegisterRequest,
         job: Job,
         _ retry: StoreRetry
-    ) async throws -> RegisterResult {
+    ) async throws -> RegisterResult? {
         let spec = try await retry.run { try await self.apps.spec(of: job.app) }
         guard let spec else { return .refused("the app is not declared") }
         do {

@@ -24,7 +24,9 @@ package struct WebOrigin: Hashable, Sendable, Codable, CustomStringConvertible {
         }
         guard Self.isHost(host) else { throw Self.fault }
         if scheme == "http", !["localhost", "127.0.0.1", "[::1]"].contains(host) {
-            throw InvalidValue("plain HTTP is for localhost alone: a page that came by it may be anybody's")
+            throw InvalidValue(
+                "must be https: a page served over plain HTTP can be altered on the way; http is for localhost only"
+            )
         }
         if port == (scheme == "https" ? 443 : 80) { port = nil }
         self.text = "\(scheme)://\(host)\(port.map { ":\($0)" } ?? "")"

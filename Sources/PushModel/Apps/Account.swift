@@ -42,3 +42,8 @@ package struct APIKey: Sendable, Equatable {
         self.revoked = revoked
     }
 }
+
+extension UserName {
+    /// The account of that name as idempotency keys, pauses and quotas name it, apart from a key of the same name.
+    package var caller: String { "account:\(self.key)" }
+}

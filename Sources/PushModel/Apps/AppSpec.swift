@@ -35,7 +35,7 @@ package struct AppSpec: Codable, Sendable, Equatable {
     /// Beginnings of tags that users may not claim.
     package var reservedTags: [String]
     package var recording: Recording
-    /// The credentials for push services, also accessible by name, such as ``apns``, with their types.
+    /// The credentials for push services; the default ones are also accessible by service, such as ``apns``, with their types.
     package var credentials = DeclaredCredentials()
     /// The content of `POST /api/notifications` without a body, and the limits on stored notifications.
     package var richDefault: RichDefault
@@ -119,8 +119,22 @@ package struct AppSpec: Codable, Sendable, Equatable {
     /// The push services that the app has credentials for.
     package var services: [PushService] { PushService.allCases.filter { self.credentials[$0] != nil } }
 
-    /// The most devices to send to in a second through that service, over all jobs and workers; nil = as fast as it goes.
-    package func devicesPerSecond(for pns: PushService) -> Int? { self.credentials[pns]?.devicesPerSecond }
+    /// The credential that a device is to be reached with.
+    ///
+    /// - Parameters:
+    ///   - name: Its name; nil = the default one.
+    ///   - pns: The device's service.
+    /// - Returns: The name. The default one may be missing: a device can be registered before its service is declared.
+    /// - Throws: ``InvalidValue`` that lists the declared ones.
+    package func credential(_ name: String?, of pns: PushService) throws(InvalidValue) -> CredentialName {
+        guard let name, name != CredentialName.default.name else { return .default }
+        let declared = self.credentials.names(of: pns)
+        guard let found = declared.first(where: { $0.name == name }) else {
+            let list = declared.isEmpty ? "none" : declared.map(\.name).joined(separator: ", ")
+            throw InvalidValue("the app declares no \(pns.rawValue) credential of that name; declared: \(list)")
+        }
+        return found
+    }
 
     /// Checks the handle of a device that registers with the app.
     ///

@@ -51,7 +51,7 @@ package struct UserName: Hashable, Sendable, CustomStringConvertible {
     /// - Throws: ``InvalidValue`` when the name is empty, too long (over 111 characters) or holds a forbidden character.
     package init(_ name: String, _ users: AppSpec.Users) throws(InvalidValue) {
         guard !name.isEmpty, name.utf8.count <= Tag.Owned.longestName else {
-            throw InvalidValue("a user name has 1 to \(Tag.Owned.longestName) characters")
+            throw InvalidValue("a user name must have 1 to \(Tag.Owned.longestName) characters")
         }
         guard name.utf8.allSatisfy(Tag.allows) else {
             throw InvalidValue("a user name is made of letters, digits and _ @ # . : -")

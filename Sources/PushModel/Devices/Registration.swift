@@ -10,6 +10,8 @@ package struct Registration: Sendable, Equatable {
     package let user: UserName?
     package let pns: PushService?
     package let handle: Handle?
+    /// With which of the app's credentials it is reached.
+    package let credential: CredentialName
     /// All tags, the user's own included, sorted.
     package let tags: [Tag]
     package let state: State
@@ -26,6 +28,7 @@ package struct Registration: Sendable, Equatable {
         user: UserName?,
         pns: PushService?,
         handle: Handle?,
+        credential: CredentialName = .default,
         tags: [Tag],
         state: State,
         updated: Timestamp,
@@ -38,6 +41,7 @@ package struct Registration: Sendable, Equatable {
         self.user = user
         self.pns = pns
         self.handle = handle
+        self.credential = credential
         self.tags = tags
         self.state = state
         self.updated = updated
@@ -86,23 +90,36 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
     case upsert(RegistrationID, Upsert)
     /// Replace the live registration that has the handle; with none, create one under `candidate`.
     case create(candidate: RegistrationID, Upsert)
-    /// Add tags to the live registration with that id, and take others away.
-    case patch(RegistrationID, TagPatch)
+    /// Add tags to the live registration with that id, take others away, and give it another credential.
+    case patch(RegistrationID, Patch)
     /// Delete the registration with that id.
     case delete(RegistrationID)
+    /// Remove all that there is of a user; nil once it is done, for the job forgets the name too.
+    ///
+    /// `withAccount`: whether an account of that name goes too; else there must be none.
+    case removeUser(UserName?, withAccount: Bool)
 
     /// The new contents of a registration.
     package struct Upsert: Codable, Sendable, Equatable {
         package let pns: PushService
         package let handle: Handle
+        /// With which of the app's credentials it is reached; nil = the default one.
+        package let credential: CredentialName?
         /// The tags that the caller asked for; the user's own is added by the server.
         package let tags: [Tag]
         /// For whom the app's backend registers the device; nil = a user registers a device of their own.
         package let onBehalf: OnBehalf?
 
-        package init(pns: PushService, handle: Handle, tags: [Tag], onBehalf: OnBehalf? = nil) {
+        package init(
+            pns: PushService,
+            handle: Handle,
+            credential: CredentialName = .default,
+            tags: [Tag],
+            onBehalf: OnBehalf? = nil
+        ) {
             self.pns = pns
             self.handle = handle
+            self.credential = credential.named
             self.tags = tags
             self.onBehalf = onBehalf
         }
@@ -116,14 +133,30 @@ package enum RegisterRequest: Codable, Sendable, Equatable {
         package init(of user: UserName?) { self.user = user }
     }
 
-    /// A change of a registration's tags alone.
-    package struct TagPatch: Codable, Sendable, Equatable {
+    /// A change of a registration without its handle.
+    package struct Patch: Codable, Sendable, Equatable {
+        /// Tags to add.
         package let add: [Tag]
+        /// Tags to take away.
         package let remove: [Tag]
+        /// With which credential it is reached from now on; nil = as before.
+        package let credential: CredentialChoice?
 
-        package init(add: [Tag], remove: [Tag]) {
+        package init(add: [Tag] = [], remove: [Tag] = [], credential: CredentialChoice? = nil) {
             self.add = add
             self.remove = remove
+            self.credential = credential
+        }
+    }
+
+    /// A credential, and the services that the app declares one of that name for: only the registration says which is its own.
+    package struct CredentialChoice: Codable, Sendable, Equatable {
+        package let name: CredentialName
+        package let services: [PushService]
+
+        package init(_ name: CredentialName, services: [PushService]) {
+            self.name = name
+            self.services = services
         }
     }
 }
@@ -133,7 +166,7 @@ extension RegisterRequest {
     package var registration: RegistrationID? {
         switch self {
         case .upsert(let id, _), .patch(let id, _), .delete(let id): id
-        case .issue, .create: nil
+        case .issue, .create, .removeUser: nil
         }
     }
 
@@ -141,7 +174,7 @@ extension RegisterRequest {
     package var onBehalf: OnBehalf? {
         switch self {
         case .upsert(_, let upsert), .create(_, let upsert): upsert.onBehalf
-        case .issue, .patch, .delete: nil
+        case .issue, .patch, .delete, .removeUser: nil
         }
     }
 }

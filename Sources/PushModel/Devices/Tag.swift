@@ -11,6 +11,9 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
     /// The tag for comparison and storage: lower case, except a user's exact name in it.
     package let key: String
 
+    /// How the tag of an installation begins, which is its id at a hub: the app's users cannot claim one.
+    package static let installationPrefix = "installation:"
+
     /// The prefixes of tags with a meaning for the product; a user's name follows.
     ///
     /// Such a tag is reserved for that user. This list decides whether a device may claim a tag and whether an import
@@ -43,7 +46,7 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
     /// - Throws: ``InvalidValue`` for an empty or too long text, or a forbidden character.
     package init(_ name: String, _ users: AppSpec.Users) throws(InvalidValue) {
         guard !name.isEmpty, name.utf8.count <= Tag.maximumLength else {
-            throw InvalidValue("a tag has 1 to \(Tag.maximumLength) characters")
+            throw InvalidValue("a tag must have 1 to \(Tag.maximumLength) characters")
         }
         guard name.utf8.allSatisfy(Tag.allows) else {
             throw InvalidValue("a tag is made of letters, digits and _ @ # . : -")

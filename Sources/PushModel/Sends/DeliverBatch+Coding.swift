@@ -2,7 +2,7 @@ extension DeliverBatch {
     /// Writes the binary form: integers little-endian, texts and byte strings with a length before them.
     ///
     /// `flags u8 · app · job 16 · pns u8 · page u32 · attempt u32 · priority u8 · expires i64 · keepUntil i64 · collapse · kind u8 ·
-    /// payload · [headers u8 · (name · value)…] · count u32 · rows i64… · handle ends u32… · handle bytes · tries u8… · waits u32…`
+    /// payload · [headers u8 · (name · value)…] · count u32 · rows i64… · handle ends u32… · handle bytes · tries u8… · waits u32… · [credentials]`
     func write(to writer: inout ByteWriter) {
         var flags: Flags = []
         if self.keepUntil != nil { flags.insert(.keepUntil) }
@@ -11,6 +11,7 @@ extension DeliverBatch {
         if !self.devices.waits.isEmpty { flags.insert(.waits) }
         if !self.payload.headers.isEmpty { flags.insert(.headers) }
         if self.isDryRun { flags.insert(.dryRun) }
+        if !self.devices.credentials.isEmpty { flags.insert(.credentials) }
         let packed = self.key.pns.descriptor.handle.isHexadecimal ? self.devices.handles.packed() : nil
         if packed != nil { flags.insert(.packed) }
         let handles = packed ?? self.devices.handles
@@ -40,6 +41,7 @@ extension DeliverBatch {
         writer.bytes(handles.bytes)
         writer.integers(self.devices.tries)
         writer.integers(self.devices.waits)
+        if flags.contains(.credentials) { self.devices.credentials.write(to: &writer) }
     }
 
     /// Reads the whole input.
@@ -83,6 +85,9 @@ extension DeliverBatch {
         devices.handles = flags.contains(.packed) ? handles.unpacked() : handles
         if flags.contains(.tries) { devices.tries = try reader.integers(Int(count)) }
         if flags.contains(.waits) { devices.waits = try reader.integers(Int(count)) }
+        if flags.contains(.credentials) {
+            devices.credentials = try DeviceCredentials(reading: &reader, devices: Int(count))
+        }
         guard reader.isAtEnd else { throw MalformedDelivery("it goes on behind its end") }
         self.init(
             app: app,
@@ -122,7 +127,8 @@ extension DeliverBatch {
         static let packed = Flags(rawValue: 16)
         static let headers = Flags(rawValue: 32)
         static let dryRun = Flags(rawValue: 64)
-        static let all: Flags = [.keepUntil, .collapse, .tries, .waits, .packed, .headers, .dryRun]
+        static let credentials = Flags(rawValue: 128)
+        static let all: Flags = [.keepUntil, .collapse, .tries, .waits, .packed, .headers, .dryRun, .credentials]
     }
 }
 

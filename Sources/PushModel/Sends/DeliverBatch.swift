@@ -57,6 +57,8 @@ package struct DeliverBatch: Sendable, Equatable {
         package var tries: [UInt8] = []
         /// How long each must wait before it is tried, in milliseconds from the message's publication; empty = not at all.
         package var waits: [UInt32] = []
+        /// With which of the app's credentials each is reached.
+        package var credentials = DeviceCredentials()
 
         package init() {}
 
@@ -67,6 +69,9 @@ package struct DeliverBatch: Sendable, Equatable {
             // Row, end of the handle, and the handle; hexadecimal ones travel as two digits a byte.
             12 + (isHexadecimal ? (length + 1) / 2 : length)
         }
+
+        /// How many have each credential but the default one.
+        package var named: [CredentialName: Int] { self.credentials.counts(of: self.count) }
 
         package func tries(at index: Int) -> Int { self.tries.isEmpty ? 0 : Int(self.tries[index]) }
         package func wait(at index: Int) -> Duration {

@@ -40,7 +40,7 @@ package struct DeliveryMessage: Sendable, Equatable {
         // Names, numbers and lengths take less than 160 bytes.
         160 + batch.payload.body.count + (batch.collapse?.utf8.count ?? 0)
             + batch.payload.headers.reduce(0) { $0 + 8 + $1.name.utf8.count + $1.value.utf8.count }
-            + batch.devices.count * 12 + batch.devices.handles.bytes.count
+            + batch.devices.count * 12 + batch.devices.handles.bytes.count + batch.devices.credentials.wireSize
     }
 
     /// The version that is written and read.

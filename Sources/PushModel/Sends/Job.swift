@@ -148,9 +148,9 @@ package struct Job: Sendable, Equatable {
         case running
         /// Everything that is still open waits for its next try.
         case retrying
-        /// Cancelled by a user; devices in work are still being counted.
+        /// Cancelled by a user; devices in progress are still being counted.
         case cancelling
-        /// Expired; devices in work are still being counted.
+        /// Expired; devices in progress are still being counted.
         case expiring
         /// Every target is accounted for, with any outcome.
         case completed

@@ -12,7 +12,7 @@ package struct JobLabel: Hashable, Sendable {
             scalars.first?.properties.isWhitespace == false, scalars.last?.properties.isWhitespace == false
         else {
             throw InvalidValue(
-                "has 1 to \(Self.maximumLength) printable characters, and no space at either end"
+                "must have 1 to \(Self.maximumLength) printable characters, and no space at either end"
             )
         }
         self.text = text

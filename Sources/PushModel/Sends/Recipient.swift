@@ -8,6 +8,8 @@ package struct Recipient: Sendable, Equatable {
     package let number: Int64
     /// nil for a registration: its present one is read with each try.
     package let handle: Handle?
+    /// With which of the app's credentials a handle is reached; a registration has its own.
+    package let credential: CredentialName
     /// The sender's own name for it.
     package let reference: String?
 
@@ -22,9 +24,17 @@ package struct Recipient: Sendable, Equatable {
     ///   - place: Its place in the list, from 1.
     ///   - pns: Its service.
     ///   - handle: Where it is reached.
+    ///   - credential: With which of the app's credentials it is reached.
     ///   - reference: The sender's own name for it.
-    package init(place: Int, pns: PushService, handle: Handle, reference: String?) {
+    package init(
+        place: Int,
+        pns: PushService,
+        handle: Handle,
+        credential: CredentialName = .default,
+        reference: String?
+    ) {
         self.pns = pns
+        self.credential = credential
         self.number = Self.places + Int64(place)
         self.handle = handle
         self.reference = reference
@@ -34,6 +44,7 @@ package struct Recipient: Sendable, Equatable {
     package init(row: Int64, pns: PushService) {
         self.pns = pns
         self.number = row
+        self.credential = .default
         (self.handle, self.reference) = (nil, nil)
     }
 

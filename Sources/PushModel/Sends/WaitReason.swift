@@ -26,10 +26,16 @@ package struct WaitReason: Sendable, Equatable {
     /// - Parameters:
     ///   - cause: Why it is open.
     ///   - pns: The push service.
-    ///   - answer: What that said.
-    package init(_ cause: BreakerCause, at pns: PushService, _ answer: String) {
+    ///   - credential: Which of the app's credentials it is about.
+    ///   - answer: What the service said.
+    package init(
+        _ cause: BreakerCause,
+        at pns: PushService,
+        with credential: CredentialName = .default,
+        _ answer: String
+    ) {
         self.cause = cause
-        let title = pns.descriptor.title
+        let title = pns.descriptor.title + (credential.named.map { " (credential \($0))" } ?? "")
         self.text =
             switch cause {
             case .service: "\(title) fails: \(answer)"

@@ -79,6 +79,18 @@ extension PushService {
         return "\(names.dropLast().joined(separator: ", ")) or \(last)"
     }
 
+    /// Why nothing can be sent to a service out of service; its name goes before it.
+    private static let retiredFault = "is retired: its devices can be registered, but not sent to"
+
+    /// Why nothing can be sent to this service, for a service out of service.
+    package var retiredReason: String { "\(self.descriptor.title) \(Self.retiredFault)" }
+
+    /// Why an app cannot send to this service with a credential that it does not declare.
+    package func noCredentialsReason(_ credential: CredentialName = .default) -> String {
+        let name = credential.named.map { "credential \"\($0)\"; declare it" } ?? "credentials; declare them"
+        return "the app has no \(self.descriptor.title) \(name) with pushline apps apply"
+    }
+
     /// The error for a name that is none of these services', or that of one out of service.
     ///
     /// - Parameters:
@@ -87,7 +99,7 @@ extension PushService {
     /// - Returns: The error, which lists their names.
     package static func unknown(_ name: String? = nil, among services: [PushService] = allCases) -> InvalidValue {
         let isKnown = name.flatMap(PushService.init(platformName:)) != nil
-        let fault = isKnown ? "takes no notifications" : "is not a platform"
+        let fault = isKnown ? Self.retiredFault : "is not a platform"
         let words = "\(fault); use \(PushService.list(services))"
         return InvalidValue(name.map { "\"\($0.prefix(40))\" \(words)" } ?? words)
     }

@@ -62,43 +62,75 @@ extension SettingsSection {
     }
 }
 
-/// The credentials that an app declares, one for each of its services.
+/// The credentials that an app declares: of each of its services the default one, and further ones by name.
 package struct DeclaredCredentials: Codable, Sendable, Equatable {
-    private var all: [PushService: any ServiceCredentials] = [:]
+    private struct Key: Hashable {
+        let service: PushService
+        let name: CredentialName
+    }
+
+    private var all: [Key: any ServiceCredentials] = [:]
 
     package init() {}
 
+    /// A service's default one.
     package subscript(service: PushService) -> (any ServiceCredentials)? {
-        get { self.all[service] }
-        set { self.all[service] = newValue }
+        get { self[service, .default] }
+        set { self[service, .default] = newValue }
     }
 
-    /// The credentials of one form.
+    package subscript(service: PushService, name: CredentialName) -> (any ServiceCredentials)? {
+        get { self.all[Key(service: service, name: name)] }
+        set { self.all[Key(service: service, name: name)] = newValue }
+    }
+
+    /// The names of a service's credentials, the default one first.
+    package func names(of service: PushService) -> [CredentialName] {
+        self.all.keys.filter { $0.service == service }.map(\.name)
+            .sorted { ($0 == .default ? 0 : 1, $0) < ($1 == .default ? 0 : 1, $1) }
+    }
+
+    /// Those of one form, the default one first.
+    package func all<Credentials: ServiceCredentials>(_ form: Credentials.Type) -> [Credentials] {
+        self.names(of: form.service).compactMap { self[form.service, $0] as? Credentials }
+    }
+
+    /// The default one of a form.
     subscript<Credentials: ServiceCredentials>(_ form: Credentials.Type) -> Credentials? {
-        get { self.all[form.service] as? Credentials }
-        set { self.all[form.service] = newValue }
+        get { self[form.service] as? Credentials }
+        set { self[form.service] = newValue }
     }
 
     package static func == (left: DeclaredCredentials, right: DeclaredCredentials) -> Bool {
         left.all.count == right.all.count
-            && left.all.allSatisfy { service, credentials in right.all[service]?.isEqual(to: credentials) == true }
+            && left.all.allSatisfy { key, credentials in right.all[key]?.isEqual(to: credentials) == true }
     }
 
-    /// A member's name: that of a service.
-    private struct Key: CodingKey {
+    /// A member's name: that of a service, of a credential, or ``further``.
+    private struct Member: CodingKey {
         let stringValue: String
         var intValue: Int? { nil }
 
-        init(_ service: PushService) { self.stringValue = service.rawValue }
-        init?(stringValue: String) { self.stringValue = stringValue }
+        init(_ name: String) { self.stringValue = name }
+        init(stringValue: String) { self.stringValue = stringValue }
         init?(intValue: Int) { nil }
+
+        /// The member that has the named ones, by service and name.
+        static let further = Member("credentials")
     }
 
     /// Reads the members of services, and ignores others: the stored form has the app's own members beside them.
     package init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: Key.self)
+        let container = try decoder.container(keyedBy: Member.self)
         func read<Credentials: ServiceCredentials>(_ form: Credentials.Type) throws {
-            self[form] = try container.decodeIfPresent(form, forKey: Key(form.service))
+            let member = Member(form.service.rawValue)
+            self[form] = try container.decodeIfPresent(form, forKey: member)
+            guard container.contains(.further) else { return }
+            let named = try container.nestedContainer(keyedBy: Member.self, forKey: .further)
+                .decodeIfPresent([String: Credentials].self, forKey: member)
+            for (name, credentials) in named ?? [:] {
+                self[form.service, try CredentialName(name)] = credentials
+            }
         }
         for service in PushService.allCases {
             if let form = service.descriptor.credentials { try read(form) }
@@ -106,7 +138,18 @@ package struct DeclaredCredentials: Codable, Sendable, Equatable {
     }
 
     package func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: Key.self)
-        for (service, credentials) in self.all { try container.encode(credentials, forKey: Key(service)) }
+        var container = encoder.container(keyedBy: Member.self)
+        for (key, credentials) in self.all where key.name == .default {
+            try container.encode(credentials, forKey: Member(key.service.rawValue))
+        }
+        let named = self.all.filter { $0.key.name != .default }
+        guard !named.isEmpty else { return }
+        var further = container.nestedContainer(keyedBy: Member.self, forKey: .further)
+        for service in Set(named.keys.map(\.service)).sorted() {
+            var ofService = further.nestedContainer(keyedBy: Member.self, forKey: Member(service.rawValue))
+            for (key, credentials) in named where key.service == service {
+                try ofService.encode(credentials, forKey: Member(key.name.name))
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ extension PushService.Descriptor {
                 domains: [".notify.windows.com"],
                 refusal: "a WNS channel is an https address under notify.windows.com"
             ).normalise,
-            prefixes: { $0.wns?.channelPrefixes ?? [] }
+            prefixes: { $0.credentials.all(AppSpec.WNS.self).flatMap(\.channelPrefixes) }
         ),
         deviceChoosesHost: true,
         credentials: AppSpec.WNS.self
@@ -28,7 +28,7 @@ extension PushService.Descriptor {
                 domains: [".notify.live.net", ".notify.windows.com"],
                 refusal: "an MPNS channel is an address under notify.live.net"
             ).normalise,
-            prefixes: { $0.wns?.channelPrefixes ?? [] }
+            prefixes: { $0.credentials.all(AppSpec.WNS.self).flatMap(\.channelPrefixes) }
         ),
         deviceChoosesHost: true,
         credentials: nil

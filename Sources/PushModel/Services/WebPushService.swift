@@ -10,7 +10,11 @@ extension PushService.Descriptor {
                 try WebPushHosts(hosts).check(subscription.endpoint)
                 return subscription.handle
             },
-            prefixes: { $0.web?.endpointHosts ?? [] },
+            prefixes: { app in
+                app.credentials.all(AppSpec.WebPush.self).flatMap {
+                    $0.endpointHosts.isEmpty ? WebPushHosts.browsers : $0.endpointHosts
+                }
+            },
             lookup: { (try? WebPushSubscription(handle: $0))?.handle }
         ),
         deviceChoosesHost: true,

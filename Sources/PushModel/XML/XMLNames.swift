@@ -51,7 +51,7 @@ enum XMLNames {
         return namespaces
     }
 
-    /// Checks that prefixes are declared, and that no attribute is there twice.
+    /// Checks that prefixes are declared, and that no attribute is given twice.
     ///
     /// - Parameters:
     ///   - name: The element's name.
@@ -69,7 +69,7 @@ enum XMLNames {
             let isDeclaration = attribute.name.utf8.starts(with: "xmlns:".utf8)
             let parts = isDeclaration ? [attribute.name] : try self.expanded(attribute.name, namespaces)
             guard known.insert(parts.map { Array($0.utf8) }).inserted else {
-                throw Fault(reason: "the attribute \(attribute.name.prefix(40)) is there twice")
+                throw Fault(reason: "the attribute \(attribute.name.prefix(40)) is given twice")
             }
         }
     }

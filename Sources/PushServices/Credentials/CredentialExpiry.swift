@@ -12,6 +12,11 @@ package struct CredentialExpiry: Sendable, Equatable {
         self.end = end
     }
 
+    /// The same of a named credential.
+    func of(_ credential: CredentialName, at pns: PushService) -> CredentialExpiry {
+        CredentialExpiry(setting: credential.rename(self.setting, at: pns), end: self.end)
+    }
+
     /// The end of a PEM file's certificates.
     ///
     /// - Parameters:

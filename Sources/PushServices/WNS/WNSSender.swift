@@ -19,7 +19,7 @@ final class WNSSender: PushSender {
     private let connections: Int
     private let requestTimeout: Duration
     private let metrics: SenderMetrics
-    private let inWork = SendsInWork()
+    private let inProgress = SendsInProgress()
 
     init(spec: AppSpec.WNS, secret: String, client: HTTPClient, settings: SenderSettings, metrics: SenderMetrics) {
         self.spec = spec
@@ -40,8 +40,8 @@ final class WNSSender: PushSender {
     func send(_ batch: PushRequest) async -> [DeviceResult] {
         let start = ContinuousClock.now
         var round = SendRound(batch)
-        guard self.inWork.begin() else { return round.results() }
-        defer { self.inWork.end() }
+        guard self.inProgress.begin() else { return round.results() }
+        defer { self.inProgress.end() }
         do throws(TokenFault) {
             let token = try await self.tokens.token(deadline: batch.deadline)
             await self.send(batch, token, &round)
@@ -59,7 +59,7 @@ final class WNSSender: PushSender {
     }
 
     func close() async {
-        await self.inWork.close()
+        await self.inProgress.close()
         // Fails only when it was closed before.
         try? await self.client.shutdown()
     }

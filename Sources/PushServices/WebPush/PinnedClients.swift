@@ -12,16 +12,16 @@ actor PinnedClients {
     final class Client: Sendable {
         let address: String
         let http: HTTPClient
-        let inWork = SendsInWork()
+        let inProgress = SendsInProgress()
 
         fileprivate init(_ http: HTTPClient, at address: String) {
             self.http = http
             self.address = address
         }
 
-        /// Lets requests in work end.
+        /// Lets requests in progress end.
         fileprivate func close() async {
-            await self.inWork.close()
+            await self.inProgress.close()
             // Fails only when it was closed before.
             try? await self.http.shutdown()
         }
@@ -49,17 +49,18 @@ actor PinnedClients {
         self.make = make
     }
 
-    /// The client for a host; ``SendsInWork/end()`` of its sends must follow.
+    /// The client for a host; ``SendsInProgress/end()`` of its sends must follow.
     ///
     /// - Throws: ``HostAddresses/Fault``.
     func client(for host: String) async throws(HostAddresses.Fault) -> Client {
-        if let entry = self.entries[host], ContinuousClock.now - entry.checked < Self.life, entry.client.inWork.begin()
+        if let entry = self.entries[host], ContinuousClock.now - entry.checked < Self.life,
+            entry.client.inProgress.begin()
         {
             return entry.client
         }
         let allowed = try await self.lookUp(host).get()
         guard !self.isClosed else { throw .unknown }
-        if let entry = self.entries[host], allowed.contains(entry.client.address), entry.client.inWork.begin() {
+        if let entry = self.entries[host], allowed.contains(entry.client.address), entry.client.inProgress.begin() {
             self.entries[host]?.checked = .now
             return entry.client
         }
@@ -71,7 +72,7 @@ actor PinnedClients {
         }
         let client = Client(self.make(host, allowed[0]), at: allowed[0])
         self.entries[host] = Entry(client: client, checked: .now)
-        _ = client.inWork.begin()
+        _ = client.inProgress.begin()
         return client
     }
 
@@ -100,7 +101,7 @@ actor PinnedClients {
         }
     }
 
-    /// Ends all, when the requests in work have ended.
+    /// Ends all, when the requests in progress have ended.
     func close() async {
         self.isClosed = true
         for host in Array(self.entries.keys) { self.retire(host) }

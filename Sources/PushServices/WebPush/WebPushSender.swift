@@ -18,7 +18,7 @@ final class WebPushSender: PushSender {
     private let clients: PinnedClients
     private let requestTimeout: Duration
     private let metrics: SenderMetrics
-    private let inWork = SendsInWork()
+    private let inProgress = SendsInProgress()
 
     init(
         tokens: VAPIDTokens,
@@ -37,8 +37,8 @@ final class WebPushSender: PushSender {
     func send(_ batch: PushRequest) async -> [DeviceResult] {
         let start = ContinuousClock.now
         var round = SendRound(batch)
-        guard self.inWork.begin() else { return round.results() }
-        defer { self.inWork.end() }
+        guard self.inProgress.begin() else { return round.results() }
+        defer { self.inProgress.end() }
         if batch.isDryRun {
             // No push service can validate anything without delivering it.
             round.fail(Self.forged) {
@@ -54,7 +54,7 @@ final class WebPushSender: PushSender {
     }
 
     func close() async {
-        await self.inWork.close()
+        await self.inProgress.close()
         await self.clients.close()
     }
 
@@ -135,7 +135,7 @@ final class WebPushSender: PushSender {
         } catch {
             return .other(error == .notPublic ? Self.notPublic : Self.unknownHost)
         }
-        defer { client.inWork.end() }
+        defer { client.inProgress.end() }
         let origin = subscription.endpoint.origin
         let request = Self.request(subscription.endpoint, headers, encrypted)
         do {

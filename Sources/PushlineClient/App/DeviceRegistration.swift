@@ -135,10 +135,11 @@ extension Device {
     ///
     /// - Parameters:
     ///   - token: The bytes from `application(_:didRegisterForRemoteNotificationsWithDeviceToken:)`.
+    ///   - credential: With which of the server's credentials for the app it is reached, as ``credential``.
     ///   - tags: The device's tags, besides that of its user.
-    public init(apnsToken token: Data, tags: [String] = []) {
+    public init(apnsToken token: Data, credential: String? = nil, tags: [String] = []) {
         let digits = Array("0123456789ABCDEF")
         let handle = String(token.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
-        self.init(platform: .apns, handle: handle, tags: tags)
+        self.init(platform: .apns, handle: handle, credential: credential, tags: tags)
     }
 }

@@ -37,14 +37,41 @@ extension AppSpec {
         self.registrationsPerUser = try section.integer("registrations_per_user", in: 1...10_000)
         for service in PushService.inService {
             guard let form = service.descriptor.credentials,
-                let found = try section.section(service.rawValue, known: form.keys)
+                let found = try section.section(service.rawValue, known: form.keys + [Self.furtherCredentials])
             else { continue }
             self.credentials[service] = try form.init(CredentialSection(section: found, folder: folder))
+            for (name, further) in try Self.further(in: found, form) {
+                self.credentials[service, name] = try form.init(CredentialSection(section: further, folder: folder))
+            }
         }
         self.richDefault =
             try section.section("rich", known: RichDefault.keys).map(RichDefault.init) ?? self.richDefault
         self.contents = try section.section("contents", known: Contents.keys).map(Contents.init)
         self.origins = try section.section("api", known: Self.apiKeys).map(Self.origins) ?? []
+    }
+
+    /// The key, in a service's section, of its further credentials.
+    static let furtherCredentials = "credentials"
+    /// The most of them: each has connections of its own in each delivery worker.
+    private static let mostCredentials = 20
+
+    /// The further credentials of a service, by name.
+    private static func further(
+        in section: YAMLSection,
+        _ form: any ServiceCredentials.Type
+    ) throws -> [(CredentialName, YAMLSection)] {
+        guard let all = try section.section(Self.furtherCredentials, known: nil) else { return [] }
+        guard all.keys.count <= Self.mostCredentials else {
+            throw section.fault(Self.furtherCredentials, "has more than \(Self.mostCredentials) credentials")
+        }
+        return try all.keys.compactMap { key in
+            let name: CredentialName
+            do throws(InvalidValue) { name = try CredentialName(key) } catch { throw all.fault(key, error.reason) }
+            guard name != .default else {
+                throw all.fault(key, "is the name of the one in the section itself; choose another")
+            }
+            return try all.section(key, known: form.keys).map { (name, $0) }
+        }
     }
 
     /// The keys of the section `api`.

@@ -34,7 +34,7 @@ struct AppsFile: Equatable {
         } catch YamlError.scanner(_, let problem, let mark, _), YamlError.parser(_, let problem, let mark, _) {
             throw AppsFileError("\(file):\(mark.line): is not YAML: \(problem) in column \(mark.column)")
         } catch YamlError.duplicatedKeysInMapping(let keys, let context) {
-            throw AppsFileError("\(file):\(context.mark.line): \(keys.joined(separator: ", ")): is there twice")
+            throw AppsFileError("\(file):\(context.mark.line): \(keys.joined(separator: ", ")): is given twice")
         } catch {
             throw AppsFileError("\(file): is not YAML: \("\(error)".replacing("\n", with: " "))")
         }

@@ -52,7 +52,7 @@ extension AppSpec {
             "registrations_per_user": .number(self.registrationsPerUser ?? Self.defaultRegistrationsPerUser),
         ]
         let services = self.services.compactMap { service in
-            self.credentials[service].map { (key: service.rawValue, value: $0.tree as SpecValue?) }
+            self.tree(of: service).map { (key: service.rawValue, value: $0 as SpecValue?) }
         }
         let tail: KeyValuePairs<String, SpecValue?> = [
             "rich": self.richDefault.tree,
@@ -61,6 +61,17 @@ extension AppSpec {
             "api": .section(["origins": .list(self.origins.map(\.text))]),
         ]
         return .section(head + services + tail)
+    }
+
+    /// A service's section, with its further credentials.
+    private func tree(of service: PushService) -> SpecValue? {
+        guard case .section(let members) = self.credentials[service]?.tree else { return nil }
+        let further = self.credentials.names(of: service).filter { $0 != .default }
+            .compactMap { name in
+                self.credentials[service, name].map { SpecValue.Member(key: name.name, value: $0.tree) }
+            }
+        guard !further.isEmpty else { return .section(members) }
+        return .section(members + [SpecValue.Member(key: Self.furtherCredentials, value: .section(further))])
     }
 
     /// The differences from a later declaration: path, old text, new text; nil = absent.

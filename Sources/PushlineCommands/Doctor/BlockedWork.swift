@@ -4,13 +4,13 @@ import Store
 /// Work that waits for an operator, according to the store.
 struct BlockedWork {
     let store: any ResultStore
-    let apps: [AppID]
+    let apps: [AppID: AppSpec]
 
     /// The most jobs of an app to read, newest first.
     private static let jobs = 200
 
     func findings() async throws -> [Finding] {
-        try await self.pauses() + self.dead() + self.waiting()
+        try await self.pauses() + self.dead() + self.waiting() + self.undeclared()
     }
 
     private func pauses() async throws -> [Finding] {
@@ -29,19 +29,19 @@ struct BlockedWork {
         let count = try await self.store.backlog().dead
         guard count > 0 else { return [] }
         var apps: [AppID] = []
-        for app in Set(self.apps + [.default]).sorted() {
+        for app in Set(self.apps.keys).union([.default]).sorted() {
             let page = try await self.store.deadLetters(app: app, cursor: nil, limit: 1)
             if !page.items.isEmpty { apps.append(app) }
         }
         let commands = apps.map { "pushline dead --app \($0)" }.joined(separator: ", ")
         let number = count >= Backlog.mostDead ? "\(count) or more" : "\(count)"
-        return [.wrong("dead messages", "\(number) wait to be replayed or discarded: \(commands)")]
+        return [.wrong("dead letters", "\(number) wait to be replayed or discarded: \(commands)")]
     }
 
     /// Sends blocked by a push service or by the app's credentials.
     private func waiting() async throws -> [Finding] {
         var findings: [Finding] = []
-        for app in self.apps {
+        for app in self.apps.keys.sorted() {
             var known: [String: (count: Int, job: JobID, cause: BreakerCause)] = [:]
             for state in [Job.State.retrying, .running] {
                 let query = JobQuery(app: app, state: state, kind: .send, limit: Self.jobs)
@@ -60,11 +60,30 @@ struct BlockedWork {
         return findings
     }
 
+    /// Devices that name a credential which their app does not declare any more: they get nothing.
+    private func undeclared() async throws -> [Finding] {
+        var findings: [Finding] = []
+        for (app, spec) in self.apps.sorted(by: { $0.key < $1.key }) {
+            for use in try await self.store.credentialUses(app: app) {
+                guard spec.credentials[use.pns, use.credential] == nil else { continue }
+                let devices = use.devices == 1 ? "a registration names" : "\(use.devices) registrations name"
+                findings.append(
+                    .wrong(
+                        "\(app) \(use.pns.rawValue) \(use.credential)",
+                        "\(devices) this credential, which the app does not declare: their notifications fail; declare it again, or "
+                            + "register them with another"
+                    )
+                )
+            }
+        }
+        return findings
+    }
+
     private static func advice(_ cause: BreakerCause) -> String {
         switch cause {
-        case .service: "it is probed, and goes on by itself: look at the service's status page"
+        case .service: "Pushline probes the service and resumes by itself; check its status page"
         case .credentials:
-            "check that service's key, ids and files in the app's declaration: what is corrected is used from the next try on"
+            "correct the key, ids or files in the app's declaration; the next try uses them"
         case .tokens: "check the app's endpoint and topic: the tokens are another environment's, most likely"
         }
     }

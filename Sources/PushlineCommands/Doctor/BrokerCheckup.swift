@@ -69,10 +69,10 @@ struct BrokerCheckup {
             for queue in queues where try await self.broker.depth(of: queue).consumers == 0 { idle.append(queue) }
             if !idle.isEmpty {
                 findings.append(
-                    .wrong("workers", "nobody takes from \(idle.joined(separator: ", ")): start \(program)")
+                    .wrong("workers", "no consumer on \(idle.joined(separator: ", ")): start \(program)")
                 )
             } else if !queues.isEmpty {
-                findings.append(.right("workers", "\(program) takes from \(queues.joined(separator: ", "))"))
+                findings.append(.right("workers", "\(program) consumes from \(queues.joined(separator: ", "))"))
             }
         }
         return findings

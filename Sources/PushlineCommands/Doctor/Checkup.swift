@@ -40,7 +40,7 @@ struct Checkup {
             let names = apps.keys.sorted().map(\.name).joined(separator: ", ")
             let blocked =
                 self.listening(configured.portClaim)
-                + (try await BlockedWork(store: store, apps: apps.keys.sorted()).findings())
+                + (try await BlockedWork(store: store, apps: apps).findings())
             return (.right("store", "\(place): works; apps: \(names)"), apps, blocked)
         } catch let error as StoreError {
             return (.wrong("store", "\(place): \(error.message); is the disk full, or another user's?"), [:], [])
@@ -121,8 +121,8 @@ struct Checkup {
     private static func finding(_ subject: String, _ words: String, _ ends: [CredentialExpiry]) -> Finding {
         let near = ends.filter { $0.isNear() }.map { "\($0.setting) \($0.words())" }
         guard !near.isEmpty else { return .right(subject, words) }
-        let told = "\(words), but \(near.joined(separator: "; ")): replace it"
-        return ends.contains { $0.days() < 0 } ? .wrong(subject, told) : .right(subject, told)
+        let detail = "\(words), but \(near.joined(separator: "; ")): replace it"
+        return ends.contains { $0.days() < 0 } ? .wrong(subject, detail) : .right(subject, detail)
     }
 
     /// Reads the files that the apps name, as a delivery worker would.
@@ -130,10 +130,11 @@ struct Checkup {
         let senders = SenderRegistry(logger: self.logger)
         var findings: [Finding] = []
         for (app, spec) in apps.sorted(by: { $0.key < $1.key }) {
-            for pns in spec.services {
-                let subject = "\(app) \(pns.rawValue)"
+            let declared = spec.services.flatMap { pns in spec.credentials.names(of: pns).map { (pns, $0) } }
+            for (pns, credential) in declared {
+                let subject = ["\(app)", pns.rawValue, credential.named?.name].compactMap { $0 }.joined(separator: " ")
                 do {
-                    let ends = try senders.ends(app: app, pns: pns, spec: spec)
+                    let ends = try senders.ends(app: app, pns: pns, credential: credential, spec: spec)
                     findings.append(Self.finding(subject, "credentials can be read and have the right form", ends))
                 } catch {
                     findings.append(.wrong(subject, error.message))

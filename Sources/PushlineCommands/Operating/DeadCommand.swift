@@ -64,8 +64,8 @@ struct DeadCommand: AsyncParsableCommand {
             abstract: "Replay a dead letter.",
             discussion: """
                 The devices of a batch are tried again, and a registration or a send is queued again; its job runs on. \
-                It is refused where the job was cancelled or its time is over. What killed the workers should be mended first: \
-                else it dies again, under another number.
+                It is refused where the job was cancelled or its time is over. Fix the cause first; otherwise the message is \
+                dead-lettered again under a new number.
                 """
         )
 

@@ -3,10 +3,12 @@ import PushlineClient
 extension RegistrationsCommand {
     /// Registrations as a table for a terminal.
     static func lines(_ registrations: [Registration]) -> [String] {
-        var table = Table(["registration", "user", "service", "handle", "state", "updated", "tags", "ended"])
+        var table = Table([
+            "registration", "user", "service", "handle", "credential", "state", "updated", "tags", "ended",
+        ])
         for one in registrations {
             table.add([
-                one.id, one.user, one.pns?.rawValue, one.handle, one.state, JobText.moment(one.updated),
+                one.id, one.user, one.pns?.rawValue, one.handle, one.credential, one.state, JobText.moment(one.updated),
                 one.tags.joined(separator: " "), one.ended.map { "\(JobText.moment($0.at)) \($0.reason)" },
             ])
         }

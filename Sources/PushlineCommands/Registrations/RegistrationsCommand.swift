@@ -83,6 +83,9 @@ struct RegistrationsCommand: AsyncParsableCommand {
         @Option(help: "Whose device it is. Without it: the account's that asks, or for a key nobody's.")
         var user: String?
 
+        @Option(help: "With which of the app's credentials it is reached, if not with the default one.")
+        var credential: String?
+
         @Option(help: "A tag; may be repeated.")
         var tag: [String] = []
 
@@ -95,7 +98,12 @@ struct RegistrationsCommand: AsyncParsableCommand {
         func run() async throws {
             let client = try self.server.client()
             let handle = self.handle == "-" ? readLine() ?? "" : self.handle
-            let device = Device(platform: Platform(rawValue: self.platform), handle: handle, tags: self.tag)
+            let device = Device(
+                platform: Platform(rawValue: self.platform),
+                handle: handle,
+                credential: self.credential,
+                tags: self.tag
+            )
             let registration =
                 if let id = self.id {
                     try await client.putRegistration(id, device, user: self.user)
@@ -108,7 +116,7 @@ struct RegistrationsCommand: AsyncParsableCommand {
 
     struct Tag: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Add tags to a live registration, and remove others."
+            abstract: "Add tags to a live registration, remove others, or give it another credential."
         )
 
         @OptionGroup var server: ServerOptions
@@ -122,9 +130,12 @@ struct RegistrationsCommand: AsyncParsableCommand {
         @Option(help: "A tag to remove; may be repeated.")
         var remove: [String] = []
 
+        @Option(help: "With which of the app's credentials it is reached from now on; default = the default one.")
+        var credential: String?
+
         func validate() throws {
-            guard !self.add.isEmpty || !self.remove.isEmpty else {
-                throw ValidationError("Name a tag: --add TAG or --remove TAG.")
+            guard !self.add.isEmpty || !self.remove.isEmpty || self.credential != nil else {
+                throw ValidationError("Name a tag, --add TAG or --remove TAG, or a --credential.")
             }
         }
 
@@ -132,7 +143,8 @@ struct RegistrationsCommand: AsyncParsableCommand {
             let registration = try await self.server.client().patchRegistration(
                 self.id,
                 adding: self.add,
-                removing: self.remove
+                removing: self.remove,
+                credential: self.credential
             )
             try self.server.show(registration) { RegistrationsCommand.lines([registration]) }
         }

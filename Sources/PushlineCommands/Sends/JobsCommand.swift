@@ -82,9 +82,9 @@ struct CancelJobCommand: AsyncParsableCommand {
         commandName: "cancel",
         abstract: "Cancel a send that has not finished.",
         discussion: """
-            What is in a batch and not sent yet counts as cancelled; what is in no batch is in no count, and \
-            pushline job ID says how many were reached of how many. Its state is cancelling while what is out is counted; \
-            pushline job ID --watch shows how it ends. A job that is final cannot be stopped.
+            Unsent devices in batches count as cancelled; devices not yet in a batch are not counted. `pushline job ID` shows \
+            how many were reached. Its state is cancelling while devices at a worker are counted; `pushline job ID --watch` \
+            shows how it ends. A final job cannot be cancelled.
             """
     )
 

@@ -52,7 +52,8 @@ struct SendCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Send to the device with this handle, registered or not; repeatable.",
+            "Send to the device with this handle, registered or not; repeatable. service/credential:handle for one that is reached with "
+                + "another credential than the default one.",
             valueName: "service:handle"
         )
     )
@@ -173,13 +174,16 @@ struct SendCommand: AsyncParsableCommand {
         ].count { $0 }
     }
 
-    /// A handle with its service before it; nil without one.
+    /// A handle with its service, and perhaps a credential, before it; nil without a service.
     private static func recipient(_ text: String) -> PushNotification.Recipient? {
-        guard let colon = text.firstIndex(of: ":"), let pns = PushService(platformName: String(text[..<colon])) else {
-            return nil
-        }
-        let handle = String(text[text.index(after: colon)...])
-        return PushNotification.Recipient(pns: Platform(rawValue: pns.rawValue), handle: handle)
+        guard let colon = text.firstIndex(of: ":") else { return nil }
+        let names = text[..<colon].split(separator: "/", maxSplits: 1).map(String.init)
+        guard let service = names.first, let pns = PushService(platformName: service) else { return nil }
+        return PushNotification.Recipient(
+            pns: Platform(rawValue: pns.rawValue),
+            handle: String(text[text.index(after: colon)...]),
+            credential: names.count > 1 ? names[1] : nil
+        )
     }
 
     func run() async throws {

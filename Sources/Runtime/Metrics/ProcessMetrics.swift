@@ -1,5 +1,6 @@
 import Foundation
 import Installation
+import PushModel
 import PushlineMetrics
 
 /// The kernel's figures for this process, under the names that Prometheus' dashboards expect.

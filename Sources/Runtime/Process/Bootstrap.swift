@@ -36,7 +36,7 @@ enum Bootstrap {
     /// Where cores are few, an API's loops share them with its store's writer and with the workers: a second one is mostly asleep when
     /// it is needed, and a send costs a tenth more. A delivery worker keeps two busy.
     private static func limitThreads(of role: ProcessRole) {
-        NIOSingletons.groupLoopCountSuggestion = role == .api && System.coreCount < 4 ? 1 : 2
+        NIOSingletons.groupLoopCountSuggestion = [.api, .hub].contains(role) && System.coreCount < 4 ? 1 : 2
         NIOSingletons.blockingPoolThreadCountSuggestion = 2
     }
 

@@ -59,7 +59,7 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
 
     private func bind(_ port: Int, _ connections: OpenConnections) async throws -> Listener {
         let isShared = try await self.claim?.take(host: self.host, port: port) ?? false
-        let (child, logger, limits) = (HeldConnections(self.child), self.logger, self.limits)
+        let (child, logger, limits) = (RetainedConnections(self.child), self.logger, self.limits)
         return try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -71,7 +71,7 @@ struct HTTPListener<Child: ServerChildChannel>: Service {
                 let deadlines = ConnectionDeadlines(
                     limits: limits.deadlines,
                     admit: { connections.admit($0, rank: $1) },
-                    onEnd: { connections.tell($0) }
+                    onEnd: { connections.report($0) }
                 )
                 let value = channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(deadlines, position: .first)

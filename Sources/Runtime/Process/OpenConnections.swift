@@ -65,11 +65,11 @@ final class OpenConnections: Sendable {
             return (nil, victims)
         }
         if let refusal {
-            self.tell(refusal)
+            self.report(refusal)
             return false
         }
         channel.closeFuture.whenComplete { _ in self.remove(id, peer) }
-        if !victims.isEmpty { self.tell("room", victims.count) }
+        if !victims.isEmpty { self.report("evicted", victims.count) }
         for victim in victims {
             let event = ConnectionDeadlines.MakeRoom { self.stays(victim.id) }
             victim.channel.pipeline.fireUserInboundEventTriggered(event)
@@ -116,15 +116,15 @@ final class OpenConnections: Sendable {
         return address.client
     }
 
-    // MARK: Telling
+    // MARK: Reporting
 
     /// Counts connections that the server closed, and warns of too many once a minute.
-    func tell(_ reason: String, _ count: Int = 1) {
+    func report(_ reason: String, _ count: Int = 1) {
         MetricDescription.httpConnectionsEnded.counter([.reason: reason]).increment(by: count)
         let words: Logger.Message
         switch reason {
         case "full": words = "The connection limit is reached and all connections are busy: new ones are closed"
-        case "room": words = "The connection limit is reached: connections without a request are closed to make room"
+        case "evicted": words = "The connection limit is reached: connections without a request are closed to make room"
         case "peer": words = "One address has reached its connection limit: its new connections are closed"
         default: return
         }

@@ -4,6 +4,7 @@ import Hub
 import Installation
 import Logging
 import Pipeline
+import PushModel
 import PushServices
 import ServiceLifecycle
 import Store
@@ -75,6 +76,7 @@ struct PushlineProcess {
         case .api:
             [HubRunner(hub: parts.hub), self.sweeper(parts)]
                 + (try await APIServer(configuration: self.configuration, parts: parts).services())
+        case .hub: try HubProcess(configuration: self.configuration, parts: parts).services()
         case .registerWorker:
             [
                 self.admin(parts, port: self.configuration.workers.registerPort, key: "register_port"),

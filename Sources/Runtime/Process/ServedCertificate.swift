@@ -19,6 +19,8 @@ final class ServedCertificate: ServerChildChannel, Service {
         var fault: ConfigurationError?
     }
 
+    /// The section of the configuration that names the files.
+    private let section: String
     private let certificateFile: String
     private let keyFile: String
     private let make: @Sendable (TLSConfiguration) throws -> HTTP2UpgradeChannel
@@ -28,6 +30,7 @@ final class ServedCertificate: ServerChildChannel, Service {
     private let state: NIOLockedValueBox<State>
 
     /// - Parameters:
+    ///   - section: The section of the configuration that names the files.
     ///   - certificateFile: The certificate chain, in PEM.
     ///   - keyFile: The private key, in PEM.
     ///   - interval: The time between checks of the files.
@@ -35,19 +38,21 @@ final class ServedCertificate: ServerChildChannel, Service {
     ///   - make: Makes the TLS channel for a configuration.
     /// - Throws: ``ConfigurationError`` if the files are invalid.
     init(
+        section: String = "api",
         certificateFile: String,
         keyFile: String,
         interval: Duration = .seconds(2),
         logger: Logger,
         make: @escaping @Sendable (TLSConfiguration) throws -> HTTP2UpgradeChannel
     ) throws {
+        self.section = section
         self.certificateFile = certificateFile
         self.keyFile = keyFile
         self.interval = interval
         self.logger = logger
         self.watch = CredentialWatch(logger: logger)
         self.make = make
-        let (channel, files) = try Self.load(certificateFile, keyFile, make)
+        let (channel, files) = try Self.load(section, certificateFile, keyFile, make)
         self.state = NIOLockedValueBox(State(channel: channel, files: files))
     }
 
@@ -70,7 +75,7 @@ final class ServedCertificate: ServerChildChannel, Service {
     }
 
     private func look() {
-        let setting = "api.certificate_file"
+        let setting = "\(self.section).certificate_file"
         if let end = CredentialExpiry.ofCertificates(setting: setting, path: self.certificateFile, isChain: true) {
             self.watch.check(end, of: nil)
         }
@@ -79,13 +84,14 @@ final class ServedCertificate: ServerChildChannel, Service {
         }
         guard hasChanged else { return }
         do {
-            let (channel, files) = try Self.load(self.certificateFile, self.keyFile, self.make)
+            let (channel, files) = try Self.load(self.section, self.certificateFile, self.keyFile, self.make)
             self.state.withLockedValue { $0 = State(channel: channel, files: files) }
             self.logger.notice("The certificate changed; new connections use the new one")
         } catch {
             // One file after the other: the pair fits at the next look.
             let fault =
-                (error as? ConfigurationError) ?? ConfigurationError("api.key_file: TLS cannot be set up with it")
+                (error as? ConfigurationError)
+                ?? ConfigurationError("\(self.section).key_file: TLS cannot be set up with it")
             let isNew = self.state.withLockedValue { state in
                 defer { state.fault = fault }
                 return state.fault != fault
@@ -99,14 +105,17 @@ final class ServedCertificate: ServerChildChannel, Service {
     }
 
     private static func load(
+        _ section: String,
         _ certificateFile: String,
         _ keyFile: String,
         _ make: (TLSConfiguration) throws -> HTTP2UpgradeChannel
     ) throws -> (HTTP2UpgradeChannel, [CredentialFile]) {
-        let (certificate, chain) = try Self.read("api.certificate_file", certificateFile) {
+        let (certificate, chain) = try Self.read("\(section).certificate_file", certificateFile) {
             try NIOSSLCertificate.fromPEMBytes($0)
         }
-        let (key, privateKey) = try Self.read("api.key_file", keyFile) { try NIOSSLPrivateKey(bytes: $0, format: .pem) }
+        let (key, privateKey) = try Self.read("\(section).key_file", keyFile) {
+            try NIOSSLPrivateKey(bytes: $0, format: .pem)
+        }
         var tls = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) },
             privateKey: .privateKey(privateKey)
@@ -115,7 +124,9 @@ final class ServedCertificate: ServerChildChannel, Service {
         do {
             return (try make(tls), [certificate, key])
         } catch {
-            throw ConfigurationError("api.key_file: \(keyFile) is not the key of the certificate in \(certificateFile)")
+            throw ConfigurationError(
+                "\(section).key_file: \(keyFile) is not the key of the certificate in \(certificateFile)"
+            )
         }
     }
 

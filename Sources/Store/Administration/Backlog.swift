@@ -4,7 +4,7 @@ package import PushModel
 package struct Backlog: Sendable, Equatable {
     /// Jobs that are accepted and not final.
     package let jobs: Int
-    /// Dead messages that wait for somebody, counted up to ``mostDead``.
+    /// Dead letters that wait for somebody, counted up to ``mostDead``.
     package let dead: Int
 
     /// The limit of the count: larger numbers need not be exact.
@@ -19,7 +19,7 @@ package struct Backlog: Sendable, Equatable {
 /// How the work in a queue stands, of all apps.
 package struct QueueBacklog: Sendable, Equatable {
     package let queue: WorkQueue
-    /// Jobs, or batches in the queues of deliveries, that wait for a worker or for their next try, or are in work; counted in the
+    /// Jobs, or batches in the queues of deliveries, that wait for a worker or for their next try, or are in progress; counted in the
     /// first ``mostMessages`` messages.
     package var jobs = 0
     /// The age of the job whose message is at the queue's head: since it was accepted, or was to start.

@@ -4,7 +4,7 @@ package enum Retained: Sendable, CaseIterable {
     case devices
     /// Final jobs from their end, with all that belongs to them and their idempotency keys.
     ///
-    /// Not as long as a key is younger than 24 hours, or a dead message of theirs is kept.
+    /// Not as long as a key is younger than 24 hours, or a dead letter of theirs is kept.
     case jobs
     /// Uploaded contents and rich notifications, from when they were made.
     ///
@@ -16,7 +16,7 @@ package enum Retained: Sendable, CaseIterable {
     case deadLetters
     /// The lists of sends, with their handles: as soon as nothing of the job will be sent again, whatever the age.
     ///
-    /// That is from its end, or where a dead message of it is kept from the end of its time.
+    /// That is from its end, or where a dead letter of it is kept from the end of its time.
     case recipients
 }
 

@@ -5,6 +5,8 @@ package struct AudiencePage: Sendable {
     package var rows: [Int64]
     /// In the order of ``rows``.
     package var handles: HandleList
+    /// In the order of ``rows``.
+    package var credentials = DeviceCredentials()
     /// All of the audience up to this row is in the page, or was in one before: the next page begins after it.
     ///
     /// It is `through` itself when nothing is left.
@@ -14,6 +16,39 @@ package struct AudiencePage: Sendable {
         self.rows = rows
         self.handles = handles
         self.scannedThrough = scannedThrough
+    }
+
+    /// Its first devices.
+    package func prefix(_ count: Int) -> AudiencePage {
+        guard count < self.rows.count, count > 0 else { return self }
+        var first = AudiencePage(
+            rows: Array(self.rows[..<count]),
+            handles: self.handles[0..<count],
+            scannedThrough: self.rows[count - 1]
+        )
+        first.credentials = self.credentials[0..<count]
+        return first
+    }
+
+    /// Its devices by their rows.
+    package var addresses: [Int64: DeviceAddress] {
+        var found: [Int64: DeviceAddress] = [:]
+        found.reserveCapacity(self.rows.count)
+        for (index, row) in self.rows.enumerated() {
+            found[row] = DeviceAddress(handle: self.handles.handle(at: index), credential: self.credentials[index])
+        }
+        return found
+    }
+}
+
+/// Where a device is reached, and with which of the app's credentials.
+package struct DeviceAddress: Sendable, Equatable {
+    package let handle: Handle
+    package let credential: CredentialName
+
+    package init(handle: Handle, credential: CredentialName = .default) {
+        self.handle = handle
+        self.credential = credential
     }
 }
 

@@ -56,23 +56,20 @@ extension AudienceStore {
 
     /// Which of these devices are in the audience still, and where they are reached now.
     ///
-    /// See ``handles(of:in:app:pns:memory:)``.
-    package func handles(
+    /// See ``addresses(of:in:app:pns:memory:)``.
+    package func addresses(
         of rows: [Int64],
         in send: SendRequest,
         job: Int64,
         app: AppID,
         pns: PushService,
         memory: AudienceMemory?
-    ) async throws -> [Int64: Handle] {
+    ) async throws -> [Int64: DeviceAddress] {
         if let expression = send.audience.expression {
-            return try await self.handles(of: rows, in: expression, app: app, pns: pns, memory: memory)
+            return try await self.addresses(of: rows, in: expression, app: app, pns: pns, memory: memory)
         }
         guard let first = rows.min(), let last = rows.max() else { return [:] }
         // They are of one page.
-        let page = try await self.recipients(of: job, pns: pns, after: first - 1, through: last, limit: .max)
-        var found: [Int64: Handle] = [:]
-        for (index, row) in page.rows.enumerated() { found[row] = page.handles.handle(at: index) }
-        return found
+        return try await self.recipients(of: job, pns: pns, after: first - 1, through: last, limit: .max).addresses
     }
 }

@@ -42,13 +42,13 @@ package protocol AudienceStore: Sendable {
     ) async throws -> AudiencePage
 
     /// Which of these rows are still live on that service and in the audience, and where they are reached now.
-    func handles(
+    func addresses(
         of rows: [Int64],
         in expression: TagExpression,
         app: AppID,
         pns: PushService,
         memory: AudienceMemory?
-    ) async throws -> [Int64: Handle]
+    ) async throws -> [Int64: DeviceAddress]
 }
 
 extension AudienceStore {
@@ -72,14 +72,14 @@ extension AudienceStore {
         )
     }
 
-    /// See ``handles(of:in:app:pns:memory:)``; for a single look.
-    package func handles(
+    /// See ``addresses(of:in:app:pns:memory:)``; for a single look.
+    package func addresses(
         of rows: [Int64],
         in expression: TagExpression,
         app: AppID,
         pns: PushService
-    ) async throws -> [Int64: Handle] {
-        try await self.handles(of: rows, in: expression, app: app, pns: pns, memory: nil)
+    ) async throws -> [Int64: DeviceAddress] {
+        try await self.addresses(of: rows, in: expression, app: app, pns: pns, memory: nil)
     }
 }
 
@@ -107,8 +107,11 @@ extension AudienceStore {
                 limit: DeliverBatch.maximumDevices,
                 memory: memory
             )
-            whole.rows += piece.rows
-            for index in piece.rows.indices { whole.handles.append(piece.handles[index]) }
+            for index in piece.rows.indices {
+                whole.credentials.append(piece.credentials[index], at: whole.rows.count)
+                whole.rows.append(piece.rows[index])
+                whole.handles.append(piece.handles[index])
+            }
             whole.scannedThrough = piece.scannedThrough
         }
         return whole

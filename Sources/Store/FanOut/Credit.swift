@@ -1,4 +1,4 @@
-import PushModel
+package import PushModel
 
 /// How much of an app's work may be in flight at one priority (rule 12).
 ///
@@ -38,6 +38,37 @@ package struct Credit: Sendable, Equatable {
     /// The most devices; 0 = none now.
     package let devices: Int
     /// The time until there is credit again, if only a rate limit blocks.
+    package let wait: Duration?
+    /// How much of it each credential with a rate limit has, where the app has several at the service.
+    package let limits: [CredentialName: CredentialCredit]
+
+    package init(devices: Int, wait: Duration? = nil, limits: [CredentialName: CredentialCredit] = [:]) {
+        self.devices = devices
+        self.wait = wait
+        self.limits = limits
+    }
+
+    /// The time until a credential has credit again that has none.
+    package var shortestWait: Duration? { self.wait ?? self.limits.values.compactMap(\.wait).min() }
+
+    /// How many of an audience's devices, from the first on, there is credit for.
+    package func prefix(of audience: AudiencePage) -> Int {
+        guard !self.limits.isEmpty else { return audience.rows.count }
+        var left = self.limits.mapValues(\.devices)
+        for index in audience.rows.indices {
+            let credential = audience.credentials[index]
+            guard let free = left[credential] else { continue }
+            guard free > 0 else { return index }
+            left[credential] = free - 1
+        }
+        return audience.rows.count
+    }
+}
+
+/// How many devices of a credential may be published now.
+package struct CredentialCredit: Sendable, Equatable {
+    package let devices: Int
+    /// The time until there are any, where there are none.
     package let wait: Duration?
 
     package init(devices: Int, wait: Duration? = nil) {

@@ -17,7 +17,7 @@ package struct FanOutWritten: Sendable, Equatable {
     /// The step's delivery messages in their order; nil where nothing is in one.
     package var deliveries: [OutboxMessage?]
     /// Messages of sends that go on alone, to be published; without those for which their app's window has no room.
-    package var alone: [OutboxMessage]
+    package var ownMessages: [OutboxMessage]
     /// Sends of a group, by number, that were skipped because they were stopped.
     package var lost: Set<Int64>
     /// Whether the message is done with.
@@ -25,12 +25,12 @@ package struct FanOutWritten: Sendable, Equatable {
 
     package init(
         deliveries: [OutboxMessage?] = [],
-        alone: [OutboxMessage] = [],
+        ownMessages: [OutboxMessage] = [],
         lost: Set<Int64> = [],
         isDone: Bool = false
     ) {
         self.deliveries = deliveries
-        self.alone = alone
+        self.ownMessages = ownMessages
         self.lost = lost
         self.isDone = isDone
     }

@@ -5,7 +5,7 @@ package protocol FanOutStore: AudienceStore {
     /// Reads a send message with its first work without claiming it: the first ``commit(_:of:)`` claims it, unless
     /// another has since.
     ///
-    /// So a message fanned out in one step costs one commit. Until then the store does not show that it is in work.
+    /// So a message fanned out in one step costs one commit. Until then the store does not show that it is in progress.
     ///
     /// Only a claim with ``FanOutClaim/isFirst`` may be committed: beside an earlier claim, what was read may be old.
     ///

@@ -25,11 +25,14 @@ package struct FanOutPage: Sendable, Equatable {
     package let to: Int64
     /// How many devices it had when it was read.
     package let size: Int
+    /// How many of them have each credential but the default one.
+    package let named: [CredentialName: Int]
 
-    package init(page: Int, from: Int64, to: Int64, size: Int) {
+    package init(page: Int, from: Int64, to: Int64, size: Int, named: [CredentialName: Int] = [:]) {
         self.page = page
         self.from = from
         self.to = to
         self.size = size
+        self.named = named
     }
 }

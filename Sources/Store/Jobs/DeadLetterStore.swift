@@ -4,11 +4,11 @@ package import PushModel
 ///
 /// A message that names no declared app is the default app's.
 package protocol DeadLetterStore: Sendable {
-    /// Keeps a dead message, once, and in the same transaction closes the batch or job that it stood for: the devices of an open
+    /// Keeps a dead letter, once, and in the same transaction closes the batch or job that it stood for: the devices of an open
     /// batch count as ``FailureClass/dead``, a register job is refused, a send job is abandoned.
     func deadLetter(_ message: IncomingDeadLetter) async throws
 
-    /// An app's dead messages, newest first.
+    /// An app's dead letters, newest first.
     ///
     /// - Parameters:
     ///   - app: The app.
@@ -18,7 +18,7 @@ package protocol DeadLetterStore: Sendable {
     /// - Throws: ``StoreError``.
     func deadLetters(app: AppID, cursor: String?, limit: Int) async throws -> Page<DeadLetter>
 
-    /// A dead message with its body, or nil when the app has none of that number.
+    /// A dead letter with its body, or nil when the app has none of that number.
     func deadLetter(_ id: Int64, app: AppID) async throws -> (letter: DeadLetter, body: [UInt8])?
 
     /// Replays a dead letter, once: the replay removes it.

@@ -21,7 +21,7 @@ package protocol OutboxStore: Sendable {
     /// - Parameters:
     ///   - jobs: At most ``OutboxMessage/maximumMembers``.
     ///   - message: One that this process has opened, and that is not published yet: sends to one tag become its members, where its app
-    ///     and priority are theirs, it has capacity for all of them, and nobody has taken it.
+    ///     and priority are theirs, it has fewer members than the most by all of them, and nobody has taken it.
     /// - Returns: What came of each, and the new messages.
     /// - Throws: ``StoreError`` when nothing was accepted.
     func accept(_ jobs: [NewJob], joining message: MessageID?) async throws -> AcceptedJobs

@@ -6,6 +6,8 @@ package struct ImportedRegistration: Sendable, Equatable {
     package var id: RegistrationID?
     package var pns: PushService
     package var handle: Handle
+    /// With which of the app's credentials it is reached.
+    package var credential: CredentialName
     package var user: UserName?
     /// The tags besides the user's own, which the store adds.
     package var tags: [Tag]
@@ -16,6 +18,7 @@ package struct ImportedRegistration: Sendable, Equatable {
         id: RegistrationID? = nil,
         pns: PushService,
         handle: Handle,
+        credential: CredentialName = .default,
         user: UserName? = nil,
         tags: [Tag] = [],
         expires: Timestamp? = nil
@@ -23,6 +26,7 @@ package struct ImportedRegistration: Sendable, Equatable {
         self.id = id
         self.pns = pns
         self.handle = handle
+        self.credential = credential
         self.user = user
         self.tags = tags
         self.expires = expires

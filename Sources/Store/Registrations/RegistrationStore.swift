@@ -10,9 +10,10 @@ package protocol RegistrationStore: Sendable {
     /// is taken over with the same handle, else ``RegisterResult/notFound``; its owner revives one that was pruned, replaced
     /// or has expired. The handle leaves any other registration of the app (state ``Registration/State/replaced``). Made on
     /// behalf of a user, it asks for nobody's ownership. `create`: an upsert of the live registration that has the handle, else
-    /// of the candidate. `patch`: changes the tags of a live registration once, whatever the order of the changes beside it.
+    /// of the candidate. `patch`: changes the tags and the credential of a live registration once, whatever the order of the changes beside it.
     /// `delete` and `patch`: by its owner, or of anyone's where `user` is nil (the app); a deleted id stays so until it is forgotten. Deleting an
-    /// id that nobody has is ``RegisterResult/notFound``, and for two days no earlier change of the same user makes it.
+    /// id that nobody has is ``RegisterResult/notFound``, and for two days no earlier change of the same user makes it. A change of a user
+    /// who was removed since is refused. `removeUser`: all that ``removeUser(by:)`` does.
     ///
     /// - Parameters:
     ///   - request: The change.
@@ -33,6 +34,17 @@ package protocol RegistrationStore: Sendable {
         expires: Timestamp?,
         most: Int?
     ) async throws -> RegisterResult
+
+    /// Does a part of the removal of a user, which is a register job (``RegisterRequest/removeUser(_:withAccount:)``).
+    ///
+    /// It begins with the acceptance of the job: the account goes with that commit, and no earlier change of the user does
+    /// anything from then on. What is made later stays. While a removal of a user is under way, a second one is
+    /// ``JobAcceptance/repeated(_:)``. Any process may do any part, in short transactions.
+    ///
+    /// - Parameter job: The job's ``Job/sequence``.
+    /// - Returns: The result; nil = there is more to do.
+    /// - Throws: ``StoreError``.
+    func removeUser(by job: Int64) async throws -> RegisterResult?
 
     /// Begins an import.
     ///
@@ -59,6 +71,9 @@ package protocol RegistrationStore: Sendable {
 
     /// Registrations in the order of their rows.
     func registrations(_ query: RegistrationQuery) async throws -> Page<Registration>
+
+    /// How many live registrations name each credential; those with the default one name none.
+    func credentialUses(app: AppID) async throws -> [CredentialUse]
 
     /// The time by a clock that is near the wall clock and does not jump: lifetimes begin at it.
     var steadyTime: Timestamp { get }

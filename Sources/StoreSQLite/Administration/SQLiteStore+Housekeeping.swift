@@ -14,7 +14,7 @@ extension SQLiteStore: HousekeepingStore {
         // As a sweep would have found it then: of what a rate limit lets go only now nothing is late.
         let flow = FlowControl(clock: self.clock, window: window, ago: lateness)
         let queues = Set(PushService.allCases.map(WorkQueue.deliver)).union([.register, .send])
-        let finder = DueMessages(flow: flow, turns: DueTurns(), queues: queues, overdue: .zero)
+        let finder = DueMessages(flow: flow, roundRobin: RoundRobin(), queues: queues, overdue: .zero)
         return try await self.read { try !finder.find(limit: 1, in: $0).isEmpty }
     }
 

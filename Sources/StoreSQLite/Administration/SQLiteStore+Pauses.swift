@@ -87,7 +87,7 @@ extension Database {
             ) { (state: MessageState(rawValue: $0[0]), open: $0[1] as Int) }
             for (state, open) in states {
                 switch (queue, state) {
-                // The store does not know which of these jobs are in work.
+                // The store does not know which of these jobs are in progress.
                 case (.register, _), (.send, _), (.deliver, .ready): load.waiting += open
                 case (.deliver, .published): load.open += open
                 case (.deliver, .deferred): load.deferred += open

@@ -92,7 +92,7 @@ extension SQLiteStore {
         let found = try await self.read { database in
             (
                 contents: try database.all(
-                    "SELECT rowid, created FROM content WHERE created >= ? AND created <= ? ORDER BY created LIMIT ?",
+                    "SELECT number, created FROM content WHERE created >= ? AND created <= ? ORDER BY created LIMIT ?",
                     [cursor, before, limit]
                 ) { (row: $0[0] as Int64, time: $0[1] as Int64) },
                 pictures: try database.all("SELECT number, spec FROM app WHERE spec IS NOT NULL") {
@@ -203,7 +203,7 @@ extension WriteContext {
         // A handful each.
         for sql in [
             "DELETE FROM cursor WHERE job = ?", "DELETE FROM audience WHERE job = ?",
-            "DELETE FROM delivery_count WHERE job = ?",
+            "DELETE FROM delivery_count WHERE job = ?", "DELETE FROM user_removal WHERE job = ?",
             "DELETE FROM idempotency WHERE job = ?", "DELETE FROM job WHERE sequence = ?",
         ] {
             left -= try self.database.change(sql, [job])
@@ -212,7 +212,7 @@ extension WriteContext {
     }
 
     fileprivate func remove(content row: Int64, but pictures: [(app: Int64, content: String?)]) throws -> Int {
-        let content = try self.database.first("SELECT app, id FROM content WHERE rowid = ?", [row]) {
+        let content = try self.database.first("SELECT app, id FROM content WHERE number = ?", [row]) {
             (app: $0[0] as Int64, id: $0[1] as String)
         }
         guard let content, !pictures.contains(where: { $0.app == content.app && $0.content == content.id }) else {
@@ -222,6 +222,6 @@ extension WriteContext {
             "SELECT 1 FROM rich WHERE app = ? AND content = ?",
             [content.app, content.id]
         )
-        return isNamed ? 0 : try self.database.change("DELETE FROM content WHERE rowid = ?", [row])
+        return isNamed ? 0 : try self.database.change("DELETE FROM content WHERE number = ?", [row])
     }
 }

@@ -57,6 +57,15 @@ extension SQLiteStore {
                     "SELECT count(DISTINCT job) FROM recipient WHERE NOT EXISTS (SELECT 1 FROM job WHERE sequence = recipient.job)"
                 ) { $0[0] as Int }
                 if let lists, lists > 0 { faults.append("\(lists) lists of devices are of no job") }
+                for table in ["registration", "recipient"] {
+                    let lost = try database.first(
+                        """
+                        SELECT count(*) FROM \(table) WHERE credential IS NOT NULL
+                            AND NOT EXISTS (SELECT 1 FROM credential WHERE number = \(table).credential)
+                        """
+                    ) { $0[0] as Int }
+                    if let lost, lost > 0 { faults.append("\(lost) rows of \(table) have a credential without a name") }
+                }
                 return try faults + TagList.faults(in: database) + HandleIndex.faults(in: database, digest)
             }
         }

@@ -61,12 +61,9 @@ struct ManyTags {
         return AudienceCount(count: found.rows.count, scannedThrough: found.through)
     }
 
-    /// See ``AudienceStore/handles(of:in:app:pns:memory:)``.
-    func handles(of rows: [Int64], pns: PushService) async throws -> [Int64: Handle] {
-        let page = try await self.live(rows.sorted(), pns: pns, tags: try await self.snapshot().members)
-        var found: [Int64: Handle] = [:]
-        for (index, row) in page.rows.enumerated() { found[row] = page.handles.handle(at: index) }
-        return found
+    /// See ``AudienceStore/addresses(of:in:app:pns:memory:)``.
+    func addresses(of rows: [Int64], pns: PushService) async throws -> [Int64: DeviceAddress] {
+        try await self.live(rows.sorted(), pns: pns, tags: try await self.snapshot().members).addresses
     }
 
     // MARK: Steps
@@ -215,7 +212,7 @@ struct RowSearch: Sendable {
 
 extension Database {
     static let liveWithTags = """
-        SELECT app, user, tags, handle FROM registration WHERE row = ?1 AND pns = ?2 AND state = 1
+        SELECT app, user, tags, handle, credential FROM registration WHERE row = ?1 AND pns = ?2 AND state = 1
         """
 
     /// Appends those of some rows that are live at a service and have one of the tags.
@@ -227,12 +224,14 @@ extension Database {
     ) throws {
         let statement = try RawStatement(Self.liveWithTags, in: self)
         defer { statement.reset() }
+        var names = CredentialNames(self)
         for row in rows {
             try statement.restart(row, Int64(pns.number))
             guard try statement.step() else { continue }
             let own = statement.text(1).map { StoredTag.user($0, app: statement.integer(0)) }
             let others = try TagList(stored: statement.text(2)).numbers.lazy.map { StoredTag.number($0) }
             guard own.map(tags.contains) ?? false || others.contains(where: tags.contains) else { continue }
+            try names.append(statement.integer(4), at: page.rows.count, to: &page.credentials)
             page.rows.append(row)
             statement.append(3, to: &page.handles)
         }

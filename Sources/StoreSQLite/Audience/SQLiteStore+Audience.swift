@@ -64,25 +64,22 @@ extension SQLiteStore {
         }
     }
 
-    /// See ``AudienceStore/handles(of:in:app:pns:memory:)``.
-    package func handles(
+    /// See ``AudienceStore/addresses(of:in:app:pns:memory:)``.
+    package func addresses(
         of rows: [Int64],
         in expression: TagExpression,
         app: AppID,
         pns: PushService,
         memory: AudienceMemory?
-    ) async throws -> [Int64: Handle] {
+    ) async throws -> [Int64: DeviceAddress] {
         if let many = ManyTags(expression, app: app, store: self, memory: memory) {
-            return try await many.handles(of: rows, pns: pns)
+            return try await many.addresses(of: rows, pns: pns)
         }
         let limits = self.configuration.audienceReadLimits
         return try await self.evaluate(expression, app: app) { database, terms in
             guard let terms else { return [:] }
             var reader = try AudienceReader(database: database, terms: terms, pns: pns, through: .max, limits: limits)
-            let page = try reader.handles(of: rows)
-            var found: [Int64: Handle] = [:]
-            for (index, row) in page.rows.enumerated() { found[row] = page.handles.handle(at: index) }
-            return found
+            return try reader.handles(of: rows).addresses
         }
     }
 
@@ -131,11 +128,11 @@ struct AudienceTerms {
 struct SingleTagReader {
     static let query = TagQuery(
         ofNumber: """
-            SELECT t.row, r.handle FROM tagged AS t CROSS JOIN registration AS r ON r.row = t.row
+            SELECT t.row, r.handle, r.credential FROM tagged AS t CROSS JOIN registration AS r ON r.row = t.row
             WHERE t.tag = ?1 AND t.pns = ?3 AND t.row > ?4 AND t.row <= ?5 ORDER BY t.row LIMIT ?6
             """,
         ofUser: """
-            SELECT row, handle FROM registration WHERE user = ?1 AND app = ?2 AND state = 1
+            SELECT row, handle, credential FROM registration WHERE user = ?1 AND app = ?2 AND state = 1
             AND pns = ?3 AND row > ?4 AND row <= ?5 ORDER BY row LIMIT ?6
             """
     )
@@ -151,7 +148,9 @@ struct SingleTagReader {
         var page = AudiencePage(scannedThrough: through)
         page.rows.reserveCapacity(limit)
         page.handles.reserveCapacity(limit, bytes: limit * 64)
+        var names = CredentialNames(self.database)
         while try statement.step() {
+            try names.append(statement.integer(2), at: page.rows.count, to: &page.credentials)
             page.rows.append(statement.integer(0))
             statement.append(1, to: &page.handles)
         }

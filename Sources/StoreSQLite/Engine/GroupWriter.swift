@@ -79,7 +79,7 @@ final class GroupWriter: Sendable {
         var lastCommit: ContinuousClock.Instant?
         var lastSeen: Int64 = 0
         /// The time since which commits fail, and the time of the last log entry about it.
-        var failing: (since: ContinuousClock.Instant, told: ContinuousClock.Instant)?
+        var failing: (since: ContinuousClock.Instant, loggedAt: ContinuousClock.Instant)?
     }
 
     /// How much a change writes.
@@ -234,7 +234,7 @@ final class GroupWriter: Sendable {
                 try end.get()
             }
             CrashPoint.storeCommitted.reach()
-            self.tellRecovery()
+            self.logRecovery()
             self.commitCount.withLockedValue { $0 += 1 }
             self.commitTime.recordSeconds((ContinuousClock.now - start).inSeconds)
             self.commitSize.record(results.count)
@@ -243,7 +243,7 @@ final class GroupWriter: Sendable {
             results = results.map { ($0.change, failed.fault) }
         } catch {
             let fault = self.fault(error)
-            self.tell(fault)
+            self.logFailure(fault)
             results = results.map { ($0.change, $0.error ?? fault) }
             if results.isEmpty { results = self.takeAll().map { ($0, fault) } }
         }
@@ -292,21 +292,21 @@ final class GroupWriter: Sendable {
     }
 
     /// Logs once, and again each minute, that store writes are failing; the failed callers need no log entries.
-    private func tell(_ fault: any Error) {
-        let mustTell = self.state.withLockedValue { state -> Bool in
+    private func logFailure(_ fault: any Error) {
+        let isDue = self.state.withLockedValue { state -> Bool in
             let now = ContinuousClock.now
-            if let failing = state.failing, now - failing.told < .seconds(60) { return false }
-            state.failing = (since: state.failing?.since ?? now, told: now)
+            if let failing = state.failing, now - failing.loggedAt < .seconds(60) { return false }
+            state.failing = (since: state.failing?.since ?? now, loggedAt: now)
             return true
         }
         self.logger.log(
-            level: mustTell ? .warning : .debug,
+            level: isDue ? .warning : .debug,
             "Store writes fail",
             metadata: ["error": "\(fault)"]
         )
     }
 
-    private func tellRecovery() {
+    private func logRecovery() {
         guard
             let failing = self.state.withLockedValue({ state in
                 defer { state.failing = nil }

@@ -19,7 +19,7 @@ struct RowWalker: RowSource {
     static let live =
         "SELECT row FROM registration WHERE app = ?1 AND pns = ?2 AND state = 1 AND row >= ?3 ORDER BY row"
     static let spanned = TagQuery(rows: "pns = ?3 AND row >= ?4 ORDER BY row LIMIT 1 OFFSET 15")
-    static let handles = "SELECT row, handle FROM registration WHERE row >= ?1 ORDER BY row"
+    static let handles = "SELECT row, handle, credential FROM registration WHERE row >= ?1 ORDER BY row"
 
     /// Rows that are stepped over before SQLite is asked to seek.
     private static let maximumMisses = 16
@@ -86,9 +86,11 @@ struct RowWalker: RowSource {
     /// See ``RowSource/handles(of:base:into:)``.
     mutating func handles(of rows: RowSet, base: Int64, into page: inout AudiencePage) throws {
         let statement = try RawStatement(Self.handles, in: self.database)
+        var names = CredentialNames(self.database)
         _ = try self.walk(statement, wanted: rows, from: 0, base: base, count: rows.capacity) { row in
             try statement.restart(row)
         } visit: { bit in
+            try names.append(statement.integer(2), at: page.rows.count, to: &page.credentials)
             page.rows.append(base + Int64(bit))
             statement.append(1, to: &page.handles)
         }
@@ -123,7 +125,7 @@ struct RowWalker: RowSource {
         base: Int64,
         count: Int,
         seek: (Int64) throws -> Void,
-        visit: (Int) -> Void
+        visit: (Int) throws -> Void
     ) throws -> Gap? {
         defer { statement.reset() }
         var target = wanted.next(from: first)
@@ -144,7 +146,7 @@ struct RowWalker: RowSource {
                     misses += 1
                     continue
                 }
-                if wanted.contains(bit) { visit(bit) }
+                if wanted.contains(bit) { try visit(bit) }
                 guard let following = wanted.next(from: bit + 1) else { return nil }
                 next = following
                 misses = 0

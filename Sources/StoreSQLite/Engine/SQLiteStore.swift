@@ -59,7 +59,7 @@ package final class SQLiteStore: Sendable {
     private let users: FileLock
     let clock: StoreClock
     let logger: Logger
-    let dueTurns = DueTurns()
+    let roundRobin = RoundRobin()
 
     /// Turns off `SQLITE_CONFIG_MEMSTATUS`: its counters take a global lock at every allocation, and nothing reads
     /// them.
@@ -90,7 +90,7 @@ package final class SQLiteStore: Sendable {
             let users = self.users
             let limit = configuration.timeout + Self.openingTime
             let (pool, clock, digest) = try lock.withLock(within: limit, waiting: waiting) {
-                guard users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being put back") }
+                guard users.tryLockShared() else { throw StoreError(.unavailable, "a backup is being restored") }
                 Self.createPrivately(configuration.path)
                 return try Self.openPool(configuration, source: source)
             }
@@ -180,13 +180,13 @@ package final class SQLiteStore: Sendable {
         case .older:
             throw StoreError(
                 .unavailable,
-                "it was made by an older version of Pushline, which this one does not read: move it away with its -wal and -shm, "
-                    + "or set another store.path"
+                "it was made by an older version of Pushline: export its registrations with that version, then move the file away with "
+                    + "its -wal and -shm, or set another store.path"
             )
         case .newer:
             throw StoreError(
                 .unavailable,
-                "it was made by a newer version of Pushline: run that version, or put a backup of before back"
+                "it was made by a newer version of Pushline: run that version, or restore a backup made before the update"
             )
         }
     }

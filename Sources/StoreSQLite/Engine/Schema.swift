@@ -14,7 +14,7 @@ import StoreKit
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 106
+    static let version = 109
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -36,7 +36,7 @@ enum Schema {
     static func create(in database: Database) throws {
         for tables in [
             self.administration, self.registrations, OutboxTable.schema, self.jobs, RecipientTable.schema, self.batches,
-            self.deadLetters, self.contents, ContentUsage.tables, KeptNotification.tables,
+            self.deadLetters, self.contents, ContentUsage.tables, KeptNotification.tables, UserRemovalTables.schema,
         ] {
             try database.execute(sql: tables)
         }
@@ -75,6 +75,16 @@ enum Schema {
             revoked INTEGER,
             PRIMARY KEY (app, name)
         ) STRICT, WITHOUT ROWID;
+        -- The rules of an app's hub. Keys stand as they are: a token is checked with the key that signed it.
+        CREATE TABLE hub_rule(
+            app INTEGER NOT NULL REFERENCES app,
+            name TEXT NOT NULL,
+            rights TEXT NOT NULL,
+            primary_key TEXT NOT NULL,
+            secondary_key TEXT NOT NULL,
+            created INTEGER NOT NULL,
+            PRIMARY KEY (app, name)
+        ) STRICT, WITHOUT ROWID;
         -- What is not worked on until it is resumed; app 0 = of all apps.
         CREATE TABLE pause(
             queue TEXT NOT NULL,
@@ -84,22 +94,34 @@ enum Schema {
             PRIMARY KEY (queue, app)
         ) STRICT, WITHOUT ROWID;
         -- Rate limits: devices a second, and the theoretical arrival time of the next (GCRA), in nanoseconds of the store's clock.
+        -- Where one of a service's credentials has a limit, each has a row; rate 0 = as fast as it goes, credential 0 = the default one.
         CREATE TABLE rate_limit(
             app INTEGER NOT NULL REFERENCES app,
             pns INTEGER NOT NULL,
+            credential INTEGER NOT NULL,
             rate INTEGER NOT NULL,
             tat INTEGER NOT NULL,
-            PRIMARY KEY (app, pns)
+            PRIMARY KEY (app, pns, credential)
         ) STRICT, WITHOUT ROWID;
         """
 
     private static let registrations = """
+        -- The credentials that devices name, declared or not. Those with the default one name none.
+        CREATE TABLE credential(
+            number INTEGER PRIMARY KEY,
+            app INTEGER NOT NULL REFERENCES app,
+            pns INTEGER NOT NULL,
+            name TEXT NOT NULL,
+            UNIQUE (app, pns, name)
+        ) STRICT;
         -- AUTOINCREMENT: a row's number is never used again. tags: the numbers of a live registration's tags, as JSON; null = none.
         CREATE TABLE registration(
             row INTEGER PRIMARY KEY AUTOINCREMENT,
             app INTEGER NOT NULL REFERENCES app,
             id TEXT NOT NULL,
             pns INTEGER,
+            -- Of the table credential; null = the default one.
+            credential INTEGER,
             handle TEXT,
             user TEXT,
             user_shown TEXT,
@@ -121,14 +143,17 @@ enum Schema {
         CREATE INDEX registration_live ON registration(app, pns, state) WHERE state = 1;
         -- A user's own tag: in the audience's order too.
         CREATE INDEX registration_user ON registration(app, user, state, pns) WHERE state = 1 AND user IS NOT NULL;
+        -- The live ones of each named credential: so that doctor finds those that are not declared any more.
+        CREATE INDEX registration_credential ON registration(credential) WHERE state = 1 AND credential IS NOT NULL;
         CREATE INDEX registration_user_ended ON registration(app, user) WHERE state <> 1 AND user IS NOT NULL;
         -- By their last change, so that the oldest are forgotten first.
         CREATE INDEX registration_user_past ON registration(app, user, version, state)
             WHERE state <> 1 AND user IS NOT NULL;
 
-        -- A user's own tag is in neither of these: the index of users stands for it.
+        -- A user's own tag is in neither of these: the index of users stands for it. AUTOINCREMENT: a name goes with its user, and
+        -- whoever still has its number must not find another's audience.
         CREATE TABLE tag_name(
-            number INTEGER PRIMARY KEY,
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
             app INTEGER NOT NULL REFERENCES app,
             name TEXT NOT NULL,
             name_shown TEXT,
@@ -219,6 +244,8 @@ enum Schema {
             finished INTEGER,
             -- Whether some of its batches, outcomes or devices are removed already.
             cleared INTEGER NOT NULL DEFAULT 0,
+            -- Whether the content of the send was removed with a user.
+            emptied INTEGER NOT NULL DEFAULT 0,
             -- The only batch of a small send (BatchTable): its service, how far its audience goes, its devices.
             inline_pns INTEGER,
             inline_to INTEGER,
@@ -349,8 +376,10 @@ enum Schema {
         """
 
     private static let contents = """
-        -- key: the backend's key that uploaded it, where no account did.
+        -- key: the backend's key that uploaded it, where no account did. number: never used again, so that the removal of a user knows
+        -- what was there before.
         CREATE TABLE content(
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
             app INTEGER NOT NULL REFERENCES app,
             id TEXT NOT NULL,
             owner TEXT,
@@ -361,5 +390,6 @@ enum Schema {
             UNIQUE (app, id)
         ) STRICT;
         CREATE INDEX content_created ON content(created);
+        CREATE INDEX content_owner ON content(app, owner) WHERE owner IS NOT NULL;
         """
 }

@@ -27,5 +27,15 @@ enum ContentUsage {
                 WHERE app = old.app AND bytes <= 0
                     AND uploader IN ('', coalesce('account:' || old.owner, 'key:' || old.key, 'key:'));
         END;
+        -- A content that stays when its owner is removed is the app's.
+        CREATE TRIGGER content_left AFTER UPDATE OF owner ON content WHEN new.owner IS NOT old.owner BEGIN
+            INSERT INTO content_usage
+                VALUES (new.app, coalesce('account:' || new.owner, 'key:' || new.key, 'key:'), length(new.bytes) + \(overhead))
+                ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+            UPDATE content_usage SET bytes = bytes - length(old.bytes) - \(overhead)
+                WHERE app = old.app AND uploader = coalesce('account:' || old.owner, 'key:' || old.key, 'key:');
+            DELETE FROM content_usage
+                WHERE app = old.app AND bytes <= 0 AND uploader = coalesce('account:' || old.owner, 'key:' || old.key, 'key:');
+        END;
         """
 }

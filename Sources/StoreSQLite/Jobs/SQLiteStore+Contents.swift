@@ -16,7 +16,7 @@ extension SQLiteStore: ContentStore {
         }
         return try await self.write { context in
             let number = try context.database.ensureNumber(of: app)
-            let uploader = content.owner.map { "account:\($0.key)" } ?? "key:\(content.key ?? "")"
+            let uploader = content.owner.map(\.caller) ?? "key:\(content.key ?? "")"
             let own = try context.database.contentUsage(app: number, of: uploader)
             guard own + cost <= quota.accountBytes else { return .accountIsFull(used: own) }
             let all = try context.database.contentUsage(app: number, of: "")

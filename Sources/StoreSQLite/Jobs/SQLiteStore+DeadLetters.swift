@@ -53,6 +53,7 @@ extension SQLiteStore: DeadLetterStore {
                 try context.replay(batch, list: found)
                 replay = .begun(job: batch.job, devices: found.devices.count)
             case .job(let job, let sequence, .register):
+                guard try !context.isForRemovedUser(sequence, letter: id) else { return .refused(UserRemoval.words) }
                 try context.replay(register: sequence, letter: id)
                 replay = .begun(job: job, devices: nil)
             case .job(let job, let sequence, .send):
@@ -171,7 +172,7 @@ private struct DeadLetterRow {
         self.size = row[6]
         self.at = Timestamp(milliseconds: row[7])
         guard let closed = DeadLetterEffect(rawValue: row[8]) else {
-            throw StoreError(.corrupt, "a dead message's row names an unknown effect")
+            throw StoreError(.corrupt, "a dead letter's row names an unknown effect")
         }
         self.closed = closed
         self.hasWork = row[9]
@@ -204,7 +205,9 @@ private struct DeadLetterRow {
         switch self.closed {
         case .nothing: return .nothing(self.words)
         case .batch:
-            guard let key = self.batch, let job = try database.jobOfDead(key.job) else { return .nothing(Self.gone) }
+            guard let key = self.batch, let job = try database.deadLetterJob(key.job) else {
+                return .nothing(Self.gone)
+            }
             if let blockedReason = job.blockedReason(at: now) { return .nothing(blockedReason) }
             guard let batch = try database.deadLetterPage(key, of: job.sequence) else {
                 return .nothing("its batch does not count as dead")
@@ -214,7 +217,7 @@ private struct DeadLetterRow {
             }
             return .batch(batch)
         case .register, .send:
-            guard let id = self.job, let job = try database.jobOfDead(id) else { return .nothing(Self.gone) }
+            guard let id = self.job, let job = try database.deadLetterJob(id) else { return .nothing(Self.gone) }
             if let blockedReason = job.blockedReason(at: now) { return .nothing(blockedReason) }
             if self.closed == .send { return .job(id, sequence: job.sequence, .send) }
             return self.hasWork ? .job(id, sequence: job.sequence, .register) : .nothing("its handle was removed")
@@ -226,18 +229,19 @@ private struct DeadLetterRow {
     /// Why there is nothing to replay though it is kept.
     private var words: String {
         MessageID(self.message) == nil
-            ? "it names no work: nobody can tell what it was for" : "what it held goes on, or was finished, without it"
+            ? "it names no work: nobody can tell what it was for" : "it was a copy: its work continues or has finished"
     }
 }
 
-/// The job of a dead message.
-private struct JobOfDead {
+/// The job of a dead letter.
+private struct DeadLetterJob {
     let sequence: Int64
     let state: Job.State
     let expires: Timestamp
     /// By the store's clock.
     let ends: Int64?
     let isCleared: Bool
+    let isEmptied: Bool
 
     /// Why nothing of it can be replayed.
     func blockedReason(at now: Int64) -> String? {
@@ -247,6 +251,7 @@ private struct JobOfDead {
         case .scheduled, .queued, .running, .retrying, .completed, .abandoned: break
         }
         if let ends, ends <= now { return "its job's time is over since \(self.expires.iso8601)" }
+        if self.isEmptied { return "its content was removed with a user" }
         return self.isCleared ? "its job is being removed" : nil
     }
 }
@@ -260,14 +265,16 @@ extension Database {
         )
     }
 
-    fileprivate func jobOfDead(_ id: JobID) throws -> JobOfDead? {
-        try self.first("SELECT sequence, state, expires, ends, cleared FROM job WHERE id = ?", [id.blob]) { row in
-            JobOfDead(
+    fileprivate func deadLetterJob(_ id: JobID) throws -> DeadLetterJob? {
+        try self.first("SELECT sequence, state, expires, ends, cleared, emptied FROM job WHERE id = ?", [id.blob]) {
+            row in
+            DeadLetterJob(
                 sequence: row[0],
                 state: try Job.State(number: row[1]),
                 expires: Timestamp(milliseconds: row[2]),
                 ends: row[3],
-                isCleared: row[4]
+                isCleared: row[4],
+                isEmptied: row[5]
             )
         }
     }
@@ -326,6 +333,26 @@ extension WriteContext {
         try reopen.statement.bind(batch.sequence, at: 1)
         // One that still runs stays as it is.
         _ = try reopen.make()
+    }
+
+    /// Whether the change that a dead letter keeps is about a user who was removed since.
+    fileprivate func isForRemovedUser(_ sequence: Int64, letter: Int64) throws -> Bool {
+        let found = try self.database.first(
+            """
+            SELECT job.app, job.user, dead.work FROM job, dead WHERE job.sequence = ? AND dead.id = ? AND dead.work IS NOT NULL
+            """,
+            [sequence, letter]
+        ) {
+            (
+                app: $0[0] as Int64, user: try ($0[1] as String?).map { try UserName(stored: $0, shown: nil) },
+                work: $0[2] as String
+            )
+        }
+        guard let found, case .register(let request) = try StoredJSON.work(from: Array(found.work.utf8)) else {
+            return false
+        }
+        let subject = UserTraces.subject(of: request, askedBy: found.user)
+        return try self.isRemoved(subject, app: found.app, after: sequence)
     }
 
     /// Queues a register job again, with its old sequence and so its old place in the order (rule 11).

@@ -18,7 +18,7 @@ struct DueMessage: Sendable {
 /// Those that have something due and may be taken share what is taken, in turns (rule 12).
 struct DueMessages: Sendable {
     let flow: FlowControl
-    let turns: DueTurns
+    let roundRobin: RoundRobin
     let queues: Set<WorkQueue>
     let overdue: Duration
 
@@ -44,7 +44,7 @@ struct DueMessages: Sendable {
         var found: [DueMessage] = []
         for (index, priority) in priorities.enumerated() where found.count < limit {
             let rest = limit - found.count
-            // A quarter is left for less urgent ones that are due: an endless rush of urgent messages does not end all others.
+            // A quarter is left for less urgent ones that are due: an endless flood of urgent messages does not starve all others.
             let isShared = supplies[(index + 1)...].contains { !$0.isEmpty }
             found += try self.take(isShared ? max(1, rest * 3 / 4) : rest, of: supplies[index], priority, in: database)
         }
@@ -52,9 +52,9 @@ struct DueMessages: Sendable {
     }
 
     private func supplies(of priority: Priority, limit: Int, in database: Database) throws -> [Supply] {
-        let round = DueTurns.Round(queues: self.queues, priority: priority)
+        let round = RoundRobin.Round(queues: self.queues, priority: priority)
         var supplies: [Supply] = []
-        for group in self.turns.order(try database.groups(of: priority), in: round) where supplies.count < limit {
+        for group in self.roundRobin.order(try database.groups(of: priority), in: round) where supplies.count < limit {
             if let supply = try self.supply(of: group, priority: priority, database) { supplies.append(supply) }
         }
         return supplies
@@ -66,7 +66,7 @@ struct DueMessages: Sendable {
         _ priority: Priority,
         in database: Database
     ) throws -> [DueMessage] {
-        let round = DueTurns.Round(queues: self.queues, priority: priority)
+        let round = RoundRobin.Round(queues: self.queues, priority: priority)
         var supplies = Array(supplies.prefix(limit))
         var found: [DueMessage] = []
         // Unused parts of shares go to the others.
@@ -77,7 +77,7 @@ struct DueMessages: Sendable {
                 let count = min(share, limit - found.count, supply.messages)
                 let messages = try self.take(count, of: &supply, priority: priority, database)
                 found += messages
-                self.turns.end(supply.group, in: round)
+                self.roundRobin.end(supply.group, in: round)
                 if messages.count == share, supply.messages > 0, supply.credit > 0 { rest.append(supply) }
             }
             supplies = rest
@@ -107,8 +107,8 @@ struct DueMessages: Sendable {
         }
         if state == .deferred, queue.kind != "deliver" {
             // What is at the broker, or was, counts already.
-            let room = try self.flow.roomForJobs(in: queue, app: group.app, priority: priority, in: database)
-            supply.messages = min(supply.messages, room)
+            let credit = try self.flow.jobCredit(in: queue, app: group.app, priority: priority, in: database)
+            supply.messages = min(supply.messages, credit)
         }
         if group.blockedOn != 0 {
             supply.messages = min(supply.messages, try self.wakes(of: group, priority: priority, in: database))

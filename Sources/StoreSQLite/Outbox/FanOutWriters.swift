@@ -47,8 +47,8 @@ struct GroupStepWriter {
         var written = FanOutWritten()
         for send in self.step.sends {
             let isWritten: Bool
-            switch send.fate {
-            case .alone:
+            switch send.decision {
+            case .ownMessage:
                 isWritten = try self.writeAlone(send.sequence, &written)
             case .batches(let batches, _) where batches.isEmpty: isWritten = try self.writeNoTarget(send.sequence)
             case .batches(let batches, let through):
@@ -99,7 +99,7 @@ struct GroupStepWriter {
         )
         try database.run("UPDATE job SET message = ? WHERE sequence = ?", [id, job])
         if state == .ready {
-            written.alone.append(
+            written.ownMessages.append(
                 OutboxMessage(id: MessageID(number: id), app: self.claim.message.app, queue: .send, priority: priority)
             )
         }
@@ -199,7 +199,7 @@ extension WriteContext {
         try page.statement.bind(isLast ? 1 : 0, at: 5)
         guard try page.make() else { return nil }
         let app = try self.database.ensureNumber(of: claim.message.app)
-        let devices = step.batches.reduce(0) { $0 + $1.size }
+        let devices = step.batches.reduce(into: DeviceCount()) { $0.add($1.size, $1.named) }
         let priority = claim.message.priority
         let kind: CreditKind = step.batches.first?.page == 0 ? .first : .page
         guard try self.spend(devices, app: app, pns: step.pns, priority: priority, as: kind) else { throw NoCredit() }
@@ -210,7 +210,7 @@ extension WriteContext {
                 OutboxMessage(id: message, app: claim.message.app, queue: .deliver(step.pns), priority: priority)
             )
         }
-        try self.move(step, devices: devices)
+        try self.move(step, devices: devices.all)
         guard isLast else { return written }
         self.leave(message: claim.message.id.number)
         try self.completeIfDone(job)

@@ -62,24 +62,34 @@ struct FlowControl: Sendable {
         var left = kind.share(of: self.window.devices) - devices
         // The part of the window closed to campaigns is closed to their first pages too.
         if kind == .first { left = min(left, DeliverBatch.maximumDevices) }
-        guard let limit = try database.rateLimit(app: app, pns: pns, now: self.now) else {
-            // Whole batches: a window that is nearly full must not be filled up with small ones.
-            return Credit(devices: max(0, left - left % DeliverBatch.maximumDevices))
-        }
-        // With a limit, at most two seconds' worth is in flight: otherwise all of it would be sent at once after a
+        // Whole batches: a window that is nearly full must not be filled up with small ones.
+        let whole = max(0, left - left % DeliverBatch.maximumDevices)
+        let limits = try database.rateLimits(app: app, pns: pns, now: self.now)
+        guard !limits.isEmpty else { return Credit(devices: whole) }
+        let credits = limits.mapValues { limit in limit.map { self.credit(of: $0, kind, priority) } }
+        let limited = credits.compactMapValues { $0 }
+        // A credential without a limit uses what the window leaves.
+        guard limited.count == limits.count else { return Credit(devices: whole, limits: limited) }
+        // With limits, at most two seconds' worth is in flight: otherwise all of it would be sent at once after a
         // pause.
-        let ahead = kind.share(of: max(1, Int(limit.rate) * 2)) - devices
+        let rate = limits.values.reduce(0) { $0 + Int($1?.rate ?? 0) }
+        let ahead = kind.share(of: max(1, rate * 2)) - devices
+        let free = limited.values.reduce(0) { $0 + $1.devices }
+        guard free > 0 else { return Credit(devices: 0, wait: limited.values.compactMap(\.wait).min()) }
+        return Credit(devices: max(0, min(free, left, ahead)), limits: limited.count > 1 ? limited : [:])
+    }
+
+    /// What a rate limit leaves.
+    func credit(of limit: GCRA, _ kind: CreditKind, _ priority: Priority) -> CredentialCredit {
         let nanoseconds = self.now * 1_000_000
         // Retries may exceed the rate: fan-outs would otherwise consume all of it.
         let isUrgent = priority == .high || kind == .retry
         var free = limit.devices(at: nanoseconds, isUrgent: isUrgent)
         // Where campaigns have left nothing, small sends pass them.
         if free == 0, kind == .first { free = limit.devices(at: nanoseconds, isUrgent: true) }
-        guard free > 0 else {
-            let wait = limit.wait(at: nanoseconds, isUrgent: isUrgent || kind == .first)
-            return Credit(devices: 0, wait: .nanoseconds(wait))
-        }
-        return Credit(devices: max(0, min(free, left, ahead)))
+        guard free == 0 else { return CredentialCredit(devices: free) }
+        let wait = limit.wait(at: nanoseconds, isUrgent: isUrgent || kind == .first)
+        return CredentialCredit(devices: 0, wait: .nanoseconds(wait))
     }
 }
 
@@ -108,16 +118,25 @@ extension CreditKind {
 }
 
 extension Database {
-    /// The rate limit of an app at a service, if it has one.
-    fileprivate func rateLimit(app: Int64, pns: PushService, now: Int64) throws -> GCRA? {
-        try self.first("SELECT rate, tat FROM rate_limit WHERE app = ? AND pns = ?", [app, pns.number]) { row in
-            GCRA(rate: row[0], tat: row[1], now: now * 1_000_000)
+    static let rateLimits = """
+        SELECT (SELECT name FROM credential WHERE number = rate_limit.credential), rate, tat FROM rate_limit
+        WHERE app = ? AND pns = ?
+        """
+
+    /// The rate limits of an app at a service, if one of its credentials has one; nil for a credential without.
+    func rateLimits(app: Int64, pns: PushService, now: Int64) throws -> [CredentialName: GCRA?] {
+        let rows = try self.all(Self.rateLimits, [app, pns.number]) { row in
+            (
+                try (row[0] as String?).map { try CredentialName(stored: $0) } ?? .default,
+                row[1] == 0 ? nil : GCRA(rate: row[1], tat: row[2], now: now * 1_000_000)
+            )
         }
+        return Dictionary(uniqueKeysWithValues: rows)
     }
 }
 
 extension WriteContext {
-    /// Counts devices for the rate limit.
+    /// Counts devices for the rate limits.
     ///
     /// - Parameters:
     ///   - devices: The number of devices.
@@ -127,35 +146,60 @@ extension WriteContext {
     ///   - kind: First pages may do so too; retries go in any case, and what is too much is waited for later.
     /// - Returns: false when there is no credit for them; then nothing is counted.
     /// - Throws: SQLite's error.
-    func spend(_ devices: Int, app: Int64, pns: PushService, priority: Priority, as kind: CreditKind) throws -> Bool {
-        guard devices > 0, var limit = try self.database.rateLimit(app: app, pns: pns, now: self.now) else {
-            return true
-        }
+    func spend(_ devices: DeviceCount, app: Int64, pns: PushService, priority: Priority, as kind: CreditKind) throws
+        -> Bool
+    {
+        guard devices.all > 0 else { return true }
+        let limits = try self.database.rateLimits(app: app, pns: pns, now: self.now)
         let nanoseconds = self.now * 1_000_000
         let mayGoAhead = priority == .high || kind == .first
-        guard kind == .retry || limit.devices(at: nanoseconds, isUrgent: mayGoAhead) >= devices else { return false }
-        limit.take(devices, at: nanoseconds)
-        try self.database.run(
-            "UPDATE rate_limit SET tat = ? WHERE app = ? AND pns = ?",
-            [limit.tat, app, pns.number]
-        )
+        var taken: [CredentialName: GCRA] = [:]
+        for case (let credential, var limit?) in limits where devices[credential] > 0 {
+            let free = limit.devices(at: nanoseconds, isUrgent: mayGoAhead)
+            guard kind == .retry || free >= devices[credential] else { return false }
+            limit.take(devices[credential], at: nanoseconds)
+            taken[credential] = limit
+        }
+        for (credential, limit) in taken {
+            let number = try self.database.ensureNumber(of: credential, pns, app: app) ?? 0
+            try self.database.run(
+                "UPDATE rate_limit SET tat = ? WHERE app = ? AND pns = ? AND credential = ?",
+                [limit.tat, app, pns.number, number]
+            )
+        }
         return true
     }
 
     /// Applies the rate limits of an app's declaration.
     func setLimits(_ spec: AppSpec, app: Int64) throws {
         for pns in PushService.allCases {
-            guard let rate = spec.devicesPerSecond(for: pns) else {
+            let names = spec.credentials.names(of: pns)
+            let rates = names.map { spec.credentials[pns, $0]?.devicesPerSecond }
+            guard rates.contains(where: { $0 != nil }) else {
                 try self.database.run("DELETE FROM rate_limit WHERE app = ? AND pns = ?", [app, pns.number])
                 continue
             }
-            try self.database.run(
-                """
-                INSERT INTO rate_limit(app, pns, rate, tat) VALUES (?, ?, ?, ?)
-                ON CONFLICT (app, pns) DO UPDATE SET rate = excluded.rate
-                """,
-                [app, pns.number, rate, self.now * 1_000_000]
-            )
+            let numbers = try names.map { try self.database.ensureNumber(of: $0, pns, app: app) ?? 0 }
+            let known = try self.database.all(
+                "SELECT credential FROM rate_limit WHERE app = ? AND pns = ?",
+                [app, pns.number]
+            ) { $0[0] as Int64 }
+            for number in known where !numbers.contains(number) {
+                try self.database.run(
+                    "DELETE FROM rate_limit WHERE app = ? AND pns = ? AND credential = ?",
+                    [app, pns.number, number]
+                )
+            }
+            for (number, rate) in zip(numbers, rates) {
+                try self.database.run(
+                    """
+                    INSERT INTO rate_limit(app, pns, credential, rate, tat) VALUES (?, ?, ?, ?, ?)
+                    ON CONFLICT (app, pns, credential) DO UPDATE
+                    SET tat = iif(rate = 0, excluded.tat, tat), rate = excluded.rate
+                    """,
+                    [app, pns.number, number, rate ?? 0, self.now * 1_000_000]
+                )
+            }
         }
     }
 }

@@ -89,6 +89,12 @@ private struct JobGroup {
                 return
             }
         }
+        if case .register(.removeUser(let user?, _)) = job.work,
+            let underWay = try self.context.removal(of: user, app: self.number)
+        {
+            self.result.answers[index] = .repeated(underWay)
+            return
+        }
         // Jobs scheduled for later do not use up the backlog of present ones.
         let isScheduled = job.startsLater(than: self.context.wall)
         guard (isScheduled ? self.capacity.later : self.capacity.now) > 0 else { return }
@@ -237,8 +243,11 @@ private struct JobInserter {
             self.context.countBacklog(unfinished: isScheduled ? 0 : 1, scheduled: isScheduled ? 1 : 0)
             let sequence = first + Int64(offset)
             try self.context.database.insertAudience(of: row.job.work, job: sequence)
-            try self.context.insert(row.recipients, of: sequence)
+            try self.context.insert(row.recipients, of: sequence, app: self.app)
             if let key = row.job.idempotency { try self.insert(key, of: sequence) }
+            if case .register(.removeUser(let user?, let withAccount)) = row.job.work {
+                try self.context.beginRemoval(of: user, withAccount: withAccount, app: self.app, job: sequence)
+            }
         }
         return first
     }
@@ -312,7 +321,7 @@ extension Job.Work {
         switch self {
         case .send(let request): request.platforms.reduce(0) { $0 | $1.bit }
         case .register(.upsert(_, let upsert)), .register(.create(_, let upsert)): upsert.pns.bit
-        case .register(.issue), .register(.patch), .register(.delete): 0
+        case .register(.issue), .register(.patch), .register(.delete), .register(.removeUser): 0
         }
     }
 }

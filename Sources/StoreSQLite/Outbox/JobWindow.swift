@@ -12,7 +12,7 @@ struct JobWindow {
     private let app: Int64
     private let priority: Priority
     /// How many more of each queue their own process may publish; filled in as a queue is asked for.
-    private var room: [WorkQueue: Int] = [:]
+    private var credit: [WorkQueue: Int] = [:]
 
     init(flow: FlowControl, now: Int64, app: Int64, priority: Priority) {
         (self.flow, self.now, self.app, self.priority) = (flow, now, app, priority)
@@ -20,19 +20,19 @@ struct JobWindow {
 
     /// How the next new message of a queue begins: ready, or deferred and due.
     mutating func begin(in queue: WorkQueue, _ database: Database) throws -> MessageState {
-        let room = try self.room[queue] ?? self.roomForNew(in: queue, database)
-        self.room[queue] = max(0, room - 1)
-        return room > 0 ? .ready : .deferred
+        let credit = try self.credit[queue] ?? self.creditForNew(in: queue, database)
+        self.credit[queue] = max(0, credit - 1)
+        return credit > 0 ? .ready : .deferred
     }
 
-    private func roomForNew(in queue: WorkQueue, _ database: Database) throws -> Int {
-        let room = try self.flow.roomForJobs(in: queue, app: self.app, priority: self.priority, in: database)
-        // Room is kept for those that wait: where more comes than goes, they would wait for ever.
+    private func creditForNew(in queue: WorkQueue, _ database: Database) throws -> Int {
+        let credit = try self.flow.jobCredit(in: queue, app: self.app, priority: self.priority, in: database)
+        // Credit is kept for those that wait: where more comes than goes, they would wait for ever.
         let waiting = try database.first(
             FlowControl.waitingJobs,
-            [self.priority.rank, self.app, queue.number, self.now, room]
+            [self.priority.rank, self.app, queue.number, self.now, credit]
         ) { $0[0] as Int }
-        return room - (waiting ?? 0)
+        return credit - (waiting ?? 0)
     }
 }
 
@@ -46,7 +46,7 @@ extension FlowControl {
         )
         """
 
-    /// How many messages of jobs wait for nothing but room; beyond the limit none is counted.
+    /// How many messages of jobs wait for nothing but credit; beyond the limit none is counted.
     static let waitingJobs = """
         SELECT count(*) FROM (
             SELECT 1 FROM message
@@ -56,7 +56,7 @@ extension FlowControl {
         """
 
     /// How many more messages of jobs may be published.
-    func roomForJobs(in queue: WorkQueue, app: Int64, priority: Priority, in database: Database) throws -> Int {
+    func jobCredit(in queue: WorkQueue, app: Int64, priority: Priority, in database: Database) throws -> Int {
         let most = self.window.jobMessages
         let inFlight = try database.first(Self.jobsInFlight, [priority.rank, app, queue.number, most]) { $0[0] as Int }
         return most - (inFlight ?? 0)

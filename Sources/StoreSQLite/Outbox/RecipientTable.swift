@@ -16,6 +16,8 @@ enum RecipientTable {
             pns INTEGER NOT NULL,
             number INTEGER NOT NULL,
             handle TEXT,
+            -- Of a handle, as in registration.
+            credential INTEGER,
             reference TEXT,
             PRIMARY KEY (job, pns, number)
         ) STRICT, WITHOUT ROWID;
@@ -27,19 +29,23 @@ enum RecipientTable {
         """
     private static let isThere = "(t.handle IS NOT NULL OR r.row IS NOT NULL)"
 
+    /// Where a device is reached: a handle of the list has no registration.
+    private static let address = "coalesce(t.handle, r.handle), coalesce(t.credential, r.credential)"
+
     /// The devices of a range.
     static let page = """
-        SELECT t.number, coalesce(t.handle, r.handle) FROM \(Self.devices)
+        SELECT t.number, \(Self.address) FROM \(Self.devices)
         WHERE t.job = ?1 AND t.pns = ?2 AND t.number > ?3 AND t.number <= ?4 AND \(Self.isThere) ORDER BY t.number LIMIT ?5
         """
 
     /// All devices.
     static let all = """
-        SELECT t.pns, t.number, coalesce(t.handle, r.handle) FROM \(Self.devices)
+        SELECT t.pns, t.number, \(Self.address) FROM \(Self.devices)
         WHERE t.job = ?1 AND \(Self.isThere) ORDER BY t.pns, t.number
         """
 
-    static let insert = "INSERT INTO recipient(job, pns, number, handle, reference) VALUES (?, ?, ?, ?, ?)"
+    static let insert =
+        "INSERT INTO recipient(job, pns, number, handle, reference, credential) VALUES (?, ?, ?, ?, ?, ?)"
 
     /// A live registration by its id.
     static let registration = "SELECT row, pns FROM registration WHERE app = ?1 AND id = ?2 AND state = 1"
@@ -86,7 +92,9 @@ extension SQLiteStore {
             defer { statement.reset() }
             try statement.restart(job, Int64(pns.number), after, through, Int64(limit))
             var page = AudiencePage(scannedThrough: through)
+            var names = CredentialNames(database)
             while try statement.step() {
+                try names.append(statement.integer(2), at: page.rows.count, to: &page.credentials)
                 page.rows.append(statement.integer(0))
                 statement.append(1, to: &page.handles)
             }
@@ -174,7 +182,7 @@ extension SQLiteStore {
 
 extension WriteContext {
     /// Writes the list of a new job.
-    func insert(_ recipients: [Recipient], of job: Int64) throws {
+    func insert(_ recipients: [Recipient], of job: Int64, app: Int64) throws {
         guard !recipients.isEmpty else { return }
         let statement = try RawStatement(RecipientTable.insert, in: self.database)
         defer { statement.clear() }
@@ -184,6 +192,8 @@ extension WriteContext {
             try statement.bind(recipient.number, at: 3)
             try statement.bind(recipient.handle?.text, at: 4)
             try statement.bind(recipient.reference, at: 5)
+            let credential = try self.database.ensureNumber(of: recipient.credential, recipient.pns, app: app)
+            try statement.bind(credential, at: 6)
             try statement.run()
         }
     }

@@ -44,11 +44,11 @@ extension SQLiteStore: OutboxStore {
         overdue: Duration,
         limit: Int
     ) async throws -> [OutboxMessage] {
-        let finder = DueMessages(flow: self.flowControl, turns: self.dueTurns, queues: queues, overdue: overdue)
+        let finder = DueMessages(flow: self.flowControl, roundRobin: self.roundRobin, queues: queues, overdue: overdue)
         // Looks before it writes: an idle store stays idle.
         let due = try await self.read { try finder.find(limit: limit, in: $0) }
         guard !due.isEmpty else { return [] }
-        return try await self.write { context in try due.compactMap { try context.take($0) } }
+        return try await self.write { context in try due.compactMap { try context.take($0, flow: finder.flow) } }
     }
 
     package func `defer`(_ message: MessageID, epoch: Int?, _ deferral: Deferral) async throws -> Bool {
@@ -72,9 +72,15 @@ extension SQLiteStore: OutboxStore {
 }
 
 extension WriteContext {
-    /// Takes a message that was due, unless somebody else has since, or it was marked or held, which leaves its epoch as it is.
-    func take(_ due: DueMessage) throws -> OutboxMessage? {
+    /// Takes a message that was due, unless somebody else has since, or it was marked or renewed, which leaves its epoch as it is.
+    func take(_ due: DueMessage, flow: FlowControl) throws -> OutboxMessage? {
         let message = due.message
+        var devices = DeviceCount()
+        // Deferred messages were not sent and are counted already.
+        if case .deliver(let pns) = message.queue, due.state != .deferred {
+            devices.add(due.size, try self.namedDevices(of: due, at: pns))
+            if try self.postpone(due, devices, at: pns, flow) { return nil }
+        }
         let taken = try self.database.change(
             """
             UPDATE message SET state = ?, due = ?, epoch = epoch + 1, blocked_on = 0, reason = NULL, cause = NULL
@@ -86,9 +92,8 @@ extension WriteContext {
             ]
         )
         guard taken > 0 else { return nil }
-        // Deferred messages were not sent and are counted already.
-        if case .deliver(let pns) = message.queue, due.state != .deferred {
-            _ = try self.spend(due.size, app: due.app, pns: pns, priority: message.priority, as: .retry)
+        if case .deliver(let pns) = message.queue {
+            _ = try self.spend(devices, app: due.app, pns: pns, priority: message.priority, as: .retry)
         }
         return message.with(epoch: message.epoch + 1)
     }

@@ -7,11 +7,11 @@ import StoreKit
 struct SmallSendReader {
     static let query = TagQuery(
         ofNumber: """
-            SELECT t.pns, t.row, r.handle FROM tagged AS t CROSS JOIN registration AS r ON r.row = t.row
+            SELECT t.pns, t.row, r.handle, r.credential FROM tagged AS t CROSS JOIN registration AS r ON r.row = t.row
             WHERE t.tag = ?1 AND t.row <= ?3 ORDER BY t.pns, t.row LIMIT ?4
             """,
         ofUser: """
-            SELECT pns, row, handle FROM registration WHERE user = ?1 AND app = ?2 AND state = 1
+            SELECT pns, row, handle, credential FROM registration WHERE user = ?1 AND app = ?2 AND state = 1
             AND row <= ?3 ORDER BY pns, row LIMIT ?4
             """
     )
@@ -22,6 +22,7 @@ struct SmallSendReader {
         WHERE sequence BETWEEN ? AND ? AND message = ? ORDER BY sequence
         """
 
+    private let database: Database
     private let message: OutboxMessage
     private let credit: (PushService) throws -> Credit
     private let through: Int64
@@ -36,6 +37,7 @@ struct SmallSendReader {
         app: Int64,
         credit: @escaping (PushService) throws -> Credit
     ) throws {
+        self.database = database
         self.message = message
         self.credit = credit
         self.tags = try TagFinder(database, app: app)
@@ -113,6 +115,7 @@ struct SmallSendReader {
     /// The devices of a statement, which come service by service.
     private func audience(read devices: RawStatement, platforms: [PushService]) throws -> SmallSend.Audience {
         var reaches: [SmallSend.Reach] = []
+        var names = CredentialNames(self.database)
         var count = 0
         while try devices.step() {
             count += 1
@@ -120,8 +123,10 @@ struct SmallSendReader {
             let pns = try PushService(stored: Int(devices.integer(0)))
             guard platforms.isEmpty || platforms.contains(pns) else { continue }
             if reaches.last?.pns != pns { reaches.append(SmallSend.Reach(pns: pns)) }
-            reaches[reaches.count - 1].devices.rows.append(devices.integer(1))
-            devices.append(2, to: &reaches[reaches.count - 1].devices.handles)
+            let (last, index) = (reaches.count - 1, reaches[reaches.count - 1].devices.count)
+            try names.append(devices.integer(3), at: index, to: &reaches[last].devices.credentials)
+            reaches[last].devices.rows.append(devices.integer(1))
+            devices.append(2, to: &reaches[last].devices.handles)
         }
         return .all(reaches)
     }

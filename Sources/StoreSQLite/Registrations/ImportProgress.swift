@@ -59,7 +59,7 @@ struct ImportProgress: Sendable {
 }
 
 /// The duration of one transaction of an import.
-struct ImportTurn {
+struct ImportChunk {
     /// The rows written even if others wait: they take about as long as another group, and fewer are not worth a
     /// commit.
     static let least = 4096
@@ -76,7 +76,7 @@ struct ImportTurn {
     private(set) var isOver = false
 
     /// - Parameters:
-    ///   - longest: The longest turn, because a change that begins to wait also waits for its commit.
+    ///   - longest: The longest chunk, because a change that begins to wait also waits for its commit.
     ///   - isAwaited: Whether others wait.
     init(longest: Duration, isAwaited: @escaping () -> Bool) {
         self.longest = longest
@@ -85,7 +85,7 @@ struct ImportTurn {
 
     /// Counts work done.
     ///
-    /// - Returns: Whether the turn goes on.
+    /// - Returns: Whether the chunk goes on.
     mutating func goesOn(after work: Int) -> Bool {
         self.done += work
         guard !self.isOver, self.done - self.asked >= Self.step else { return !self.isOver }

@@ -11,7 +11,7 @@ struct ImportStatements {
     /// New registrations in one statement.
     static let rowsAtOnce = 64
     /// Values that are a new registration's own.
-    private static let values = 7
+    private static let values = 8
     /// Entries of handles, and tags of registrations, in one statement.
     private static let entriesAtOnce = 64
     /// New tags in one statement.
@@ -36,6 +36,7 @@ struct ImportStatements {
     static let hasHandle = "SELECT 1 FROM handle_index WHERE digest = ?1 LIMIT 1"
 
     private let database: Database
+    private let app: Int64
     private let byID: RawStatement
     private let byHandle: RawStatement
     private let hasHandle: RawStatement
@@ -52,8 +53,9 @@ struct ImportStatements {
     private let makeTags: RawStatement
     private let findTag: RawStatement
 
-    init(_ database: Database) throws {
+    init(_ database: Database, app: Int64) throws {
         self.database = database
+        self.app = app
         self.byID = try RawStatement(Self.byID, in: database)
         self.byHandle = try RawStatement(HandleIndex.find(Self.known), in: database)
         self.hasHandle = try RawStatement(Self.hasHandle, in: database)
@@ -64,7 +66,8 @@ struct ImportStatements {
             in: database
         )
         let insert = """
-            INSERT INTO registration(app, version, updated, state, id, handle, pns, user, user_shown, expires, tags) VALUES\u{20}
+            INSERT INTO registration(app, version, updated, state, id, handle, pns, user, user_shown, expires, tags, credential)
+            VALUES\u{20}
             """
         let values = { (row: Int) in
             let own = (0..<Self.values).map { "?\(Self.values * row + $0 + 4)" }
@@ -77,7 +80,7 @@ struct ImportStatements {
         )
         // Columns that keep their value are not named: each would cost its index a change.
         self.renew = try RawStatement(
-            "UPDATE registration SET version = ?1, updated = ?2, expires = ?3, tags = ?4 WHERE row = ?5",
+            "UPDATE registration SET version = ?1, updated = ?2, expires = ?3, tags = ?4, credential = ?6 WHERE row = ?5",
             in: database
         )
         self.handOver = try RawStatement(
@@ -107,13 +110,13 @@ struct ImportStatements {
     }
 
     /// Binds the values common to all rows.
-    func bind(app: Int64, sequence: Int64, wall: Int64) throws {
+    func bind(sequence: Int64, wall: Int64) throws {
         for statement in [
             self.byID, self.insert, self.insertMany, self.makeTag, self.makeTags, self.findTag,
         ] {
-            try statement.bind(app, at: 1)
+            try statement.bind(self.app, at: 1)
         }
-        try self.byHandle.bind(app, at: 4)
+        try self.byHandle.bind(self.app, at: 4)
         for statement in [self.insert, self.insertMany] {
             try statement.bind(sequence, at: 2)
             try statement.bind(wall, at: 3)
@@ -212,18 +215,26 @@ struct ImportStatements {
         try statement.bind(row.user?.shown, at: index + 4)
         try statement.bind(row.expires?.milliseconds, at: index + 5)
         try statement.bind(tags.text, at: index + 6)
+        try statement.bind(try self.credential(of: row), at: index + 7)
     }
 
     func update(_ known: Known, to row: ImportedRegistration, tags: NumberedTags) throws {
         try self.renew.bind(row.expires?.milliseconds, at: 3)
         try self.renew.bind(tags.text, at: 4)
         try self.renew.bind(known.row, at: 5)
+        try self.renew.bind(try self.credential(of: row), at: 6)
         try self.renew.run()
         guard known.user != row.user?.key else { return }
         try self.handOver.bind(row.user?.key, at: 1)
         try self.handOver.bind(row.user?.shown, at: 2)
         try self.handOver.bind(known.row, at: 3)
         try self.handOver.run()
+    }
+
+    /// The number of a row's credential; nil for the default one.
+    private func credential(of row: ImportedRegistration) throws -> Int64? {
+        guard row.credential != .default else { return nil }
+        return try self.database.ensureNumber(of: row.credential, row.pns, app: self.app)
     }
 
     func dropTag(_ tag: Int64, _ pns: PushService, _ row: Int64) throws {

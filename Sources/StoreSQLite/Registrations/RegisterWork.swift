@@ -11,7 +11,7 @@ enum RegisterWork {
     static let withoutHandles = """
         json_replace(work, '$.register._0.upsert._1.handle', '', '$.register._0.create._1.handle', '',
             '$.register._0.upsert._1.onBehalf.user', NULL, '$.register._0.create._1.onBehalf.user', NULL,
-            '$.register._0.issue.handles', json('[]'))
+            '$.register._0.issue.handles', json('[]'), '$.register._0.removeUser._0', NULL)
         """
 }
 
@@ -42,7 +42,7 @@ extension WriteContext {
         return try (text ?? nil).map { try StoredJSON.value(RegisterResult.self, from: $0) }
     }
 
-    /// Keeps the work of a register job with its dead message, before the job forgets it.
+    /// Keeps the work of a register job with its dead letter, before the job forgets it.
     func keepWork(of job: Int64, letter: Int64) throws {
         try self.database.run(
             "UPDATE dead SET work = (SELECT work FROM job WHERE sequence = ?) WHERE id = ?",

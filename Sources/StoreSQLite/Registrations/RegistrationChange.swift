@@ -136,17 +136,20 @@ struct RegistrationChange {
         try self.context.release(handle, pns, app: self.app, version: row.version)
     }
 
-    /// Changes the tags of a live registration, and nothing else: neither its version nor when it was updated.
+    /// Changes the tags and the credential of a live registration, and nothing else: neither its version nor when it was updated.
     ///
     /// So an earlier change that is done after a patch loses nothing by it, and a later one that is done before it supersedes it. A
     /// patch is done once (``WriteContext/applyOnce(_:_:)``): repeated after a later one it would undo that.
-    func patch(_ id: RegistrationID, _ patch: RegisterRequest.TagPatch) throws -> RegisterResult {
+    func patch(_ id: RegistrationID, _ patch: RegisterRequest.Patch) throws -> RegisterResult {
         guard let row = try self.row(id), self.user == nil || row.user == self.user else { return .notFound }
         guard row.state != .deleted else { return .gone }
         // What came later replaced all tags.
         guard row.version < self.sequence else { return .superseded }
         guard row.state == .live, let pns = row.pns else {
             return .refused("it is \(row.state.rawValue), not live: register the device again")
+        }
+        if let choice = patch.credential, !choice.services.contains(pns) {
+            return .refused("the app declares no \(pns.rawValue) credential \"\(choice.name)\"")
         }
         let tagFinder = try TagFinder(self.database, app: self.app)
         let removed = try patch.remove.compactMap { try tagFinder.find($0) }
@@ -159,7 +162,11 @@ struct RegistrationChange {
         }
         let tags = TagList(Set(kept).union(try self.numbers(of: patch.add)).sorted())
         try self.database.removeFromAudiences(row.row, pns, row.tags)
-        try self.database.run("UPDATE registration SET tags = ? WHERE row = ?", [tags.text, row.row])
+        let credential = patch.credential?.name ?? row.credential
+        try self.database.run(
+            "UPDATE registration SET tags = ?, credential = ? WHERE row = ?",
+            [tags.text, self.database.ensureNumber(of: credential, pns, app: self.app), row.row]
+        )
         try self.database.addToAudiences(row.row, pns, tags)
         return .done
     }
@@ -229,16 +236,22 @@ struct RegistrationChange {
     ) throws -> Int64 {
         let state: Registration.State = reason == nil ? .live : .replaced
         let tags = TagList(state == .live ? try self.numbers(of: upsert.tags) : [])
+        let credential = try self.database.ensureNumber(
+            of: upsert.credential ?? .default,
+            upsert.pns,
+            app: self.app
+        )
         let values: StatementArguments = [
-            upsert.pns.number, upsert.handle.text, self.user?.key, self.user?.shown, state.number, self.sequence,
+            upsert.pns.number, credential, upsert.handle.text, self.user?.key, self.user?.shown, state.number,
+            self.sequence,
             self.wall, self.expires?.milliseconds, reason == nil ? nil : self.wall, reason, tags.text,
         ]
         let number: Int64
         if let row {
             try self.database.run(
                 """
-                UPDATE registration SET pns = ?, handle = ?, user = ?, user_shown = ?, state = ?, version = ?, updated = ?,
-                    expires = ?, ended_at = ?, ended_reason = ?, tags = ? WHERE row = ?
+                UPDATE registration SET pns = ?, credential = ?, handle = ?, user = ?, user_shown = ?, state = ?, version = ?,
+                    updated = ?, expires = ?, ended_at = ?, ended_reason = ?, tags = ? WHERE row = ?
                 """,
                 values + [row]
             )
@@ -246,9 +259,9 @@ struct RegistrationChange {
         } else {
             try self.database.run(
                 """
-                INSERT INTO registration(pns, handle, user, user_shown, state, version, updated, expires, ended_at, ended_reason,
-                    tags, app, id)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO registration(pns, credential, handle, user, user_shown, state, version, updated, expires, ended_at,
+                    ended_reason, tags, app, id)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
                 values + [self.app, id.text]
             )

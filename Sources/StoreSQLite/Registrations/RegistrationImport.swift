@@ -15,16 +15,16 @@ struct RegistrationImport {
     /// The new rows between two checks of the time.
     ///
     /// Their handles and tags, a quarter of the work, are written after all of them.
-    private static let step = ImportTurn.least
+    private static let step = ImportChunk.least
     /// As many known ones.
-    private static let knownStep = ImportTurn.least / ImportTurn.known
+    private static let knownStep = ImportChunk.least / ImportChunk.known
 
     private let context: WriteContext
     private let app: Int64
     private let sequence: Int64
     private let rows: [ImportedRegistration]
     private let statements: ImportStatements
-    /// Whether later changes have released handles or deleted unknown ids since this import began: very rare.
+    /// Whether later changes have released handles, deleted unknown ids or removed users since this import began: very rare.
     private let mayBeLate: Bool
     private var random = SystemRandom()
     /// By index, whether a row's id and handle are new.
@@ -39,10 +39,11 @@ struct RegistrationImport {
         self.context = context
         self.app = try context.database.ensureNumber(of: app)
         self.sequence = sequence
-        self.statements = try ImportStatements(context.database)
-        try self.statements.bind(app: self.app, sequence: sequence, wall: context.wall.milliseconds)
+        self.statements = try ImportStatements(context.database, app: self.app)
+        try self.statements.bind(sequence: sequence, wall: context.wall.milliseconds)
         self.mayBeLate =
             try context.isAnyClaimed(after: sequence) || context.isAnyDeleted(after: sequence)
+            || context.isAnyRemoved(after: sequence)
     }
 
     /// The whole work, before the first transaction.
@@ -50,27 +51,27 @@ struct RegistrationImport {
         ImportProgress(self.rows) { self.context.digest.number(of: $0.handle, $0.pns.number, app: self.app) }
     }
 
-    /// Writes rows until the turn is over or its limit of looked up rows is reached.
+    /// Writes rows until the chunk is over or its limit of looked up rows is reached.
     ///
     /// - Parameters:
     ///   - progress: The progress, updated.
-    ///   - turn: The duration.
+    ///   - chunk: The duration.
     /// - Throws: ``StoreError``, or SQLite's error.
-    mutating func write(_ progress: inout ImportProgress, _ turn: inout ImportTurn) throws {
+    mutating func write(_ progress: inout ImportProgress, _ chunk: inout ImportChunk) throws {
         var seen = 0
-        while var stretch = progress.stretches.first, seen < progress.most, !turn.isOver {
+        while var stretch = progress.stretches.first, seen < progress.most, !chunk.isOver {
             if !stretch.unseen.isEmpty {
-                seen += try self.writeNew(of: &stretch, atMost: progress.most - seen, &progress.results, &turn)
+                seen += try self.writeNew(of: &stretch, atMost: progress.most - seen, &progress.results, &chunk)
                 if stretch.unseen.isEmpty { stretch.known.sort { $0.index < $1.index } }
             }
-            if stretch.unseen.isEmpty { try self.writeKnown(of: &stretch, &progress.results, &turn) }
+            if stretch.unseen.isEmpty { try self.writeKnown(of: &stretch, &progress.results, &chunk) }
             if stretch.isDone {
                 progress.stretches.removeFirst()
             } else {
                 progress.stretches[progress.stretches.startIndex] = stretch
             }
         }
-        progress.most = turn.isOver ? max(seen, ImportTurn.step) : min(2 * progress.most, self.rows.count)
+        progress.most = chunk.isOver ? max(seen, ImportChunk.step) : min(2 * progress.most, self.rows.count)
     }
 
     /// Looks at rows, and writes those that are new.
@@ -80,7 +81,7 @@ struct RegistrationImport {
         of stretch: inout ImportProgress.Stretch,
         atMost limit: Int,
         _ results: inout [ImportResult],
-        _ turn: inout ImportTurn
+        _ chunk: inout ImportChunk
     ) throws -> Int {
         let before = stretch.unseen.count
         var count = 0
@@ -92,12 +93,12 @@ struct RegistrationImport {
                 if row.digest != last { self.isNew[row.index] = try self.isNew(row) }
                 last = row.digest
                 count += 1
-                guard turn.goesOn(after: 1) else { break }
+                guard chunk.goesOn(after: 1) else { break }
             }
         }
         let seen = stretch.unseen.prefix(count)
         let new = seen.map(\.index).filter { self.isNew[$0] }.sorted()
-        try self.insert(new, seen, &turn)
+        try self.insert(new, seen, &chunk)
         for index in new where self.numbers[index] != 0 { results[index] = .created }
         stretch.known += seen.filter { !self.isNew[$0.index] }
         let left = seen.filter { self.isNew[$0.index] && self.numbers[$0.index] == 0 }
@@ -110,14 +111,14 @@ struct RegistrationImport {
     private mutating func writeKnown(
         of stretch: inout ImportProgress.Stretch,
         _ results: inout [ImportResult],
-        _ turn: inout ImportTurn
+        _ chunk: inout ImportChunk
     ) throws {
-        while !stretch.known.isEmpty, !turn.isOver {
+        while !stretch.known.isEmpty, !chunk.isOver {
             let some = stretch.known.prefix(Self.knownStep)
             let tags = try Self.numberedTags(of: self.rows, some.map(\.index), self.statements)
             for (row, tags) in zip(some, tags) { results[row.index] = try self.write(row, tags: tags) }
             stretch.known.removeFirst(some.count)
-            _ = turn.goesOn(after: ImportTurn.known * some.count)
+            _ = chunk.goesOn(after: ImportChunk.known * some.count)
         }
     }
 
@@ -129,7 +130,7 @@ struct RegistrationImport {
 
     /// Inserts new rows: in the order of their users, for the index of those, and then their handles and tags, each in the order of
     /// their table.
-    private mutating func insert(_ new: [Int], _ numbered: ArraySlice<Numbered>, _ turn: inout ImportTurn) throws {
+    private mutating func insert(_ new: [Int], _ numbered: ArraySlice<Numbered>, _ chunk: inout ImportChunk) throws {
         guard !new.isEmpty else { return }
         // An export has this order already, which makes the sort cheap.
         let new = new.map { (user: self.rows[$0].user?.key ?? "", index: $0) }.sorted { $0.user < $1.user }
@@ -143,7 +144,7 @@ struct RegistrationImport {
                 let pns = Int64(self.rows[index].pns.number)
                 for tag in tags.numbers { newTags.append((tag, pns, self.numbers[index])) }
             }
-            guard turn.goesOn(after: some.count) else { break }
+            guard chunk.goesOn(after: some.count) else { break }
         }
         try self.statements.insert(
             numbered.compactMap {
@@ -178,6 +179,9 @@ struct RegistrationImport {
 
     private mutating func write(_ numbered: Numbered, tags: NumberedTags) throws -> ImportResult {
         let row = self.rows[numbered.index]
+        if self.mayBeLate, try self.context.isRemoved(row.user, app: self.app, after: self.sequence) {
+            return .superseded
+        }
         if let id = row.id, let known = try self.statements.find(id) {
             return try self.update(known, to: row, numbered.digest, tags: tags)
         }
@@ -237,7 +241,10 @@ struct RegistrationImport {
             most: nil,
             authority: .bulk
         )
-        let result = try change.upsert(id, .init(pns: row.pns, handle: row.handle, tags: row.tags))
+        let result = try change.upsert(
+            id,
+            .init(pns: row.pns, handle: row.handle, credential: row.credential, tags: row.tags)
+        )
         guard result == .done else { throw StoreError(.corrupt, "an imported registration was not taken") }
     }
 }

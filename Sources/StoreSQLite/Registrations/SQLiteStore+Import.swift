@@ -38,8 +38,8 @@ extension SQLiteStore {
                 var now = before ?? importing.start()
                 // As many rows as possible, because each page shared by several is written once; but other writers must
                 // not wait for all.
-                var turn = ImportTurn(longest: Self.importTime) { writer.isAwaited }
-                try importing.write(&now, &turn)
+                var chunk = ImportChunk(longest: Self.importTime) { writer.isAwaited }
+                try importing.write(&now, &chunk)
                 return now
             }
             if now.isDone { return now.results }

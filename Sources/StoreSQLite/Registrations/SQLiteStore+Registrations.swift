@@ -12,17 +12,27 @@ extension SQLiteStore: RegistrationStore {
         expires: Timestamp?,
         most: Int?
     ) async throws -> RegisterResult {
-        try await self.write { context in
+        if case .removeUser = request {
+            while true {
+                if let result = try await self.removeUser(by: sequence) { return result }
+            }
+        }
+        return try await self.write { context in
             // Its worker may have been halted since it read the job, and released handles are remembered only as long
             // as jobs live.
             guard try !context.database.isOver(sequence, at: context.now) else {
                 return .refused("its time is over")
             }
             let onBehalf = request.onBehalf
+            let number = try context.database.ensureNumber(of: app)
+            let subject = onBehalf.map(\.user) ?? user
+            guard try !context.isRemoved(subject, app: number, after: sequence) else {
+                return .refused(UserRemoval.words)
+            }
             let change = RegistrationChange(
                 context: context,
-                app: try context.database.ensureNumber(of: app),
-                user: onBehalf.map(\.user) ?? user,
+                app: number,
+                user: subject,
                 sequence: sequence,
                 expires: expires,
                 most: most,
@@ -35,6 +45,7 @@ extension SQLiteStore: RegistrationStore {
             case .create(let candidate, let upsert):
                 return try context.applyOnce(sequence) { try change.create(candidate, upsert) }
             case .patch(let id, let patch): return try context.applyOnce(sequence) { try change.patch(id, patch) }
+            case .removeUser: throw StoreError(.corrupt, "a removal is done in parts")
             }
         }
     }
@@ -112,11 +123,14 @@ extension SQLiteStore: RegistrationStore {
             """
         let released = self.clock.now - ReleasedHandle.life
         let dead = self.clock.cautious.milliseconds - ReleasedHandle.life
+        let now = self.clock.now
         let isTime = try await self.read { database in
             try (
                 registrations: database.exists(sql, [time, 1]),
                 traces: database.exists("SELECT 1 FROM released_handle WHERE at <= ? LIMIT 1", [released])
                     || database.exists("SELECT 1 FROM tombstone WHERE at <= ? LIMIT 1", [released])
+                    || database.exists("SELECT 1 FROM removed_user WHERE at <= ? LIMIT 1", [released])
+                    || database.exists(UserRemovalTables.isOver, [now, 1])
                     || database.exists("SELECT 1 FROM dead WHERE work IS NOT NULL AND at <= ? LIMIT 1", [dead])
             )
         }
@@ -124,6 +138,7 @@ extension SQLiteStore: RegistrationStore {
             try await self.write { context in
                 try context.forgetReleased(before: released, limit: limit)
                 try context.forgetTombstones(before: released, limit: limit)
+                try context.forgetRemovals(before: released, limit: limit)
                 try context.forgetDeadWork(before: dead, limit: limit)
             }
         }
@@ -182,7 +197,8 @@ struct RegistrationRow {
     static let columns = """
         registration.row, registration.id, app.name, registration.pns, registration.handle, registration.user,
         registration.state, registration.version, registration.updated, registration.expires, registration.ended_at,
-        registration.ended_reason, registration.tags, registration.user_shown
+        registration.ended_reason, registration.tags, registration.user_shown,
+        (SELECT name FROM credential WHERE credential.number = registration.credential)
         """
     static let source = "registration JOIN app ON app.number = registration.app"
 
@@ -191,6 +207,7 @@ struct RegistrationRow {
     let app: AppID
     let pns: PushService?
     let handle: Handle?
+    let credential: CredentialName
     let user: UserName?
     let state: Registration.State
     let version: Int64
@@ -215,6 +232,7 @@ struct RegistrationRow {
             Registration.Ended(at: Timestamp(milliseconds: $0), reason: (row[11] as String?) ?? "")
         }
         self.tags = try TagList(stored: row[12])
+        self.credential = try (row[14] as String?).map { try CredentialName(stored: $0) } ?? .default
     }
 
     /// The registration's properties that a decision depends on.
@@ -236,6 +254,7 @@ struct RegistrationRow {
             user: self.user,
             pns: self.pns,
             handle: self.handle,
+            credential: self.credential,
             tags: tags.sorted(),
             state: self.state,
             updated: self.updated,

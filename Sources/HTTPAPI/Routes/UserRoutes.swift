@@ -1,0 +1,59 @@
+import HTTPTypes
+import Hummingbird
+import PushModel
+import Store
+
+/// Users, whom the app knows by their devices: they are removed with all that there is of them.
+struct UserRoutes: Sendable {
+    let context: RouteContext
+
+    var routes: [Route] { [Route(.delete, "/api/users/{user}", handler: self.remove)] }
+
+    /// Has a user removed by a register job, which is answered with: also by the one that is under way.
+    private func remove(_ request: APIRequest) async throws -> Response {
+        let caller = try request.caller
+        guard caller.actsForApp else {
+            throw Problem.forbidden("only a backend's key or an operator may remove a user")
+        }
+        _ = try request.query.strict(known: ["self"])
+        guard let user = try? request.parameters["user"].map({ try UserName($0, request.spec.users) }) else {
+            throw Problem.notFound("no user can have that name")
+        }
+        try AccountRoutes.protect(user, request)
+        let answer = try await self.take(user, request)
+        self.context.directory.forget(user, app: request.app)
+        guard caller.maySee(answer.job) else {
+            throw Problem(.conflict, "the user is being removed already, by a job of somebody else")
+        }
+        let isDone = request.preference.wait != nil && answer.job.state.isFinal
+        let text = JobText(job: answer.job, prefix: request.prefix)
+        var response = text.response(status: isDone ? .ok : .accepted)
+        response.headers[.job] = text.id
+        response.headers[.location] = text.location
+        response.headers[.preferenceApplied] = request.preference.applied(
+            answered: isDone,
+            most: self.context.configuration.maximumWait
+        )
+        return response
+    }
+
+    private func take(_ user: UserName, _ request: APIRequest) async throws -> JobIntake.Answer {
+        let (caller, configuration) = (try request.caller, self.context.configuration)
+        let job = NewJob(
+            app: request.app,
+            // It forgets the name, also where that is who asks.
+            user: caller.user == user ? nil : caller.user,
+            key: caller.key,
+            work: .register(.removeUser(user, withAccount: caller.role == .operator)),
+            lifetime: configuration.jobLifetime
+        )
+        do {
+            return try await self.context.intake.take(
+                job,
+                wait: request.preference.limit(most: configuration.maximumWait) ?? .zero
+            )
+        } catch let error as StoreError where error.code == .conflict {
+            throw Problem.forbidden("an account has that name: only an operator may remove the user")
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import HTTPTypes
+import Hummingbird
+import NIOConcurrencyHelpers
+import PushModel
+
+/// The limits of callers: requests a second, requests in progress, and their bodies.
+struct CallerLimits: Sendable {
+    private let configuration: APIConfiguration
+    private let body: BodyReader
+    private let limiter = RateLimiter()
+    /// Requests that are not authenticated yet.
+    private let arriving = NIOLockedValueBox(0)
+    /// Authenticated requests in progress whose bodies are read.
+    private let working: FairPermits
+
+    init(configuration: APIConfiguration, body: BodyReader) {
+        self.configuration = configuration
+        self.body = body
+        self.working = FairPermits(configuration.requestsInFlight)
+    }
+
+    /// Does what precedes authentication and is part of it, within a limit of its own: there is no caller yet to share by.
+    func arrive<Value>(_ work: () async throws -> Value) async throws -> Value {
+        let most = self.configuration.requestsInFlight
+        let isFree = self.arriving.withLockedValue { count in
+            guard count < most else { return false }
+            count += 1
+            return true
+        }
+        guard isFree else { throw Self.tooMany }
+        defer { self.arriving.withLockedValue { $0 -= 1 } }
+        return try await work()
+    }
+
+    /// Reads a caller's body and works on the request, within the caller's share.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - kind: The kind of body.
+    ///   - caller: The caller.
+    ///   - spec: The caller's app.
+    ///   - end: Ends an overdue body, in any way.
+    ///   - work: The work.
+    /// - Returns: What the work returns.
+    /// - Throws: ``Problem``: 429 and 503 where the share is used up, and those of ``BodyReader``.
+    func work<Value>(
+        _ request: Request,
+        body kind: Route.Body,
+        caller: Caller,
+        spec: AppSpec,
+        end: @escaping @Sendable () -> Void,
+        _ work: (BodyReader.Body) async throws -> Value
+    ) async throws -> Value {
+        let rate = spec.requestsPerSecond ?? self.configuration.requestsPerSecond
+        if let seconds = self.limiter.take(caller, rate: rate) {
+            throw Problem.later(.tooManyRequests, "too many requests a second from this caller", seconds: seconds)
+        }
+        let body = try await self.body.read(request, kind: kind, caller: caller, end: end)
+        defer { withExtendedLifetime(body.permit) {} }
+        guard self.working.take(for: caller) else { throw Self.tooMany }
+        defer { self.working.release(of: caller) }
+        return try await work(body)
+    }
+
+    private static let tooMany = Problem.later(.serviceUnavailable, "too many requests are in progress", seconds: 1)
+}

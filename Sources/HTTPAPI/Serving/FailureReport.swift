@@ -1,0 +1,60 @@
+import HTTPTypes
+import Logging
+import NIOConcurrencyHelpers
+import PushModel
+import Store
+
+/// Turns the errors of handlers into problems, and tells the operator of those that are the server's own.
+struct FailureReport: Sendable {
+    private let logger: Logger
+    private let warned = NIOLockedValueBox<ContinuousClock.Instant?>(nil)
+
+    init(logger: Logger) { self.logger = logger }
+
+    /// - Parameters:
+    ///   - error: The error.
+    ///   - request: The id of the request.
+    ///   - route: Its template.
+    /// - Returns: The answer to the caller.
+    func problem(of error: any Error, request: String, route: String) -> Problem {
+        switch error {
+        case let problem as Problem:
+            return problem
+        case let invalid as InvalidValue:
+            return Problem.invalid([invalid])
+        case let partly as PartlyDone:
+            var problem = self.problem(of: partly.cause, request: request, route: route)
+            problem.done = partly.done
+            return problem
+        case let fault as StoreError:
+            let problem = Problem(fault)
+            // A conflicting name or a forged cursor is the caller's error and not logged for the operator. A store
+            // without writes fails every request.
+            self.logger.log(
+                level: problem.status.kind == .serverError && self.mayWarn() ? .warning : .debug,
+                "The store failed a request",
+                metadata: ["request.id": "\(request)", "error": "\(fault)"]
+            )
+            return problem
+        case is CancellationError:
+            return Problem.later(.serviceUnavailable, "the server is shutting down", seconds: 1)
+        default:
+            self.logger.error(
+                "A request failed",
+                metadata: [
+                    "request.id": "\(request)", "http.route": "\(route)", "error.type": "\(type(of: error))",
+                ]
+            )
+            return Problem(.internalServerError, "internal error; see the server's log")
+        }
+    }
+
+    /// Once in five seconds.
+    private func mayWarn() -> Bool {
+        self.warned.withLockedValue { warned in
+            if let last = warned, last.duration(to: .now) < .seconds(5) { return false }
+            warned = .now
+            return true
+        }
+    }
+}

@@ -1,0 +1,154 @@
+package import Broker
+package import HTTPTypes
+package import Hummingbird
+package import Logging
+package import PushModel
+package import ServiceLifecycle
+package import Store
+
+/// What the API shares with another wire to the same apps: the limits of callers, bodies, jobs, errors and metrics.
+package struct WireHost: Sendable {
+    /// Run these as long as the server serves; they are to be shut down after it.
+    package let services: [any Service]
+    private let configuration: APIConfiguration
+    private let limits: CallerLimits
+    private let intake: JobIntake
+    private let waiter: OutcomeWaiter
+    private let failures: FailureReport
+    private let metrics = RequestMetrics()
+
+    /// - Parameters:
+    ///   - configuration: Limits and habits.
+    ///   - store: The store of jobs and registrations.
+    ///   - broker: The broker that jobs are published to.
+    ///   - logger: The logger of failures and background services.
+    package init(
+        configuration: APIConfiguration,
+        store: any ResultStore,
+        broker: any MessageBroker,
+        logger: Logger
+    ) {
+        let publisher = JobPublisher(
+            store: store,
+            broker: broker,
+            deadline: configuration.publishTime,
+            logger: logger
+        )
+        let waiter = OutcomeWaiter(broker: broker, logger: logger) { try await store.jobs($0) }
+        self.configuration = configuration
+        self.limits = CallerLimits(
+            configuration: configuration,
+            body: BodyReader(configuration: configuration, large: LargeBodies(configuration: configuration))
+        )
+        self.intake = JobIntake(
+            store: store,
+            publisher: publisher,
+            waiter: waiter,
+            drainWait: configuration.drainWait
+        )
+        self.waiter = waiter
+        self.failures = FailureReport(logger: logger)
+        self.services = [publisher, waiter]
+    }
+
+    /// See ``API/prepare()``.
+    package func prepare() async throws { try await self.waiter.prepare() }
+
+    /// Who calls: the backend of an app, by the name that its jobs show.
+    package struct Caller: Sendable, Hashable {
+        package let app: AppID
+        package let name: String
+
+        package init(app: AppID, name: String) {
+            self.app = app
+            self.name = name
+        }
+    }
+
+    /// A refusal for the wire to put into its own words.
+    package struct Refusal: Error, Sendable, Equatable {
+        package let status: HTTPResponse.Status
+        /// What is wrong, with the member where one is.
+        package let detail: String
+        /// After how many seconds to try again.
+        package var retryAfter: Int?
+
+        package init(_ status: HTTPResponse.Status, _ detail: String, retryAfter: Int? = nil) {
+            self.status = status
+            self.detail = detail
+            self.retryAfter = retryAfter
+        }
+    }
+
+    /// Does what precedes authentication and is part of it, within a limit of its own.
+    package func arrive<Value>(_ work: () async throws -> Value) async throws -> Value {
+        try await self.limits.arrive(work)
+    }
+
+    /// Reads a caller's body and works on the request, within the caller's share of the limits.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - context: Its connection.
+    ///   - caller: The caller.
+    ///   - spec: The caller's app.
+    ///   - work: The work, with the body.
+    /// - Returns: What the work returns.
+    /// - Throws: What ``refusal(of:request:route:)`` has words for.
+    package func work<Value>(
+        _ request: Request,
+        context: APIContext,
+        caller: Caller,
+        spec: AppSpec,
+        _ work: ([UInt8]) async throws -> Value
+    ) async throws -> Value {
+        let caller = HTTPAPI.Caller(app: caller.app, identity: .key(caller.name), role: .operator)
+        return try await self.limits.work(
+            request,
+            body: .limited,
+            caller: caller,
+            spec: spec,
+            end: context.endBody
+        ) { try await work($0.bytes) }
+    }
+
+    /// Accepts a job, and waits for the hub's answer.
+    ///
+    /// - Parameters:
+    ///   - job: The job.
+    ///   - wait: The longest wait; zero = none.
+    /// - Returns: The job, or that of the request which this one repeats.
+    /// - Throws: What ``refusal(of:request:route:)`` has words for.
+    package func take(_ job: NewJob, wait: Duration = .zero) async throws -> Job {
+        try await self.intake.take(job, wait: wait).job
+    }
+
+    /// How long a change of a registration is waited for.
+    package var registerWait: Duration { self.configuration.classicWait }
+
+    /// The lifetime of a job.
+    package var jobLifetime: Duration { self.configuration.jobLifetime }
+
+    /// For how long a change of an app or a rule may go unseen.
+    package var directoryLifetime: Duration { self.configuration.directoryLifetime }
+
+    /// The refusal for an error, of which the operator is told where it is the server's own.
+    package func refusal(of error: any Error, request: String, route: String) -> Refusal {
+        if let refusal = error as? Refusal { return refusal }
+        let problem = self.failures.problem(of: error, request: request, route: route)
+        let seconds = problem.headers.text(of: .retryAfter).flatMap { Int($0) }
+        let details =
+            problem.errors.count > 1 ? problem.errors.map(\.description).joined(separator: "; ") : problem.detail
+        return Refusal(problem.status, details, retryAfter: seconds)
+    }
+
+    /// Notes a request in `http.server.request.duration`.
+    package func record(
+        method: HTTPRequest.Method,
+        template: String,
+        status: HTTPResponse.Status,
+        elapsed: Duration
+    ) {
+        self.metrics.record(method: method, template: template, status: status, elapsed: elapsed)
+    }
+}

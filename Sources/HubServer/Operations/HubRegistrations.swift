@@ -1,0 +1,157 @@
+import HTTPAPI
+import HTTPTypes
+import HubWire
+import Hummingbird
+import PushModel
+import Store
+
+/// Registrations on the wire.
+struct HubRegistrations: Sendable {
+    let changes: RegistrationChanges
+    let store: any ResultStore
+
+    /// The most registrations of a page.
+    static let maximumPage = 100
+
+    func createID(_ request: HubRequest) -> Response {
+        var response = Response.wire(WireNames.xml, [], .created)
+        response.headers[.location] = request.address("registrationids", RegistrationChanges.newID().text)
+        return response
+    }
+
+    func create(_ request: HubRequest) async throws -> Response {
+        let id = try await self.changes.create(try self.upsert(request), request)
+        var response = try await self.entry(id.text, request)
+        response.headers[.contentLocation] = request.address("registrations", id.text)
+        return response
+    }
+
+    func put(_ text: String, _ request: HubRequest) async throws -> Response {
+        guard let id = RegistrationID(text) else {
+            throw WireHost.Refusal(.badRequest, "an id has 1 to 128 letters, digits and - _ . ~")
+        }
+        let upsert = try self.upsert(request)
+        if request.headers[.ifMatch] != nil {
+            try Self.check(request.headers[.ifMatch], try await self.changes.live(text, request))
+        }
+        try await self.changes.put(id, upsert, request)
+        return try await self.entry(text, request)
+    }
+
+    func read(_ id: String, _ request: HubRequest) async throws -> Response { try await self.entry(id, request) }
+
+    func delete(_ id: String, _ request: HubRequest) async throws -> Response {
+        let found = try await self.changes.live(id, request)
+        try Self.check(request.headers[.ifMatch], found)
+        _ = try await self.changes.make(.delete(found.id), request)
+        return .wire()
+    }
+
+    /// All of them, or those of one tag or one handle.
+    func list(_ request: HubRequest, tag: String? = nil) async throws -> Response {
+        var query = RegistrationQuery(app: request.app, state: .live, limit: try Self.limit(request))
+        if let tag { query.tag = try Self.tag(tag, request) }
+        if let filter = request.target.query["$filter"] {
+            query.handles = try HandleFilter(filter).handles
+        } else {
+            try HubGate.check(.manage, of: request.rule)
+        }
+        query.cursor = request.target.query["continuationtoken"].flatMap { $0.isEmpty ? nil : $0 }
+        let page = try await self.store.registrations(query)
+        let place = tag.map { request.address("tags", $0, "registrations") } ?? request.address("registrations")
+        let next = page.cursor.map { "\(place)&$top=\(query.limit)&continuationtoken=\(PercentCoding.encode($0))" }
+        let feed = WireFeed(title: "Registrations", address: place, next: next, updated: .now)
+        let entries = page.items.compactMap { found in
+            Self.wire(found).map { ($0, Self.place(found, request)) }
+        }
+        var response = Response.wire(WireNames.feed, feed.bytes(entries))
+        response.headers[.continuation] = page.cursor
+        return response
+    }
+
+    private static func tag(_ text: String, _ request: HubRequest) throws(InvalidValue) -> Tag {
+        do { return try WireTags.tag(text, request.spec.users) } catch { throw error.named("tag") }
+    }
+
+    // MARK: Bodies
+
+    /// What the body wants a registration to be.
+    private func upsert(_ request: HubRequest) throws -> RegisterRequest.Upsert {
+        let wire = try WireRegistration(reading: request.body)
+        guard let pns = wire.platform.service else {
+            throw WireHost.Refusal(
+                .badRequest,
+                "\(wire.descriptionName): the platform \(wire.platform.rawValue) cannot be sent to yet"
+            )
+        }
+        guard wire.template == nil else {
+            throw WireHost.Refusal(
+                .badRequest,
+                "\(wire.descriptionName): registrations for templates are not kept yet; register for native notifications"
+            )
+        }
+        return try RegistrationChanges.upsert(
+            pns: pns,
+            handle: wire.handle[0],
+            tags: WireTags.tags(wire.tags, request.spec.users),
+            user: nil,
+            request
+        )
+    }
+
+    private func entry(_ id: String, _ request: HubRequest) async throws -> Response {
+        let found = try await self.changes.live(id, request)
+        guard let wire = Self.wire(found) else { throw WireHost.Refusal(.notFound, "") }
+        var response = Response.wire(WireNames.entry, wire.entry(Self.place(found, request)))
+        response.headers[.eTag] = "W/\"\(Self.etag(found))\""
+        return response
+    }
+
+    /// A registration as the wire has it.
+    static func wire(_ registration: Registration) -> WireRegistration? {
+        guard let pns = registration.pns, let platform = WirePlatform(pns), let handle = registration.handle else {
+            return nil
+        }
+        // Clients of APNs compare in capitals.
+        let text = pns == .apns ? handle.text.uppercased() : handle.text
+        var wire = WireRegistration(
+            platform: platform,
+            id: registration.id.text,
+            handle: [text],
+            tags: WireTags.shown(registration)
+        )
+        wire.etag = self.etag(registration)
+        wire.expirationTime = registration.expires?.iso8601 ?? WireTime.never
+        return wire
+    }
+
+    private static func place(_ registration: Registration, _ request: HubRequest) -> WireRegistration.Place {
+        WireRegistration.Place(
+            address: request.address("registrations", registration.id.text),
+            updated: registration.updated
+        )
+    }
+
+    /// The time of the last change: it says whether there was another, and no more is asked of it.
+    private static func etag(_ registration: Registration) -> String { String(registration.updated.milliseconds) }
+
+    /// Checks `If-Match`: `*`, or the number in any of three spellings.
+    private static func check(_ condition: String?, _ registration: Registration) throws(WireHost.Refusal) {
+        guard let condition, condition != "*" else { return }
+        let number = condition.hasPrefix("W/") ? condition.dropFirst(2) : condition[...]
+        let bare =
+            number.hasPrefix("\"") && number.hasSuffix("\"") && number.count > 1
+            ? number.dropFirst().dropLast() : number
+        guard bare == Self.etag(registration) else {
+            throw WireHost.Refusal(.preconditionFailed, "the registration was changed since; read it again")
+        }
+    }
+
+    static func limit(_ request: HubRequest) throws(WireHost.Refusal) -> Int {
+        guard let text = request.target.query["$top"] else { return Self.maximumPage }
+        guard let number = Int(text), number > 0 else {
+            throw WireHost.Refusal(.badRequest, "$top: must be a whole number from 1 to \(Self.maximumPage)")
+        }
+        return min(number, Self.maximumPage)
+    }
+}

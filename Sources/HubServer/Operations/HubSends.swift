@@ -1,0 +1,145 @@
+import Crypto
+import HTTPAPI
+import HTTPTypes
+import HubWire
+import Hummingbird
+import Payloads
+import PushModel
+import Store
+
+/// Sends on the wire.
+struct HubSends: Sendable {
+    let host: WireHost
+    let store: any ResultStore
+
+    /// How far ahead a send may be scheduled.
+    private static let longestAhead = Duration.seconds(366 * 86_400)
+
+    /// To an expression, to all, or to one handle.
+    func send(_ request: HubRequest) async throws -> Response {
+        guard !request.target.has("test") else {
+            throw WireHost.Refusal(
+                .badRequest,
+                "test: test sends are not offered; the telemetry of a send says as much"
+            )
+        }
+        let native = try NativeSend(request, body: request.body)
+        if request.target.has("direct") || request.header(WireNames.deviceHandle) != nil {
+            guard let handle = request.header(WireNames.deviceHandle) else {
+                throw WireHost.Refusal(.badRequest, "\(WireNames.deviceHandle): is missing, and the send is direct")
+            }
+            return try await self.accept(native, try Self.list([handle], of: native.pns, request), request)
+        }
+        return try await self.accept(native, try Self.audience(request), request)
+    }
+
+    /// To up to 1000 handles.
+    func sendBatch(_ request: HubRequest) async throws -> Response {
+        let batch = try BatchBody(reading: request.body, contentType: request.headers[.contentType] ?? "")
+        let native = try NativeSend(request, body: batch.notification)
+        return try await self.accept(native, try Self.list(batch.handles, of: native.pns, request), request)
+    }
+
+    /// To an expression or to all, at another time.
+    func schedule(_ request: HubRequest) async throws -> Response {
+        guard let text = request.header(WireNames.scheduleTime), let time = WireTime.loose(text) else {
+            throw WireHost.Refusal(
+                .badRequest,
+                "\(WireNames.scheduleTime): must be a time in UTC, as in 2026-11-21T08:30:00"
+            )
+        }
+        guard time <= Timestamp.now.advanced(by: Self.longestAhead) else {
+            throw WireHost.Refusal(.badRequest, "\(WireNames.scheduleTime): must be within 366 days")
+        }
+        let native = try NativeSend(request, body: request.body)
+        return try await self.accept(native, try Self.audience(request), request, startsAt: time)
+    }
+
+    /// Stops a scheduled send that has not begun.
+    func cancel(_ id: String, _ request: HubRequest) async throws -> Response {
+        guard let id = JobID(id), let job = try await self.store.job(id, app: request.app), job.work.kind == .send
+        else {
+            throw WireHost.Refusal(.notFound, "no such notification")
+        }
+        guard job.state == .scheduled || job.state == .cancelled,
+            try await self.store.cancel(id, app: request.app)?.state == .cancelled
+        else { throw WireHost.Refusal(.conflict, "the notification goes out already: it is \(job.state.rawValue)") }
+        return .wire()
+    }
+
+    // MARK: Audiences
+
+    private struct Audience {
+        let audience: SendAudience
+        var recipients: RecipientList?
+    }
+
+    private static func audience(_ request: HubRequest) throws -> Audience {
+        guard let text = request.header(WireNames.tags) else { return Audience(audience: .all) }
+        // An expression that got lost on its way must not reach everybody.
+        guard !text.isEmpty else {
+            throw WireHost.Refusal(.badRequest, "\(WireNames.tags): is empty; leave it out to send to all")
+        }
+        do { return Audience(audience: .tags(try WireTags.expression(text, request.spec.users))) } catch {
+            throw error.named(WireNames.tags)
+        }
+    }
+
+    private static func list(_ handles: [String], of pns: PushService, _ request: HubRequest) throws -> Audience {
+        var devices: [Recipient] = []
+        for (index, text) in handles.enumerated() {
+            do {
+                let handle = try request.spec.handle(text, of: pns)
+                devices.append(Recipient(place: index + 1, pns: pns, handle: handle, reference: nil))
+            } catch { throw error.named(handles.count == 1 ? WireNames.deviceHandle : "devices[\(index)]") }
+        }
+        let list = RecipientList(handles: devices)
+        return Audience(audience: .list(list.count), recipients: list)
+    }
+
+    // MARK: Jobs
+
+    private func accept(
+        _ native: NativeSend,
+        _ to: Audience,
+        _ request: HubRequest,
+        startsAt: Timestamp? = nil
+    ) async throws -> Response {
+        let job = NewJob(
+            app: request.app,
+            key: request.caller,
+            work: .send(SendRequest(to: to.audience, platforms: [native.pns], content: native.content)),
+            lifetime: self.host.jobLifetime,
+            idempotency: Self.idempotency(request),
+            startsAt: startsAt.flatMap { $0 > .now ? $0 : nil },
+            recipients: to.recipients
+        )
+        let accepted = try await self.host.take(job)
+        var response = Response.wire(WireNames.xml, [], .created)
+        let resource = startsAt == nil ? "messages" : "schedulednotifications"
+        response.headers[.location] = request.address(resource, accepted.id.description)
+        return response
+    }
+
+    /// A client that repeats a request sends the same `TrackingId` with the same content: it is one send.
+    ///
+    /// One that uses its id for another content means another send, so the content is part of the key.
+    private static func idempotency(_ request: HubRequest) -> NewJob.Idempotency? {
+        guard request.headers[.trackingID] == request.trackingID else { return nil }
+        var hash = SHA256()
+        let headers = request.headers.filter { $0.name != .authorization }
+            .map { "\($0.name.canonicalName): \($0.value)" }.sorted()
+        let query = request.target.query.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        for part in [request.target.path] + query + headers {
+            hash.update(data: Array("\(part.utf8.count):\(part)".utf8))
+        }
+        hash.update(data: request.body)
+        let digest = Array(hash.finalize())
+        return NewJob.Idempotency(
+            caller: "key:\(request.caller)",
+            route: "hub",
+            key: "\(request.trackingID):\(Base64URL.encode(digest))",
+            hash: digest
+        )
+    }
+}

@@ -1,0 +1,92 @@
+import HTTPAPI
+import HTTPTypes
+import HubWire
+import Payloads
+import PushModel
+
+/// A native notification of the wire, as a form of the sender's own.
+struct NativeSend {
+    let pns: PushService
+    let content: Content
+
+    /// Headers of APNs that the app's own settings decide: its topic, and the id of each notification.
+    private static let ours: Set<String> = ["apns-topic", "apns-id"]
+
+    /// Reads format, headers and body.
+    ///
+    /// - Throws: ``WireHost/Refusal`` or `InvalidValue` that names the header or member.
+    init(_ request: HubRequest, body: [UInt8]) throws {
+        guard let format = request.header(WireNames.format) else {
+            throw WireHost.Refusal(.badRequest, "\(WireNames.format): is missing")
+        }
+        guard format.lowercased() != "template" else {
+            throw WireHost.Refusal(.badRequest, "\(WireNames.format): template sends are not offered yet")
+        }
+        guard let platform = WirePlatform(format: format) else {
+            throw WireHost.Refusal(.badRequest, "\(WireNames.format): \"\(format.prefix(40))\" is no format")
+        }
+        guard let pns = platform.service, let form = ServiceFormat.of(pns)?.form else {
+            throw WireHost.Refusal(
+                .badRequest,
+                "\(WireNames.format): the platform \(platform.rawValue.lowercased()) cannot be sent to"
+            )
+        }
+        let payload: JSONValue
+        var headers: [NativeForm.Header] = []
+        switch platform {
+        case .apple:
+            payload = try Self.json(body)
+            headers = Self.apnsHeaders(request)
+        case .fcmV1: payload = try Self.message(in: Self.json(body))
+        case .gcm: payload = try LegacyFCM.message(of: Self.json(body))
+        default:
+            guard let text = String(validating: body, as: UTF8.self) else {
+                throw WireHost.Refusal(.badRequest, "the body must be UTF-8")
+            }
+            payload = .string(text)
+            headers = Self.wnsHeaders(request)
+        }
+        let native = try form.read(payload, headers: headers, of: request.spec)
+        self.pns = pns
+        self.content = .native(.init(message: nil, forms: [native]))
+        _ = try PayloadFormatter.format(self.content, for: pns)
+    }
+
+    private static func json(_ body: [UInt8]) throws(WireHost.Refusal) -> JSONValue {
+        do { return try JSONReader.read(body) } catch {
+            throw WireHost.Refusal(
+                .badRequest,
+                "the body is not JSON: line \(error.line), column \(error.column): \(error.reason)"
+            )
+        }
+    }
+
+    /// The object `message` of a send to FCM.
+    private static func message(in body: JSONValue) throws(WireHost.Refusal) -> JSONValue {
+        guard case .object(let members) = body, members.count == 1, members[0].name == "message" else {
+            throw WireHost.Refusal(.badRequest, "the body must be an object with the one member message")
+        }
+        return members[0].value
+    }
+
+    private static func apnsHeaders(_ request: HubRequest) -> [NativeForm.Header] {
+        var headers: [NativeForm.Header] = []
+        for field in request.headers {
+            let name = field.name.canonicalName
+            if name.hasPrefix("apns-"), !Self.ours.contains(name) { headers.append((name, field.value)) }
+        }
+        func add(_ name: String, _ value: String?) {
+            guard let value, !headers.contains(where: { $0.name == name }) else { return }
+            headers.append((name, value))
+        }
+        add("apns-priority", request.header(WireNames.apnsPriority))
+        add("apns-push-type", request.header(WireNames.apnsPushType))
+        // What cannot be read is left out: the Java client sends one with every notification, in a form of its own.
+        add("apns-expiration", request.header(WireNames.apnsExpiry).flatMap(WireTime.expiration).map(String.init))
+        return headers
+    }
+
+    private static func wnsHeaders(_ request: HubRequest) -> [NativeForm.Header] {
+        request.headers.filter { $0.name.canonicalName.hasPrefix("x-wns-") }.map { ($0.name.rawName, $0.value) }
+    }
+}

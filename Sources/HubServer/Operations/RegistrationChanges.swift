@@ -1,0 +1,112 @@
+import HTTPAPI
+import HTTPTypes
+import PushModel
+import Store
+
+/// Changes of registrations: as jobs, whose results are waited for, so that a client reads what it wrote.
+struct RegistrationChanges: Sendable {
+    let host: WireHost
+    let store: any ResultStore
+
+    /// Makes a change.
+    ///
+    /// - Returns: The hub's result; a refusal of the hub is an error.
+    /// - Throws: ``WireHost/Refusal``: 400 and 410 for refusals, 503 without an answer in time.
+    func make(_ change: RegisterRequest, _ request: HubRequest) async throws -> RegisterResult {
+        let job = NewJob(
+            app: request.app,
+            key: request.caller,
+            // A device that registers does not wait for the thousands that a backend brings.
+            priority: request.rule.rights.contains(.manage) ? .normal : .high,
+            work: .register(change),
+            lifetime: self.host.jobLifetime
+        )
+        switch try await self.host.take(job, wait: self.host.registerWait).result {
+        case nil:
+            throw WireHost.Refusal(
+                .serviceUnavailable,
+                "the hub has not answered in time; the change continues, and repeating it is safe",
+                retryAfter: 5
+            )
+        case .refused(let reason): throw WireHost.Refusal(.badRequest, reason)
+        case .some(let result): return result
+        }
+    }
+
+    /// Creates or replaces a registration.
+    ///
+    /// - Throws: ``WireHost/Refusal`` 410 for an id that was deleted.
+    func put(_ id: RegistrationID, _ upsert: RegisterRequest.Upsert, _ request: HubRequest) async throws {
+        switch try await self.make(.upsert(id, upsert), request) {
+        case .done, .superseded, .issued: return
+        case .gone: throw WireHost.Refusal(.gone, "the registration was deleted; ask for a new id")
+        case .notFound, .refused: throw WireHost.Refusal(.notFound, "no such registration")
+        }
+    }
+
+    /// Replaces the registration that has the handle, or makes one.
+    ///
+    /// - Returns: Its id.
+    func create(_ upsert: RegisterRequest.Upsert, _ request: HubRequest) async throws -> RegistrationID {
+        let candidate = Self.newID()
+        switch try await self.make(.create(candidate: candidate, upsert), request) {
+        case .issued(let id): return id
+        default: return candidate
+        }
+    }
+
+    /// A live registration of the app.
+    ///
+    /// - Throws: ``WireHost/Refusal`` 404.
+    func live(_ id: String, _ request: HubRequest) async throws -> Registration {
+        guard let id = RegistrationID(id), let found = try await self.store.registration(id, app: request.app),
+            found.state == .live
+        else { throw WireHost.Refusal(.notFound, "") }
+        return found
+    }
+
+    /// What a registration is to be.
+    ///
+    /// - Parameters:
+    ///   - pns: The service.
+    ///   - handle: The handle as the client wrote it.
+    ///   - tags: Its tags; that of a user names the user.
+    ///   - user: The user, where the client names one by another way.
+    ///   - request: The request.
+    /// - Returns: The change.
+    /// - Throws: `InvalidValue` that names the element.
+    static func upsert(
+        pns: PushService,
+        handle: String,
+        tags: [Tag],
+        user: UserName?,
+        _ request: HubRequest
+    ) throws(InvalidValue) -> RegisterRequest.Upsert {
+        let address: Handle
+        do { address = try request.spec.handle(handle, of: pns) } catch { throw error.named("handle") }
+        var owner = user
+        var others: [Tag] = []
+        for tag in tags {
+            if owner == nil, tag.owned == .user {
+                owner = try UserName(String(tag.name.dropFirst(Tag.Owned.user.rawValue.count)), request.spec.users)
+            }
+            if let owned = tag.owned {
+                guard let owner, tag == Tag(owned, of: owner) else {
+                    throw InvalidValue(member: "Tags", "\"\(tag)\" belongs to a user other than the registration's")
+                }
+            }
+            if tag.owned != .user { others.append(tag) }
+        }
+        return RegisterRequest.Upsert(pns: pns, handle: address, tags: others, onBehalf: .init(of: owner))
+    }
+
+    /// A new id in the form of a hub's: two numbers of up to 19 digits and a small one.
+    ///
+    /// The first begins with the time, so that ids made together stand together in an index.
+    static func newID() -> RegistrationID {
+        let time = UInt64(clamping: Timestamp.now.milliseconds) * 100_000 + .random(in: 0..<100_000)
+        let text = "\(time)-\(UInt64.random(in: 1...UInt64(Int64.max)))-1"
+        guard let id = RegistrationID(text) else { preconditionFailure("digits and hyphens are an id") }
+        return id
+    }
+}

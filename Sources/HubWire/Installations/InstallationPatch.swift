@@ -1,0 +1,157 @@
+package import PushModel
+
+/// A change of an installation: JSON-Patch as hubs have it, whose values are texts and whose tags stand in the path.
+package struct InstallationPatch: Sendable, Equatable {
+    /// What a step does.
+    package enum Operation: String, Sendable { case add, remove, replace }
+
+    /// One step.
+    package struct Step: Sendable, Equatable {
+        package let operation: Operation
+        /// The parts of the path, unescaped.
+        package let path: [String]
+        /// The value; JSON is a text within.
+        package let value: String?
+    }
+
+    /// In their order.
+    package let steps: [Step]
+    /// The most steps of a patch.
+    private static let maximumSteps = 200
+
+    /// Reads a patch.
+    ///
+    /// - Throws: ``InvalidValue`` that names the step.
+    package init(reading bytes: [UInt8]) throws(InvalidValue) {
+        let value: JSONValue
+        do throws(JSONSyntaxError) { value = try JSONReader.read(bytes) } catch {
+            throw InvalidValue("the body is not JSON: line \(error.line), column \(error.column): \(error.reason)")
+        }
+        guard case .array(let values) = value, values.count <= Self.maximumSteps else {
+            throw InvalidValue("a patch is an array of at most \(Self.maximumSteps) steps")
+        }
+        var steps: [Step] = []
+        for (index, value) in values.enumerated() { steps.append(try Self.step(value, at: "[\(index)]")) }
+        self.steps = steps
+    }
+
+    private static func step(_ value: JSONValue, at place: String) throws(InvalidValue) -> Step {
+        let members = try InstallationMembers(value, at: place)
+        guard let operation = try members.text("op").flatMap({ Operation(rawValue: $0.lowercased()) }) else {
+            throw InvalidValue(member: "\(place).op", "must be add, remove or replace")
+        }
+        guard let path = try members.text("path"), path.hasPrefix("/") else {
+            throw InvalidValue(member: "\(place).path", "must begin with /")
+        }
+        let parts = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map {
+            String($0.replacing("~1", with: "/").replacing("~0", with: "~"))
+        }
+        let text: String?
+        switch members["value"] {
+        case nil: text = nil
+        case .string(let value): text = value
+        // What clients write as a text, and others as what it is.
+        case .some(let other): text = other.compactText
+        }
+        guard operation == .remove || text != nil else { throw InvalidValue(member: "\(place).value", "is missing") }
+        return Step(operation: operation, path: parts, value: text)
+    }
+
+    /// The tags that it adds and removes, where it does nothing else: such a patch needs not to know the rest.
+    package var tagsAlone: (added: [String], removed: [String])? {
+        var (added, removed): ([String], [String]) = ([], [])
+        for step in self.steps {
+            guard step.path.first?.lowercased() == "tags" else { return nil }
+            switch (step.operation, step.path.count) {
+            case (.add, 1): added += Self.list(step.value ?? "")
+            case (.remove, 2): removed.append(step.path[1])
+            default: return nil
+            }
+        }
+        // One that does both with a tag depends on the order.
+        let names = Set(added.map(\.withoutCapitals))
+        return removed.contains { names.contains($0.withoutCapitals) } ? nil : (added, removed)
+    }
+
+    /// Applies the steps.
+    ///
+    /// - Throws: ``InvalidValue`` that names the path.
+    package func apply(to installation: inout WireInstallation) throws(InvalidValue) {
+        for step in self.steps { try Self.apply(step, to: &installation) }
+    }
+
+    private static func apply(_ step: Step, to installation: inout WireInstallation) throws(InvalidValue) {
+        let place = "/\(step.path.joined(separator: "/").prefix(80))"
+        let value = step.operation == .remove ? nil : step.value
+        switch (step.path[0].lowercased(), step.path.count) {
+        case ("pushchannel", 1):
+            guard let value, !value.isEmpty else { throw InvalidValue(member: place, "cannot be removed") }
+            installation.pushChannel = value
+        case ("userid", 1): installation.userID = value
+        case ("expirationtime", 1): installation.expirationTime = value
+        case ("tags", 1):
+            if step.operation != .add { installation.tags = [] }
+            installation.tags += value.map(Self.list) ?? []
+        case ("tags", 2):
+            installation.tags.removeAll { $0.withoutCapitals == step.path[1].withoutCapitals }
+            if step.operation != .remove { installation.tags.append(step.path[1]) }
+        case ("templates", 2...4): try Self.applyTemplate(step, at: place, to: &installation)
+        case ("pushvariables", 1):
+            installation.pushVariables =
+                try value.map { text throws(InvalidValue) in
+                    try WireInstallation.variables(Self.json(text, at: place))
+                } ?? []
+        case ("pushvariables", 2):
+            installation.pushVariables.removeAll { $0.name == step.path[1] }
+            if let value { installation.pushVariables.append(.init(name: step.path[1], value: value)) }
+        default: throw InvalidValue(member: place, "is no path that can be changed")
+        }
+    }
+
+    private static func applyTemplate(
+        _ step: Step,
+        at place: String,
+        to installation: inout WireInstallation
+    ) throws(InvalidValue) {
+        let name = step.path[1]
+        let index = installation.templates.firstIndex { $0.name == name }
+        let value = step.operation == .remove ? nil : step.value
+        guard step.path.count > 2 else {
+            if let index { installation.templates.remove(at: index) }
+            guard let value else { return }
+            return installation.templates.append(
+                try WireInstallation.template(name, Self.json(value, at: place))
+            )
+        }
+        guard let index else { throw InvalidValue(member: place, "there is no such template") }
+        switch (step.path[2].lowercased(), step.path.count) {
+        case ("body", 3):
+            guard let value, !value.isEmpty else { throw InvalidValue(member: place, "cannot be removed") }
+            installation.templates[index].body = value
+        case ("expiry", 3): installation.templates[index].expiry = value
+        case ("headers", 3):
+            let headers = try value.map { text throws(InvalidValue) in try Self.json(text, at: place) }
+            installation.templates[index].headers = try WireInstallation.headers(headers, at: place)
+        case ("tags", 3):
+            if step.operation != .add { installation.templates[index].tags = [] }
+            installation.templates[index].tags += value.map(Self.list) ?? []
+        case ("tags", 4) where step.operation == .remove:
+            installation.templates[index].tags.removeAll { $0.withoutCapitals == step.path[3].withoutCapitals }
+        default: throw InvalidValue(member: place, "is no path that can be changed")
+        }
+    }
+
+    /// One tag, or the JSON text of an array of tags.
+    private static func list(_ text: String) -> [String] {
+        guard text.hasPrefix("["), case .array(let values)? = try? JSONReader.read(Array(text.utf8)) else {
+            return [text]
+        }
+        return values.map { if case .string(let tag) = $0 { tag } else { $0.compactText } }
+    }
+
+    private static func json(_ text: String, at place: String) throws(InvalidValue) -> JSONValue {
+        do { return try JSONReader.read(Array(text.utf8)) } catch {
+            throw InvalidValue(member: place, "the value must be JSON: \(error.reason)")
+        }
+    }
+}

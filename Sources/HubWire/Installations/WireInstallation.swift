@@ -1,0 +1,78 @@
+package import PushModel
+
+/// An installation as the wire of a hub has it: a device with an id that its client chose.
+package struct WireInstallation: Sendable, Equatable {
+    package var id: String
+    package var platform: WirePlatform
+    /// The handle; of a browser the JSON text of its three parts.
+    package var pushChannel: String
+    package var userID: String?
+    package var tags: [String] = []
+    package var templates: [Template] = []
+    package var pushVariables: [Variable] = []
+    /// As the client wrote it.
+    package var expirationTime: String?
+    /// Whether there are secondary tiles, which no service of today has.
+    package var hasSecondaryTiles = false
+
+    /// A template and its name.
+    package struct Template: Sendable, Equatable {
+        package let name: String
+        package var body: String
+        package var headers: [WireTemplate.Header] = []
+        package var expiry: String?
+        package var tags: [String] = []
+
+        package init(name: String, body: String) {
+            self.name = name
+            self.body = body
+        }
+    }
+
+    /// A value of the device's own.
+    package struct Variable: Sendable, Equatable {
+        package let name: String
+        package var value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    package init(id: String, platform: WirePlatform, pushChannel: String) {
+        self.id = id
+        self.platform = platform
+        self.pushChannel = pushChannel
+    }
+
+    /// The JSON, with the members that say something.
+    package var json: JSONValue {
+        .members([
+            "installationId": .string(self.id),
+            "userId": self.userID.map { .string($0) },
+            "platform": .string(self.platform.installationName),
+            "pushChannel": .string(self.pushChannel),
+            "pushChannelExpired": .bool(false),
+            "expirationTime": .string(self.expirationTime ?? "\(WireTime.never)Z"),
+            "tags": self.tags.isEmpty ? nil : .strings(self.tags),
+            "templates": self.templates.isEmpty
+                ? nil : .object(self.templates.map { JSONValue.Member($0.name, $0.json) }),
+            "pushVariables": self.pushVariables.isEmpty
+                ? nil : .object(self.pushVariables.map { JSONValue.Member($0.name, .string($0.value)) }),
+        ])
+    }
+}
+
+extension WireInstallation.Template {
+    /// The JSON, in the form in which a client writes it.
+    var json: JSONValue {
+        .members([
+            "body": .string(self.body),
+            "headers": self.headers.isEmpty
+                ? nil : .object(self.headers.map { JSONValue.Member($0.name, .string($0.value)) }),
+            "expiry": self.expiry.map { .string($0) },
+            "tags": self.tags.isEmpty ? nil : .strings(self.tags),
+        ])
+    }
+}

@@ -1,0 +1,28 @@
+/// Namespaces and headers of the wire.
+package enum WireNames {
+    package static let atom = "http://www.w3.org/2005/Atom"
+    package static let connect = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
+    package static let instance = "http://www.w3.org/2001/XMLSchema-instance"
+    package static let metadata = "http://schemas.microsoft.com/ado/2007/08/dataservices/metadata"
+
+    package static let format = "ServiceBusNotification-Format"
+    package static let tags = "ServiceBusNotification-Tags"
+    package static let deviceHandle = "ServiceBusNotification-DeviceHandle"
+    package static let scheduleTime = "ServiceBusNotification-ScheduleTime"
+    package static let apnsExpiry = "ServiceBusNotification-Apns-Expiry"
+    package static let apnsPriority = "X-Apns-Priority"
+    package static let apnsPushType = "X-Apns-Push-Type"
+    package static let trackingID = "TrackingId"
+    package static let correlationID = "x-ms-correlation-request-id"
+    package static let continuation = "x-ms-continuationtoken"
+
+    /// The media type of most answers, of JSON ones too.
+    package static let xml = "application/xml; charset=utf-8"
+    package static let entry = "application/atom+xml; type=entry; charset=utf-8"
+    package static let feed = "application/atom+xml; type=feed; charset=utf-8"
+
+    /// The greatest size of a request's body.
+    package static let maximumBody = 64 << 10
+    /// The greatest number of handles of a batch.
+    package static let maximumHandles = 1000
+}

@@ -1,0 +1,42 @@
+extension TagExpression {
+    /// The same expression with other tags in the place of some.
+    package func replacing(_ tags: [Tag: Tag]) -> TagExpression {
+        var builder = Builder()
+        for step in self.steps {
+            if case .tag(let index) = step {
+                builder.append(tags[self.tags[index]] ?? self.tags[index])
+            } else {
+                builder.append(step)
+            }
+        }
+        return builder.expression
+    }
+
+    /// Whether it can hold for a registration that has none of some tags.
+    ///
+    /// - Parameter isAbsent: Whether a tag is one of those.
+    /// - Returns: false where it holds for no such registration, whatever other tags that has.
+    package func mayHold(without isAbsent: (Tag) -> Bool) -> Bool {
+        // Of each operand, whether it may hold, and whether it may not.
+        var operands: [(may: Bool, mayNot: Bool)] = []
+        for step in self.steps {
+            switch step {
+            case .tag(let index): operands.append((!isAbsent(self.tags[index]), true))
+            case .not:
+                let operand = operands.removeLast()
+                operands.append((operand.mayNot, operand.may))
+            case .all(let count):
+                let some = operands.suffix(count)
+                let joined = (some.allSatisfy(\.may), some.contains(where: \.mayNot))
+                operands.removeLast(count)
+                operands.append(joined)
+            case .any(let count):
+                let some = operands.suffix(count)
+                let joined = (some.contains(where: \.may), some.allSatisfy(\.mayNot))
+                operands.removeLast(count)
+                operands.append(joined)
+            }
+        }
+        return operands.last?.may ?? true
+    }
+}

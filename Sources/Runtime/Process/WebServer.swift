@@ -1,0 +1,173 @@
+import Broker
+import Foundation
+import HTTPAPI
+import Hummingbird
+import HummingbirdCore
+import HummingbirdHTTP2
+import HummingbirdTLS
+import Installation
+import Logging
+import NIOCore
+import PushModel
+import ServiceLifecycle
+
+/// A responder behind a server: plain HTTP, or HTTPS with HTTP/1.1 and HTTP/2, with the API's limits of connections.
+struct WebServer {
+    let configuration: PushlineConfiguration
+    /// The section of the configuration that has host, port and certificate.
+    let section: String
+    let host: String
+    let port: Int
+    let certificateFile: String?
+    let keyFile: String?
+    /// Logged when it serves.
+    let message: Logger.Message
+    let logger: Logger
+    /// Done before the first connection is taken.
+    let prepare: @Sendable () async -> Void
+
+    /// - Returns: The services, dependencies first.
+    /// - Throws: ``ConfigurationError`` if the certificate cannot be served.
+    func services<Responder: HTTPResponder>(_ responder: Responder) throws -> [any Service]
+    where Responder.Context: InitializableFromSource<ApplicationRequestContextSource> {
+        let scheme = self.certificateFile == nil ? "http" : "https"
+        if scheme == "http", !Self.isLoopback(self.host) {
+            self.logger.warning(
+                """
+                Plain HTTP is served to other machines, and passwords and keys travel unencrypted: configure certificate_file \
+                and key_file, or put a proxy with TLS before it
+                """,
+                metadata: ["\(self.section).host": "\(self.host)"]
+            )
+        }
+        let respond = HTTPListener<HTTP1Channel>.answer(with: responder, logger: self.logger.quiet)
+        let http1 = self.http1
+        guard let certificate = self.certificateFile, let key = self.keyFile else {
+            return [self.listener(HTTP1Channel(responder: respond, configuration: http1), scheme: scheme)]
+        }
+        let served = try ServedCertificate(
+            section: self.section,
+            certificateFile: certificate,
+            keyFile: key,
+            logger: self.logger
+        ) { tls in
+            try HTTP2UpgradeChannel(
+                tlsConfiguration: tls,
+                configuration: HTTP2ChannelConfiguration(streamConfiguration: http1),
+                responder: respond
+            )
+        }
+        return [served, self.listener(served, scheme: scheme)]
+    }
+
+    private func listener(_ child: some ServerChildChannel, scheme: String) -> any Service {
+        let (logger, message) = (self.logger, self.message)
+        return HTTPListener(
+            child: child,
+            host: self.host,
+            ports: [self.port],
+            keys: "\(self.section).host, \(self.section).port",
+            claim: ConfiguredStore(self.configuration).portClaim,
+            limits: self.connections,
+            logger: logger.quiet,
+            prepare: self.prepare,
+            onServing: { address in
+                logger.info(
+                    message,
+                    metadata: ["http.scheme": "\(scheme)", "http.address": "\(address?.text ?? "unknown")"]
+                )
+            }
+        )
+    }
+
+    private var requestTime: TimeAmount { .nanoseconds(Int64(self.configuration.api.requestTime.inSeconds * 1e9)) }
+
+    private var connections: ConnectionLimits {
+        let settings = self.configuration.api
+        let connections = DescriptorLimit.current?.connections(settings.connections) ?? settings.connections
+        if connections < settings.connections {
+            self.logger.warning(
+                "The limit of open files is too low for api.connections: raise the hard limit (LimitNOFILE), or lower the setting",
+                metadata: ["api.connections": "\(settings.connections)", "instead": "\(connections)"]
+            )
+        }
+        let time = self.requestTime
+        return ConnectionLimits(
+            deadlines: ConnectionDeadlines.Limits(request: time, idle: time + .nanoseconds(time.nanoseconds / 4)),
+            connections: connections,
+            perPeer: settings.connectionsPerPeer,
+            proxies: settings.trustedProxies
+        )
+    }
+
+    /// Without Hummingbird's idle timeout: it would also cut off a client that is still reading a response.
+    private var http1: HTTP1Channel.Configuration {
+        let (settings, time) = (self.configuration.api, self.requestTime)
+        return HTTP1Channel.Configuration(
+            additionalChannelHandlers: [
+                StreamDeadlines(limit: time), HTTPParserErrorHandler(headerSize: settings.headerSize),
+                EarlyResponseHandler(longest: time),
+            ],
+            httpDecoderConfiguration: HTTP1Channel.Configuration.DecoderConfiguration(
+                maxHeaderFieldSize: settings.headerSize,
+                maxHeaderListSize: settings.headerSize,
+                maxHeaderFieldCount: HTTPParserErrorHandler.headerCount
+            )
+        )
+    }
+
+    /// Whether the address is reachable only from this host.
+    static func isLoopback(_ host: String) -> Bool {
+        if host == "localhost" || host == "::1" { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
+}
+
+extension APIConfiguration {
+    /// The limits that a configuration has.
+    ///
+    /// - Parameters:
+    ///   - configuration: The configuration.
+    ///   - host: Where the server listens.
+    init(_ configuration: PushlineConfiguration, host: String) {
+        let settings = configuration.api
+        self.init()
+        self.maximumBodySize = settings.bodySize
+        self.maximumSendSize = settings.sendSize
+        self.maximumContentSize = settings.contentSize
+        self.requestTime = settings.requestTime
+        self.requestsInFlight = settings.inFlight
+        self.requestsPerSecond = settings.requestsPerSecond
+        self.classicWait = settings.classicWait
+        self.trustedProxies = settings.trustedProxies
+        self.drainWait = configuration.drainTime / 2
+        self.isLoopback = WebServer.isLoopback(host)
+        self.releaseMemory = Bootstrap.releaseMemory
+        self.version = pushlineVersion
+    }
+}
+
+/// Binds the queue for events before the first request, where the broker can be reached soon (rules 16 and 19).
+enum EventQueue {
+    /// - Parameters:
+    ///   - broker: The broker.
+    ///   - logger: Told where it could not be bound.
+    ///   - bind: Binds it.
+    static func bind(_ broker: any MessageBroker, logger: Logger, _ bind: () async throws -> Void) async {
+        let end = ContinuousClock.now + .seconds(2)
+        while ContinuousClock.now < end, !Task.isCancelled {
+            if case .connected = await broker.status {
+                do { return try await bind() } catch {
+                    logger.warning(
+                        "Subscribing to job events failed; waiting requests poll the store",
+                        metadata: ["error": "\(error)"]
+                    )
+                    return
+                }
+            }
+            // Cancelled = shutdown: the loop ends.
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import GRDB
+package import PushModel
+package import Store
+import StoreKit
+
+/// Turns the numbers of the column `credential` into names, while a page is read.
+struct CredentialNames {
+    static let name = "SELECT name FROM credential WHERE number = ?"
+
+    private let database: Database
+    private var known: [Int64: CredentialName] = [:]
+
+    init(_ database: Database) { self.database = database }
+
+    /// Notes the next device's credential.
+    ///
+    /// - Parameters:
+    ///   - number: The column; 0 = NULL, the default one.
+    ///   - index: The device's place in the page.
+    ///   - credentials: The page's.
+    /// - Throws: ``StoreError``, or SQLite's error.
+    mutating func append(_ number: Int64, at index: Int, to credentials: inout DeviceCredentials) throws {
+        guard number != 0 else { return }
+        credentials.append(try self.name(number), at: index)
+    }
+
+    private mutating func name(_ number: Int64) throws -> CredentialName {
+        if let known = self.known[number] { return known }
+        guard let name = try self.database.first(Self.name, [number], read: { $0[0] as String }) else {
+            throw StoreError(.corrupt, "a device has a credential without a name")
+        }
+        let found = try CredentialName(stored: name)
+        self.known[number] = found
+        return found
+    }
+}
+
+extension CredentialName {
+    init(stored name: String) throws(StoreError) {
+        do { try self.init(name) } catch { throw StoreError(.corrupt, "a stored credential: \(error.reason)") }
+    }
+}
+
+extension SQLiteStore {
+    static let credentialUses = """
+        SELECT pns, name, (SELECT count(*) FROM registration WHERE registration.credential = credential.number AND state = 1) AS devices
+        FROM credential WHERE app = (SELECT number FROM app WHERE name = ?) AND devices > 0 ORDER BY pns, name
+        """
+
+    package func credentialUses(app: AppID) async throws -> [CredentialUse] {
+        try await self.read { database in
+            try database.all(Self.credentialUses, [app.name]) { row in
+                CredentialUse(
+                    pns: try PushService(stored: row[0]),
+                    credential: try CredentialName(stored: row[1]),
+                    devices: row[2]
+                )
+            }
+        }
+    }
+}
+
+extension Database {
+    /// The number of a credential, given now if need be; nil for the default one.
+    func ensureNumber(of credential: CredentialName, _ pns: PushService, app: Int64) throws -> Int64? {
+        guard credential != .default else { return nil }
+        let values: StatementArguments = [app, pns.number, credential.name]
+        let found = try self.first("SELECT number FROM credential WHERE app = ? AND pns = ? AND name = ?", values) {
+            $0[0] as Int64
+        }
+        if let found { return found }
+        try self.run("INSERT INTO credential(app, pns, name) VALUES (?, ?, ?)", values)
+        return self.lastInsertedRowID
+    }
+}

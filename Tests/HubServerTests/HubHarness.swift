@@ -1,0 +1,193 @@
+import Broker
+import Foundation
+import HTTPAPI
+import HTTPTypes
+import HubServer
+import HubWire
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import NIOCore
+import PushModel
+import ServiceLifecycle
+import Store
+import StoreSQLite
+import Testing
+
+/// The wire of a hub over a store in a folder of its own and a broker in memory, with a worker for registrations.
+struct HubHarness: Sendable {
+    let store: any ResultStore
+    let client: any TestClientProtocol
+
+    /// The keys of the rules, by their names.
+    static let keys = ["Full": "full-key==", "Listen": "listen-key==", "Send": "send-key=="]
+
+    static func run(
+        spec: AppSpec = AppSpec(),
+        answers: Bool = true,
+        _ body: @Sendable @escaping (HubHarness) async throws -> Void
+    ) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "pushline-hub-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let store = try await SQLiteStore.open(
+            SQLiteStore.Configuration(path: folder.appending(path: "store.sqlite").path)
+        )
+        let broker = InMemoryBroker()
+        try await broker.declare(.pushline)
+        _ = try await store.apply(spec, to: .default)
+        for (name, rights) in [
+            ("Full", Set(HubRule.Right.allCases)), ("Listen", [.listen]), ("Send", [.send]),
+        ] {
+            let key = try #require(Self.keys[name])
+            let rule = HubRule(
+                app: .default,
+                name: name,
+                rights: rights,
+                primaryKey: key,
+                secondaryKey: "second-\(key)",
+                created: .now
+            )
+            try await store.add(rule)
+        }
+        var logger = Logger(label: "test")
+        logger.logLevel = .critical
+        var configuration = APIConfiguration()
+        configuration.directoryLifetime = .zero
+        configuration.classicWait = answers ? .seconds(30) : .milliseconds(100)
+        let host = WireHost(configuration: configuration, store: store, broker: broker, logger: logger)
+        try await host.prepare()
+        let application = Application(
+            responder: HubResponder(host: host, store: store, logger: logger),
+            configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+            services: host.services + (answers ? [RegisterHub(store: store, broker: broker)] : []),
+            logger: logger
+        )
+        try await application.test(.live) { client in
+            try await body(HubHarness(store: store, client: client))
+        }
+    }
+
+    /// An answer, read.
+    struct Answer: Sendable {
+        let status: Int
+        let headers: HTTPFields
+        let bytes: [UInt8]
+
+        var text: String { String(decoding: self.bytes, as: UTF8.self) }
+
+        func header(_ name: String) -> String? { HTTPField.Name(name).flatMap { self.headers[$0] } }
+
+        /// The description within the entry.
+        var registration: WireRegistration { get throws { try WireRegistration(reading: self.bytes) } }
+
+        /// The registrations of a feed.
+        var registrations: [WireRegistration] {
+            get throws {
+                let feed = try XMLReader.read(self.bytes)
+                #expect(feed.name == "feed")
+                return try feed.elements.filter { $0.name == "entry" }.map { entry in
+                    let description = try #require(entry.first("content")?.elements.first)
+                    return try WireRegistration(reading: description.bytes)
+                }
+            }
+        }
+
+        /// The element of the answer's XML.
+        func element(_ name: String) throws -> String? { try XMLReader.read(self.bytes).first(name)?.text }
+    }
+
+    /// Sends a request as a rule, as the Java client signs it: with the whole address.
+    func call(
+        _ method: HTTPRequest.Method,
+        _ path: String,
+        as rule: String? = "Full",
+        body: String? = nil,
+        headers: [String: String] = [:]
+    ) async throws -> Answer {
+        var fields = HTTPFields()
+        if let rule {
+            let port = self.client.port.map { ":\($0)" } ?? ""
+            fields[.authorization] = SASToken.make(
+                audience: "https://localhost\(port)\(path)",
+                rule: rule,
+                key: try #require(Self.keys[rule]),
+                expires: Timestamp.now.advanced(by: .seconds(600))
+            )
+        }
+        for (name, value) in headers { fields[try #require(HTTPField.Name(name))] = value }
+        let response = try await self.client.executeRequest(
+            uri: path,
+            method: method,
+            headers: fields,
+            body: body.map { ByteBuffer(string: $0) }
+        )
+        return Answer(status: response.status.code, headers: response.headers, bytes: Array(buffer: response.body))
+    }
+
+    /// The send of the job that an answer's `Location` names.
+    func job(of answer: Answer) async throws -> Job {
+        let location = try #require(answer.header("Location"))
+        let id = try #require(location.prefix { $0 != "?" }.split(separator: "/").last.flatMap { JobID(String($0)) })
+        return try #require(try await self.store.job(id, app: .default))
+    }
+
+    func send(of answer: Answer) async throws -> SendRequest {
+        guard case .send(let send) = try await self.job(of: answer).work else {
+            throw InvalidValue("the job is no send")
+        }
+        return send
+    }
+
+    static let token = String(repeating: "AB", count: 32)
+
+    /// A description as the clients for Java, JavaScript and iOS write it.
+    static func apple(_ token: String = Self.token, tags: String = "") -> String {
+        """
+        <?xml version="1.0" encoding="utf-8"?><entry xmlns="http://www.w3.org/2005/Atom"><content type="application/xml">\
+        <AppleRegistrationDescription xmlns:i="http://www.w3.org/2001/XMLSchema-instance" xmlns="\(WireNames.connect)">\
+        <Tags>\(tags)</Tags><DeviceToken>\(token)</DeviceToken></AppleRegistrationDescription></content></entry>
+        """
+    }
+}
+
+/// Does what the register worker does.
+struct RegisterHub: Service {
+    let store: any ResultStore
+    let broker: any MessageBroker
+
+    func run() async throws {
+        try await cancelWhenGracefulShutdown {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for priority in Priority.allCases { group.addTask { try await self.work(priority) } }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    private func work(_ priority: Priority) async throws {
+        try await self.broker.consume(queue: QueueName.work(.register, priority), prefetch: 10) { subscription in
+            while let delivery = try await subscription.next() {
+                if let id = MessageID(delivery.properties.messageID) { try await self.register(id) }
+                await subscription.acknowledge([delivery])
+            }
+        }
+    }
+
+    private func register(_ message: MessageID) async throws {
+        for job in try await self.store.registerJobs(of: message) {
+            guard case .register(let request) = job.work else { continue }
+            let result = try await self.store.change(
+                request,
+                app: job.app,
+                user: job.user,
+                sequence: job.sequence,
+                expires: nil,
+                most: nil
+            )
+            guard let waiter = try await self.store.finishRegister(job.id, result: result) else { continue }
+            let event = OutgoingMessage(eventFor: job.id, waiter: waiter)
+            _ = await self.broker.publish([event], deadline: .seconds(1))
+        }
+    }
+}
