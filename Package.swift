@@ -104,8 +104,8 @@ let package = Package(
         .target(name: "FaultInjection"),
 
         // Values and pure functions.
-        .target(name: "PushModel", dependencies: ["FaultInjection"]),
-        .target(name: "Payloads", dependencies: ["PushModel"]),
+        .target(name: "PushModel", dependencies: ["FaultInjection", crypto]),
+        .target(name: "Payloads", dependencies: ["PushModel", crypto]),
         // Hashes of passwords and the secrets of keys, for the API and the command line alike.
         .target(name: "Authentication", dependencies: ["PushModel", crypto, cryptoExtras]),
         // The tokens of an app's own issuer, and its keys.
@@ -221,9 +221,8 @@ let package = Package(
             name: "PushlineCommands",
             dependencies: [
                 "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Installation", "Authentication",
-                "HubWire", "JSONWebTokens", argumentParser, asyncHTTPClient, lifecycle, logging, nioCore, nioHTTP1,
-                nioPosix,
-                nioSSL, yams,
+                "HubWire", "JSONWebTokens", argumentParser, asyncHTTPClient, crypto, lifecycle, logging, nioCore,
+                nioHTTP1, nioPosix, nioSSL, yams,
             ]
         ),
         .target(
@@ -270,8 +269,8 @@ let package = Package(
         .testTarget(
             name: "PushServicesTests",
             dependencies: [
-                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", crypto, cryptoExtras,
-                logging, nioConcurrency, nioSSL,
+                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", asyncHTTPClient, crypto,
+                cryptoExtras, logging, nioConcurrency, nioSSL,
             ]
         ),
         .testTarget(
@@ -335,7 +334,7 @@ let package = Package(
             dependencies: [
                 "PushlineCommands", "PushlineClient", "PushModel", "PushlineSimulator", "Broker", "Installation",
                 "Store",
-                argumentParser, nioSSL,
+                argumentParser, crypto, nioSSL,
             ]
         ),
         .testTarget(name: "InstallationTests", dependencies: ["Installation", yams]),

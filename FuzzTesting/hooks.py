@@ -1,5 +1,6 @@
-"""What Schemathesis must be told: of a media type that it does not know, of today, of native payloads, and of who asks."""
+"""What Schemathesis must be told: of a media type that it does not know, of today, of native payloads, of browsers, and of who asks."""
 
+import base64
 import json
 import re
 from datetime import datetime, timedelta, timezone
@@ -8,6 +9,16 @@ import requests
 import schemathesis
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
+# The handle of a browser as the document has it, and one whose key is on the curve: that of RFC 8291, appendix A.
+BROWSER = re.compile(r"eyJ[A-Za-z0-9_-]+")
+SUBSCRIPTION = json.dumps(
+    {
+        "endpoint": "https://fcm.googleapis.com/fcm/send/fuzz",
+        "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+        "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+    },
+    separators=(",", ":"),
+)
 # The users and keys that deploy/fuzz asks as.
 CALLERS = re.compile(r"alice|dora|quickstart-.*", re.IGNORECASE)
 
@@ -33,7 +44,7 @@ def before_call(context, case, kwargs):
     """Makes of a request what a schema cannot say, and nothing that ends the run's own account or key."""
     body = case.body
     if isinstance(body, dict):
-        body = with_credential(with_moment(body))
+        body = with_browsers(with_credential(with_moment(body)))
         native = body.get("native")
         if isinstance(native, dict):
             body = {**body, "native": {**native, **with_aps(native.get("apns")), **with_xml(native.get("wns"))}}
@@ -58,6 +69,21 @@ def with_moment(body):
         return body
     tomorrow = datetime.now(timezone.utc) + timedelta(days=1)
     return {**body, "at": tomorrow.strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+
+def with_browsers(value):
+    """A handle of a browser is a subscription with a key on the curve: any that looks like one becomes that."""
+    if isinstance(value, list):
+        return [with_browsers(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    value = {name: with_browsers(each) for name, each in value.items()}
+    for service, handle in (("pns", "handle"), ("Platform", "Handle")):
+        text = value.get(handle)
+        is_browser = isinstance(value.get(service), str) and value[service].lower() == "web"
+        if is_browser and isinstance(text, str) and BROWSER.fullmatch(text):
+            value[handle] = base64.urlsafe_b64encode(SUBSCRIPTION.encode()).decode().rstrip("=")
+    return value
 
 
 def with_credential(value):

@@ -5,7 +5,7 @@ package import PushModel
 /// Each service has its own in its folder, and what it takes to write for it stands there alone.
 package struct ServiceFormat: Sendable {
     /// Those of all services that take notifications.
-    package static let all: [ServiceFormat] = [.apns, .fcm, .wns]
+    package static let all: [ServiceFormat] = [.apns, .fcm, .wns, .web]
 
     private static let byService = Dictionary(uniqueKeysWithValues: Self.all.map { ($0.service, $0) })
 

@@ -8,12 +8,12 @@ public struct NativePayload: Sendable, Equatable, Codable {
     /// Creates a payload of any members.
     public init(members: [String: JSON]) { self.members = members }
 
-    /// Creates a payload for APNs.
+    /// Creates a payload for APNs or Web Push.
     ///
     /// - Parameters:
-    ///   - payload: The JSON body.
+    ///   - payload: The JSON body, or what a page's service worker gets.
     ///   - headers: `apns-push-type`, `apns-priority`, `apns-expiration` and `apns-collapse-id`; without a push type it is
-    ///     `alert` or `background`, as the body says.
+    ///     `alert` or `background`, as the body says. For Web Push `TTL`, `Urgency` and `Topic`.
     public init(payload: JSON, headers: [String: String]? = nil) {
         self.init(members: ["payload": payload], headers: headers)
     }

@@ -18,9 +18,11 @@ public struct Platform: RawRepresentable, CaseIterable, Hashable, Sendable, Coda
     public static let wns = Platform(rawValue: "wns")
     /// Microsoft's retired service: devices can be registered, but not sent to.
     public static let mpns = Platform(rawValue: "mpns")
+    /// Web Push: browsers.
+    public static let web = Platform(rawValue: "web")
 
     /// The services known to this version; the server may know others.
-    public static let allCases: [Platform] = [.apns, .fcm, .wns, .mpns]
+    public static let allCases: [Platform] = [.apns, .fcm, .wns, .mpns, .web]
 
     /// The name.
     public var description: String { self.rawValue }

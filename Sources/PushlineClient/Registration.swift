@@ -4,7 +4,7 @@ public import Foundation
 public struct Device: Sendable, Equatable, Codable {
     /// The device's push service.
     public var platform: Platform
-    /// The address that the service gave: an APNs token in hexadecimal, an FCM token, a WNS channel URI.
+    /// The address that the service gave: an APNs token in hexadecimal, an FCM token, a WNS channel URI, a browser's subscription in base64url.
     public var handle: String
     /// With which of the credentials that the server has for your app it is reached, such as that of your watch app; nil = the
     /// default one.

@@ -286,7 +286,7 @@ extension MetricDescription {
         .gauge,
         in: [.deliveryWorker],
         by: [.service],
-        "HTTP/2 connections to a push service, of all apps; WNS, which is asked over HTTP/1.1, is not counted"
+        "HTTP/2 connections to APNs and FCM, of all apps; those to WNS and browsers' push services are not counted"
     )
     package static let breakersOpen = MetricDescription(
         "pushline_breakers_open",

@@ -31,7 +31,7 @@ package struct SimulatorCounts: Sendable, Equatable, Codable {
         package var statuses: [String: Int] = [:]
         /// By reason.
         package var reasons: [String: Int] = [:]
-        /// Answered 200 and not dropped.
+        /// Answered 2xx and not dropped.
         package var accepted = 0
         /// Tokens among the accepted ones.
         package var distinctTokens = 0
@@ -227,7 +227,7 @@ struct Journal {
         of.requests += 1
         of.statuses[String(status), default: 0] += 1
         if let reason { of.reasons[reason, default: 0] += 1 }
-        if status == 200, reason == nil {
+        if (200..<300).contains(status), reason == nil {
             of.accepted += 1
             self.accepted.append(pns, token: token, request: request)
             if self.deliveries.count < Self.maximumHashes {

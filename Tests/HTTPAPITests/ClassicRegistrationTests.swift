@@ -54,6 +54,14 @@ import Testing
 
     static let channel = "https://db5.notify.windows.com/?token=Aw%2fB"
 
+    /// The handle of a browser's subscription, as a page makes it.
+    static func browser(at host: String) -> String {
+        let key = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+        let keys = #"{"p256dh":"\#(key)","auth":"BTBZMqHH6r4Tts7J_aSIgg"}"#
+        let text = #"{"endpoint":"https://\#(host)/fcm/send/a:b","expirationTime":null,"keys":\#(keys)}"#
+        return Base64URL.encode(Array(text.utf8))
+    }
+
     static let cases: [Case] = [
         Case("any letter case", #"{"pLATFORM":"APNS","hANDLE":"\#(token)","tAGS":null,"Extra":{}}"#, 200),
         Case("gcm", #"{"Platform":"gcm","Handle":"t:1"}"#, 200),
@@ -66,6 +74,8 @@ import Testing
         Case("platform is a number", #"{"Platform":1,"Handle":"x"}"#, 400, "Platform"),
         Case("no handle", #"{"Platform":"fcm"}"#, 400, "Handle"),
         Case("printed data object", #"{"Platform":"apns","Handle":"{LENGTH=32,BYTES=0XAB}"}"#, 400, "Handle"),
+        Case("web", #"{"Platform":"web","Handle":"\#(browser(at: "fcm.googleapis.com"))"}"#, 200),
+        Case("forged browser", #"{"Platform":"web","Handle":"\#(browser(at: "evil.example"))"}"#, 400, "Handle"),
         Case("forged channel", #"{"Platform":"wns","Handle":"https://evil.example/"}"#, 400, "Handle"),
         Case("tags are no array", #"{"Platform":"fcm","Handle":"t","Tags":"a"}"#, 400, "Tags"),
         Case("tag is no string", #"{"Platform":"fcm","Handle":"t","Tags":[1]}"#, 400, "Tags[0]"),

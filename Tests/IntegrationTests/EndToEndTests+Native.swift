@@ -21,11 +21,12 @@ extension EndToEndTests {
     private static let native = #"""
         {"apns":{"payload":{"call":7},"headers":{"apns-push-type":"voip","apns-priority":"5"}},
          "fcm":{"message":{"data":{"call":"7"},"android":{"direct_boot_ok":true}}},
-         "wns":{"body":"<tile><visual/></tile>","headers":{"X-WNS-Type":"wns/tile","X-WNS-Tag":"call7"}}}
+         "wns":{"body":"<tile><visual/></tile>","headers":{"X-WNS-Type":"wns/tile","X-WNS-Tag":"call7"}},
+         "web":{"payload":{"call":7},"headers":{"Urgency":"very-low"}}}
         """#
 
     @Test(arguments: ["sends", "sends/batch"])
-    func nativePayloadsReachThreeServicesAsTheyAre(_ route: String) async throws {
+    func nativePayloadsReachTheServicesAsTheyAre(_ route: String) async throws {
         let installation = try self.installation
         let user = route == "sends" ? "native" : "nativeline"
         let handles = try await self.registerEverywhere(user)
@@ -40,10 +41,10 @@ extension EndToEndTests {
         struct Accepted: Decodable { let id: String }
         let job = try await installation.finished(try answer.decoded(Accepted.self).id)
         #expect(job.state == "completed")
-        #expect(job.totals.accepted == 3)
-        for (pns, handle) in handles where [.apns, .fcm, .wns].contains(pns) {
+        #expect(job.totals.accepted == handles.count)
+        for (pns, handle) in handles {
             let push = try #require(installation.simulator.received(token: handle).first, "\(pns)")
-            #expect(push.status == 200)
+            #expect(push.status == (pns == .web ? 201 : 200))
             switch pns {
             case .apns:
                 #expect(push.body == #"{"call":7}"#)
@@ -55,6 +56,9 @@ extension EndToEndTests {
                         #""data":{"call":"7"},"android":{"direct_boot_ok":true,"collapse_key":"c","ttl":""#
                     )
                 )
+            case .web:
+                #expect(push.body == #"{"call":7}"#)
+                #expect(push.headers["urgency"] == "very-low" && push.headers["topic"] == "c")
             default:
                 #expect(push.body == "<tile><visual/></tile>")
                 #expect(push.headers["x-wns-tag"] == "call7" && push.headers["x-wns-cache-policy"] == "cache")

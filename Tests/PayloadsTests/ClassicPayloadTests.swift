@@ -12,6 +12,7 @@ import Testing
         (PushService.wns, NativePayload.Kind.toast, toastText01("From bob: hello")),
         (.apns, .alert, #"{"aps":{"alert":"From bob: hello"}}"#),
         (.fcm, .message, #"{"data":{"message":"From bob: hello"}}"#),
+        (.web, .webMessage, #"{"message":"From bob: hello"}"#),
     ])
     func classicPayloadsOfEachService(pns: PushService, kind: NativePayload.Kind, body: String) throws {
         let content = Content.classic(sender: "bob", text: "hello")
@@ -37,6 +38,7 @@ import Testing
         ),
         (.fcm, .message, #"{"data":{"richId":"7","richMessage":"Check this image out!","richType":"img"}}"#),
         (.wns, .raw, #"{"richId":"7","richMessage":"Check this image out!","richType":"img"}"#),
+        (.web, .webMessage, #"{"richId":"7","richMessage":"Check this image out!","richType":"img"}"#),
     ])
     func richPayloadsOfEachService(pns: PushService, kind: NativePayload.Kind, body: String) throws {
         let content = Content.rich(
@@ -51,6 +53,7 @@ import Testing
         (PushService.apns, #"{"aps":{"content-available":1},"secureId":"2147483647"}"#),
         (.fcm, #"{"data":{"secureId":"2147483647"}}"#),
         (.wns, "2147483647"),
+        (.web, #"{"secureId":"2147483647"}"#),
     ])
     func aSecurePayloadContainsOnlyItsID(pns: PushService, body: String) throws {
         let content = Content.rich(.init(id: .max, message: "private", richType: "img", isSecure: true))

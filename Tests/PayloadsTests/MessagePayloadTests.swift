@@ -107,7 +107,7 @@ import Testing
         #expect(String(decoding: payload.body, as: UTF8.self).contains("\"\(key)\":\"v\""))
     }
 
-    @Test(arguments: [(PushService.apns, 4096, 38), (.fcm, 4096, 26), (.wns, 5000, 88)])
+    @Test(arguments: [(PushService.apns, 4096, 38), (.fcm, 4096, 26), (.wns, 5000, 88), (.web, 3993, 11)])
     func payloadsBeyondTheLimitAreRefused(pns: PushService, limit: Int, frame: Int) throws {
         let fits = Content.message(.init(body: String(repeating: "é", count: (limit - frame) / 2)))
         let payload = try PayloadFormatter.format(fits, for: pns)

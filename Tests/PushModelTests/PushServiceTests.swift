@@ -17,7 +17,7 @@ import Testing
 
     /// What is stored and sent already.
     @Test func numbersDoNotChange() {
-        #expect([PushService.apns, .fcm, .wns, .mpns].map(\.number) == [1, 2, 3, 4])
+        #expect([PushService.apns, .fcm, .wns, .mpns, .web].map(\.number) == [1, 2, 3, 4, 5])
     }
 
     @Test func namesAreUniqueAndLowerCase() {

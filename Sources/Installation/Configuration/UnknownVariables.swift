@@ -1,4 +1,5 @@
 import Foundation
+import PushModel
 
 extension PushlineConfiguration {
     /// Variables named as ours are that mean nothing to any of our programs: misspelt, most likely.
@@ -11,9 +12,7 @@ extension PushlineConfiguration {
         let settings = ConfigurationKey.all.map(\.environmentVariable)
         let known = Set(settings + Self.otherVariables)
         return environment.keys.filter { $0.hasPrefix("PUSHLINE_") && !known.contains($0) }.sorted().map { name in
-            let near = settings.map { ($0, ConfigurationFile.distance(name, $0)) }.min { $0.1 < $1.1 }
-            guard let near, near.1 <= max(2, name.count / 6) else { return name }
-            return "\(name) (did you mean \(near.0)?)"
+            NearestWord.to(name, among: settings).map { "\(name) (did you mean \($0)?)" } ?? name
         }
     }
 

@@ -1,4 +1,4 @@
-/// A device's address at its push service: an APNs token, an FCM token, a WNS channel URI.
+/// A device's address at its push service: an APNs token, an FCM token, a WNS channel URI, a subscription of Web Push.
 ///
 /// Opaque but for its form.
 package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
@@ -27,10 +27,14 @@ package struct Handle: Hashable, Sendable, Codable, CustomStringConvertible {
     /// An address that was checked when it was stored.
     package init(stored text: String) { self.text = text }
 
-    /// The forms under which a handle of unknown service may be stored: as it is, and in lower case.
+    /// The forms under which a handle of unknown service may be stored: as it is, in lower case, and as a service writes it.
     package static func lookupForms(of text: String) -> [Handle] {
-        let forms = [text, text.lowercased()]
-        return forms[0] == forms[1] ? [Handle(stored: text)] : forms.map(Handle.init(stored:))
+        var forms = [text]
+        for form in [text.lowercased()] + PushService.allCases.compactMap({ $0.descriptor.handle.lookup(text) })
+        where !forms.contains(form) {
+            forms.append(form)
+        }
+        return forms.map(Handle.init(stored:))
     }
 
     package init(from decoder: any Decoder) throws {

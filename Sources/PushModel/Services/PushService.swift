@@ -7,6 +7,7 @@ package enum PushService: String, CaseIterable, Codable, Hashable, Sendable, Com
     case fcm
     case wns
     case mpns
+    case web
 
     /// The number of the service in messages and tables; sets of services are bit masks of 2 to this power.
     ///
@@ -17,6 +18,7 @@ package enum PushService: String, CaseIterable, Codable, Hashable, Sendable, Com
         case .fcm: 2
         case .wns: 3
         case .mpns: 4
+        case .web: 5
         }
     }
 
@@ -27,6 +29,7 @@ package enum PushService: String, CaseIterable, Codable, Hashable, Sendable, Com
         case .fcm: .fcm
         case .wns: .wns
         case .mpns: .mpns
+        case .web: .web
         }
     }
 

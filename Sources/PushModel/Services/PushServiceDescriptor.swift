@@ -55,17 +55,21 @@ extension PushService {
         let normalise: @Sendable (_ text: String, _ prefixes: [String]) throws(InvalidValue) -> String
         /// The beginnings of handles that an app's declaration allows besides the usual ones.
         let prefixes: @Sendable (AppSpec) -> [String]
+        /// The stored form of a handle that somebody looks for; nil = it is none of the service's.
+        let lookup: @Sendable (_ text: String) -> String?
 
         init(
             isHexadecimal: Bool = false,
             pattern: String,
             normalise: @escaping @Sendable (_ text: String, _ prefixes: [String]) throws(InvalidValue) -> String,
-            prefixes: @escaping @Sendable (AppSpec) -> [String] = { _ in [] }
+            prefixes: @escaping @Sendable (AppSpec) -> [String] = { _ in [] },
+            lookup: @escaping @Sendable (_ text: String) -> String? = { _ in nil }
         ) {
             self.isHexadecimal = isHexadecimal
             self.pattern = pattern
             self.normalise = normalise
             self.prefixes = prefixes
+            self.lookup = lookup
         }
 
         /// Refuses characters that no token or address contains: spaces and non-ASCII letters.

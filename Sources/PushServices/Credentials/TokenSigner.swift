@@ -38,11 +38,13 @@ enum TokenSigner: Sendable {
     /// - Parameters:
     ///   - keyID: The receiver's id of the key; nil for a receiver with only one key.
     ///   - claims: An object.
+    ///   - type: The type that the header names; nil = as the algorithm's usual receiver has it.
     /// - Returns: Header, claims and signature.
     /// - Throws: The signer's error; a key that was read does not cause one.
-    func token(keyID: String?, claims: JSONValue) throws -> String {
+    func token(keyID: String?, claims: JSONValue, type: String? = nil) throws -> String {
         let header = JSONValue.members([
-            "alg": .string(self.algorithm), "typ": self.type.map(JSONValue.string), "kid": keyID.map(JSONValue.string),
+            "alg": .string(self.algorithm), "typ": (type ?? self.type).map(JSONValue.string),
+            "kid": keyID.map(JSONValue.string),
         ])
         let signed = "\(Base64URL.encode(header.bytes)).\(Base64URL.encode(claims.bytes))"
         return "\(signed).\(Base64URL.encode(try self.signature(of: Data(signed.utf8))))"

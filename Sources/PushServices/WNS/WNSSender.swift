@@ -2,8 +2,6 @@ import AsyncHTTPClient
 import Logging
 import NIOCore
 import NIOHTTP1
-import NIOPosix
-import NIOSSL
 import Payloads
 import PushModel
 
@@ -136,28 +134,7 @@ final class WNSSender: PushSender {
             if self.metrics.isNextTimed() { self.metrics.answered(after: .now - start) }
             return .answer(answer)
         } catch {
-            return .other(WNSSender.result(of: error))
-        }
-    }
-
-    /// Distinguishes requests that were never sent from those without an answer.
-    static func result(of error: any Error) -> DeviceResult {
-        let text = ForeignText.word("\(error)")
-        guard WNSSender.isBeforeSending(error) else { return .unanswered(reason: text) }
-        return .retry(after: nil, scope: .sender, counts: false, reason: "no connection: \(text)", status: nil)
-    }
-
-    /// Whether a fault can only come before the request leaves.
-    private static func isBeforeSending(_ error: any Error) -> Bool {
-        switch error {
-        case let error as HTTPClientError:
-            [
-                .connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout, .alreadyShutdown, .emptyHost,
-                .emptyScheme, .invalidURL,
-            ].contains(error)
-        case is NIOConnectionError, is NIOSSLExtraError: true
-        case NIOSSLError.handshakeFailed: true
-        default: false
+            return .other(DeviceResult(ofRequest: error))
         }
     }
 

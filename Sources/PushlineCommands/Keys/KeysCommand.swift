@@ -7,8 +7,8 @@ import Store
 struct KeysCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
-        abstract: "Create, list or revoke API keys.",
-        subcommands: [Create.self, KeysListCommand.self, KeysRevokeCommand.self]
+        abstract: "Create, list or revoke API keys; make the key pair of Web Push.",
+        subcommands: [Create.self, KeysListCommand.self, KeysRevokeCommand.self, KeysVAPIDCommand.self]
     )
 
     struct Create: AsyncParsableCommand {

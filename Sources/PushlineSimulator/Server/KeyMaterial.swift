@@ -17,6 +17,8 @@ struct KeyMaterial: Sendable {
     var apnsKey: P256.Signing.PrivateKey
     /// The service account's key.
     var serviceAccountKey: _RSA.Signing.PrivateKey
+    /// The key by which push services of browsers know the app.
+    var vapidKey: P256.Signing.PrivateKey
     /// When the certificates end.
     var end: Date
 
@@ -30,9 +32,9 @@ struct KeyMaterial: Sendable {
         if let data = FileManager.default.contents(atPath: file) {
             let saved = try JSONDecoder().decode(Saved.self, from: data)
             if saved.end > Date.now.addingTimeInterval(86_400), let key = saved.authorityKey,
-                let expired = saved.expired
+                let expired = saved.expired, let vapid = saved.vapidKey
             {
-                return try KeyMaterial(saved, authorityKey: key, expired: expired)
+                return try KeyMaterial(saved, authorityKey: key, expired: expired, vapidKey: vapid)
             }
         }
         return try Self.made.get()
@@ -49,10 +51,12 @@ struct KeyMaterial: Sendable {
         var serverKey: String
         var apnsKey: String
         var serviceAccountKey: String
+        /// As ``authorityKey``.
+        var vapidKey: String?
         var end: Date
     }
 
-    private init(_ saved: Saved, authorityKey: String, expired: String) throws {
+    private init(_ saved: Saved, authorityKey: String, expired: String, vapidKey: String) throws {
         self.authority = CertificateAuthority(key: try P256.Signing.PrivateKey(pemRepresentation: authorityKey))
         self.authorityPEM = saved.authority
         self.serverPEM = saved.server
@@ -60,6 +64,7 @@ struct KeyMaterial: Sendable {
         self.serverKeyPEM = saved.serverKey
         self.apnsKey = try P256.Signing.PrivateKey(pemRepresentation: saved.apnsKey)
         self.serviceAccountKey = try _RSA.Signing.PrivateKey(pemRepresentation: saved.serviceAccountKey)
+        self.vapidKey = try P256.Signing.PrivateKey(pemRepresentation: vapidKey)
         self.end = saved.end
     }
 
@@ -73,6 +78,7 @@ struct KeyMaterial: Sendable {
             serverKey: self.serverKeyPEM,
             apnsKey: self.apnsKey.pemRepresentation,
             serviceAccountKey: self.serviceAccountKey.pkcs8PEMRepresentation,
+            vapidKey: self.vapidKey.pemRepresentation,
             end: self.end
         )
         return try JSONEncoder().encode(saved)
@@ -105,6 +111,7 @@ struct KeyMaterial: Sendable {
         self.serverKeyPEM = serverKey.pemRepresentation
         self.end = end
         self.apnsKey = P256.Signing.PrivateKey()
+        self.vapidKey = P256.Signing.PrivateKey()
         self.serviceAccountKey = try _RSA.Signing.PrivateKey(keySize: .bits2048)
     }
 

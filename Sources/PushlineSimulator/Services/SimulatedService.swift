@@ -3,7 +3,7 @@ package import PushModel
 /// A push service that the simulator stands in for, as the rest of the simulator needs to know it.
 struct SimulatedService: Sendable {
     /// All services; each has its own folder.
-    static let all: [SimulatedService] = [.apns, .fcm, .wns]
+    static let all: [SimulatedService] = [.apns, .fcm, .wns, .web]
 
     let service: PushService
     /// The protocols on its port.
@@ -17,7 +17,7 @@ struct SimulatedService: Sendable {
     /// The files with an app's secrets: their paths and contents.
     var files: @Sendable (SimulatorCredentials, SimulatorURLs) throws -> [(path: String, text: String)] = { _, _ in [] }
     /// The handle of a device, one for each name.
-    let device: @Sendable (_ name: String, SimulatorURLs) -> String
+    let device: @Sendable (_ name: String, SimulatorCredentials, SimulatorURLs) -> String
     /// The declaration of an app whose pushes go to this simulator.
     let declaration: @Sendable (SimulatorCredentials, SimulatorURLs) -> any ServiceCredentials
 
@@ -55,6 +55,6 @@ extension Simulator {
         guard let simulated = SimulatedService.of(service) else {
             throw SimulatorError("there is no stand-in for \(service.rawValue)")
         }
-        return simulated.device(name, try self.urls)
+        return simulated.device(name, try self.credentials, try self.urls)
     }
 }

@@ -42,7 +42,7 @@ extension SimulatedService {
                 (credentials.apnsCertificateFile, certificate + "\n" + privateKey),
             ]
         },
-        device: { name, _ in
+        device: { name, _, _ in
             let digits = name.utf8.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
             return String(repeating: "0", count: max(0, 64 - digits.utf8.count)) + digits
         },

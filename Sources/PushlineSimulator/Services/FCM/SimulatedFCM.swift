@@ -21,7 +21,7 @@ extension SimulatedService {
             usual: [401: "UNAUTHENTICATED", 403: "SENDER_ID_MISMATCH", 404: "UNREGISTERED"]
         ),
         files: { [($0.fcmServiceAccountFile, try $0.serviceAccount(urls: $1))] },
-        device: { name, _ in "device:\(name)" },
+        device: { name, _, _ in "device:\(name)" },
         declaration: { credentials, urls in
             AppSpec.FCM(
                 serviceAccountFile: credentials.fcmServiceAccountFile,

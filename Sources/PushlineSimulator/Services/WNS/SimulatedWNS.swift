@@ -21,7 +21,7 @@ extension SimulatedService {
             usual: [200: "dropped", 410: "Gone"]
         ),
         files: { credentials, _ in [(credentials.wnsClientSecretFile, credentials.wnsClientSecret)] },
-        device: { name, urls in urls.wnsChannel + name },
+        device: { name, _, urls in urls.wnsChannel + name },
         declaration: { credentials, urls in
             AppSpec.WNS(
                 clientID: credentials.wnsClientID,

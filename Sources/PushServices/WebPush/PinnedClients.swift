@@ -1,0 +1,110 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOSSL
+import PushModel
+
+/// HTTP clients for hosts that devices chose, each bound to an address of its host that was checked.
+///
+/// A client that looked the name up again could be led elsewhere: whoever owns a name can answer with a public address first, and
+/// with a private one when the connection is made.
+actor PinnedClients {
+    /// A client that reaches one host at one address.
+    final class Client: Sendable {
+        let address: String
+        let http: HTTPClient
+        let inProgress = SendsInProgress()
+
+        fileprivate init(_ http: HTTPClient, at address: String) {
+            self.http = http
+            self.address = address
+        }
+
+        /// Lets requests in progress end.
+        fileprivate func close() async {
+            await self.inProgress.close()
+            // Fails only when it was closed before.
+            try? await self.http.shutdown()
+        }
+    }
+
+    private struct Entry {
+        let client: Client
+        var checked: ContinuousClock.Instant
+    }
+
+    /// How long an address stands before the name is looked up again.
+    private static let life = Duration.seconds(60)
+    /// Devices choose hosts, so there is an end to them.
+    private static let maximumHosts = 64
+
+    private let addresses: HostAddresses
+    private let make: @Sendable (_ host: String, _ address: String) -> HTTPClient
+    private var entries: [String: Entry] = [:]
+    private var lookups: [String: Task<Result<[String], HostAddresses.Fault>, Never>] = [:]
+    private var retiring: [ObjectIdentifier: Task<Void, Never>] = [:]
+    private var isClosed = false
+
+    init(_ addresses: HostAddresses, make: @escaping @Sendable (_ host: String, _ address: String) -> HTTPClient) {
+        self.addresses = addresses
+        self.make = make
+    }
+
+    /// The client for a host; ``SendsInProgress/end()`` of its sends must follow.
+    ///
+    /// - Throws: ``HostAddresses/Fault``.
+    func client(for host: String) async throws(HostAddresses.Fault) -> Client {
+        if let entry = self.entries[host], ContinuousClock.now - entry.checked < Self.life,
+            entry.client.inProgress.begin()
+        {
+            return entry.client
+        }
+        let allowed = try await self.lookUp(host).get()
+        guard !self.isClosed else { throw .unknown }
+        if let entry = self.entries[host], allowed.contains(entry.client.address), entry.client.inProgress.begin() {
+            self.entries[host]?.checked = .now
+            return entry.client
+        }
+        self.retire(host)
+        if self.entries.count >= Self.maximumHosts,
+            let oldest = self.entries.min(by: { $0.value.checked < $1.value.checked })?.key
+        {
+            self.retire(oldest)
+        }
+        let client = Client(self.make(host, allowed[0]), at: allowed[0])
+        self.entries[host] = Entry(client: client, checked: .now)
+        _ = client.inProgress.begin()
+        return client
+    }
+
+    /// One lookup for all that wait for it.
+    private func lookUp(_ host: String) async -> Result<[String], HostAddresses.Fault> {
+        if let running = self.lookups[host] { return await running.value }
+        let addresses = self.addresses
+        let task = Task<Result<[String], HostAddresses.Fault>, Never> {
+            do throws(HostAddresses.Fault) {
+                return .success(try await addresses.allowed(of: host))
+            } catch {
+                return .failure(error)
+            }
+        }
+        self.lookups[host] = task
+        let result = await task.value
+        self.lookups[host] = nil
+        return result
+    }
+
+    private func retire(_ host: String) {
+        guard let client = self.entries.removeValue(forKey: host)?.client else { return }
+        self.retiring[ObjectIdentifier(client)] = Task {
+            await client.close()
+            self.retiring[ObjectIdentifier(client)] = nil
+        }
+    }
+
+    /// Ends all, when the requests in progress have ended.
+    func close() async {
+        self.isClosed = true
+        for host in Array(self.entries.keys) { self.retire(host) }
+        for task in Array(self.retiring.values) { await task.value }
+    }
+}

@@ -1,0 +1,68 @@
+import PushModel
+
+/// The classification of the answers of browsers' push services, which share the statuses of RFC 8030 and little else.
+enum WebPushAnswers {
+    /// Our word for a subscription that was made with another key than the app's.
+    static let foreignKey = "the subscription was made with another public key"
+
+    static let rules: [AnswerRule] = [
+        AnswerRule(400, nil, .permanent),
+        AnswerRule(401, nil, .credential),
+        AnswerRule(403, nil, .credential),
+        // One such device is no fault of the app; a burst of these is for the caller's breaker.
+        AnswerRule(nil, foreignKey, .drop),
+        AnswerRule(404, nil, .drop),
+        AnswerRule(405, nil, .permanent),
+        AnswerRule(410, nil, .drop),
+        AnswerRule(413, nil, .permanent),
+        // WNS' status for too many.
+        AnswerRule(406, nil, .wait),
+        AnswerRule(429, nil, .wait),
+    ]
+
+    private static let table = AnswerTable(rules)
+
+    /// How the services of Apple, Mozilla and Google say that the key is another.
+    private static let foreignKeyWords = [
+        "vapidpkhashmismatch", "key mismatch", "do not correspond to the credentials",
+    ]
+
+    /// Reads an answer.
+    ///
+    /// A wait is never the whole sender's: the next device may be at another maker's service, and a device that chose its host must
+    /// not be able to stop the others.
+    ///
+    /// - Parameters:
+    ///   - status: The HTTP status.
+    ///   - retryAfter: The value of `Retry-After`.
+    ///   - body: The beginning of the body.
+    /// - Returns: The classified answer.
+    static func answer(status: Int, retryAfter: String?, body: String) -> Answer {
+        let isForeign =
+            (400...403).contains(status) && self.foreignKeyWords.contains { body.lowercased().contains($0) }
+        var answer = self.table.answer(status: status, reason: isForeign ? self.foreignKey : nil)
+        switch answer {
+        case .wait: answer = .waitDevice
+        // A redirect, which is not followed: the device chose the address, so it is no fault of the app's.
+        case .stop: answer = .permanent
+        default: break
+        }
+        return Answer(
+            answer,
+            status: status,
+            reason: isForeign ? self.foreignKey : self.reason(in: body) ?? "status \(status)",
+            retryAfter: retryAfter.flatMap { RetryAfter.parse($0) }
+        )
+    }
+
+    /// `reason` as Apple has it, or `message` as Mozilla; Google answers in plain text.
+    private static func reason(in body: String) -> String? {
+        var text = body
+        if case .object(let members)? = try? JSONReader.read(Array(body.utf8)) {
+            let found = members.first { $0.name == "reason" } ?? members.first { $0.name == "message" }
+            if case .string(let word)? = found?.value { text = word }
+        }
+        let word = ForeignText.word(text)
+        return word.isEmpty ? nil : word
+    }
+}

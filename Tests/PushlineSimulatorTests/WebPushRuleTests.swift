@@ -1,0 +1,134 @@
+import Crypto
+import Foundation
+import NIOCore
+import PushModel
+import Testing
+
+@testable import PushlineSimulator
+
+@Suite struct WebPushRuleTests {
+    private let keys: KeyMaterial
+    private let browsers: SimulatedBrowsers
+    private let browser: SimulatedBrowsers.Browser
+    private let origin = "https://127.0.0.1:8443"
+
+    init() throws {
+        self.keys = try KeyMaterial.load(folder: nil)
+        self.browsers = SimulatedBrowsers(self.keys)
+        self.browser = try #require(self.browsers.browser("ann", at: "https://127.0.0.1:8443/web/"))
+    }
+
+    private func authorization(
+        key: P256.Signing.PrivateKey? = nil,
+        shown: P256.Signing.PublicKey? = nil,
+        header: String = #"{"typ":"JWT","alg":"ES256"}"#,
+        audience: String? = nil,
+        end: Double = 3600,
+        subject: String? = "mailto:a@example.com"
+    ) throws -> String {
+        let claims = JSONValue.members([
+            "aud": .string(audience ?? self.origin), "exp": .integer(Int(Date.now.timeIntervalSince1970 + end)),
+            "sub": subject.map(JSONValue.string),
+        ])
+        let signed = "\(Base64URL.encode(Array(header.utf8))).\(Base64URL.encode(claims.bytes))"
+        let signature = try (key ?? self.keys.vapidKey).signature(for: Data(signed.utf8)).rawRepresentation
+        let publicKey = (shown ?? self.keys.vapidKey.publicKey).x963Representation
+        return "vapid t=\(signed).\(Base64URL.encode(signature)), k=\(Base64URL.encode(publicKey))"
+    }
+
+    private func check(
+        _ authorization: String?,
+        _ headers: [String: String] = ["ttl": "60"],
+        method: String = "POST",
+        body: [UInt8] = [],
+        browser: SimulatedBrowsers.Browser?? = nil
+    ) -> String {
+        var fields = headers.map { InboundRequest.Field(name: $0.key, value: $0.value) }
+        if let authorization { fields.append(.init(name: "authorization", value: authorization)) }
+        let request = InboundRequest(
+            method: method,
+            path: "/web/ann",
+            fields: fields,
+            body: ByteBuffer(bytes: body.prefix(InboundRequest.maximumBody)),
+            bodySize: body.count
+        )
+        let rules = WebPushRules(key: self.keys.vapidKey.publicKey)
+        switch rules.check(request, origin: self.origin, browser ?? self.browser) {
+        case .success(let message): return message.map { String(decoding: $0, as: UTF8.self) } ?? "empty"
+        case .failure(let rejection): return "\(rejection.status) \(rejection.reason)"
+        }
+    }
+
+    @Test func tokens() throws {
+        let other = P256.Signing.PrivateKey()
+        #expect(self.check(try self.authorization()) == "empty")
+        #expect(self.check(nil) == "401 MissingAuthorizationHeader")
+        #expect(self.check("Bearer x") == "403 BadAuthorizationHeader")
+        #expect(self.check("vapid t=a.b.c") == "403 BadAuthorizationHeader")
+        #expect(self.check(try self.authorization(key: other)) == "403 BadJwtToken")
+        #expect(self.check(try self.authorization(key: other, shown: other.publicKey)) == "403 VapidPkHashMismatch")
+        #expect(self.check(try self.authorization(audience: "https://127.0.0.1")) == "403 BadJwtToken")
+        #expect(self.check(try self.authorization(end: -1)) == "403 BadJwtToken")
+        #expect(self.check(try self.authorization(end: 86_500)) == "403 BadJwtToken")
+        #expect(self.check(try self.authorization(subject: nil)) == "403 BadJwtToken")
+        #expect(self.check(try self.authorization(subject: "me")) == "403 BadJwtToken")
+        #expect(self.check(try self.authorization(header: #"{"alg":"none"}"#)) == "403 BadJwtToken")
+    }
+
+    @Test func headers() throws {
+        let token = try self.authorization()
+        #expect(self.check(token, [:]) == "400 BadTtl")
+        #expect(self.check(token, ["ttl": "-1"]) == "400 BadTtl")
+        #expect(self.check(token, ["ttl": ""]) == "400 BadTtl")
+        #expect(self.check(token, ["ttl": "0", "urgency": "very-low", "topic": "a_-9"]) == "empty")
+        #expect(self.check(token, ["ttl": "0", "urgency": "urgent"]) == "400 BadUrgency")
+        #expect(self.check(token, ["ttl": "0", "topic": "a b"]) == "400 BadWebPushTopic")
+        #expect(self.check(token, ["ttl": "0", "topic": String(repeating: "a", count: 33)]) == "400 BadWebPushTopic")
+        #expect(self.check(token, method: "PUT") == "405 MethodNotAllowed")
+        #expect(self.check(token, browser: .some(nil)) == "404 BadPath")
+    }
+
+    /// RFC 8291's example, which this reader did not write.
+    @Test func aBrowserReadsTheExampleAndNothingElse() throws {
+        let decode = { (text: String) throws in try #require(Base64URL.decode(text)) }
+        let key = try P256.KeyAgreement.PrivateKey(
+            rawRepresentation: decode("q1dXpw3UpT5VOmu_cf_v6ih07Aems3njxI-JWgLcM94")
+        )
+        let browser = SimulatedBrowsers.Browser(
+            key: key,
+            publicKey: Array(key.publicKey.x963Representation),
+            authenticationSecret: try decode("BTBZMqHH6r4Tts7J_aSIgg"),
+            handle: ""
+        )
+        let body = try decode(
+            "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN"
+        )
+        let token = try self.authorization()
+        let headers = ["ttl": "60", "content-encoding": "aes128gcm"]
+        #expect(
+            self.check(token, headers, body: body, browser: browser) == "When I grow up, I want to be a watermelon"
+        )
+        #expect(self.check(token, headers, body: body) == "400 BadWebPushRequest")
+        #expect(self.check(token, ["ttl": "60"], body: body, browser: browser) == "400 BadWebPushRequest")
+        // Any byte: salt, size of records (unless it is still large enough), key, text and tag.
+        for index in [0, 15, 20, 21, 22, 85, 86, 120, body.count - 1] {
+            var wrong = body
+            wrong[index] ^= 1
+            #expect(self.check(token, headers, body: wrong, browser: browser) == "400 BadWebPushRequest", "\(index)")
+        }
+        for length in [1, 85, 86, 102, 103, body.count - 1] {
+            let short = Array(body.prefix(length))
+            #expect(self.check(token, headers, body: short, browser: browser) == "400 BadWebPushRequest", "\(length)")
+        }
+        let long = [UInt8](repeating: 0, count: 4097)
+        #expect(self.check(token, headers, body: long, browser: browser) == "413 PayloadTooLarge")
+    }
+
+    @Test func browsersKeepTheirKeys() throws {
+        let again = try #require(SimulatedBrowsers(self.keys).browser("ann", at: "https://127.0.0.1:8443/web/"))
+        #expect(again.handle == self.browser.handle)
+        let other = try #require(self.browsers.browser("ben", at: "https://127.0.0.1:8443/web/"))
+        #expect(other.publicKey != self.browser.publicKey)
+        #expect(self.browsers.browser("a b", at: "https://127.0.0.1:8443/web/") == nil)
+    }
+}
