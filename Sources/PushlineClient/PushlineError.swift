@@ -126,7 +126,10 @@ public struct PushlineError: Error, Sendable, Equatable, CustomStringConvertible
         let said = problem?.detail ?? problem?.title
         // Pushline says why it refuses, and redirects nobody. A proxy before it may refuse in its own way.
         let isForeign = said == nil && (answer.status == 404 || answer.status == 405 || answer.status / 100 == 3)
-        let words = "\(server) answered \(answer.status)\(isForeign ? ", and is no Pushline API" : "")"
+        let words =
+            isForeign
+            ? "\(server) answered \(answer.status), and is no Pushline API"
+            : "the server answered with status \(answer.status)"
         self.isForeign = isForeign
         self.message = said.map { "\($0) (status \(answer.status))" } ?? words
     }
