@@ -92,8 +92,8 @@ import Testing
 
     @Test(arguments: [
         "", "{", "eyJ", "null", "[]", #"{"endpoint":"https://fcm.googleapis.com/"}"#, #"{"endpoint":5}"#,
-        #"{"endpoint":"https://fcm.googleapis.com/","endpoint":"https://fcm.googleapis.com/","p256dh":"\#(key)","auth":"\#(secret)"}"#,
-        #"{"endpoint":"https://fcm.googleapis.com/","keys":{"p256dh":"\#(key)","p256dh":"\#(key)","auth":"\#(secret)"}}"#,
+        #"{"endpoint":"https://fcm.googleapis.com/","endpoint":"https://fcm.googleapis.com/","p256dh":"\#(Self.key)","auth":"\#(Self.secret)"}"#,
+        #"{"endpoint":"https://fcm.googleapis.com/","keys":{"p256dh":"\#(Self.key)","p256dh":"\#(Self.key)","auth":"\#(Self.secret)"}}"#,
     ])
     func otherTextsAreRefused(text: String) {
         #expect(throws: InvalidValue.self) { try Handle(text, pns: .web) }

@@ -33,7 +33,7 @@ struct HostAddresses: Sendable {
     /// - Returns: At least one.
     /// - Throws: ``Fault``.
     func allowed(of host: String) async throws(Fault) -> [String] {
-        let found = IPAddress(host) == nil ? await self.resolve(host) : [host]
+        let found = await IPAddress(host) == nil ? self.resolve(host) : [host]
         guard !found.isEmpty else { throw .unknown }
         let allowed = found.filter { text in
             guard let address = IPAddress(text) else { return false }
