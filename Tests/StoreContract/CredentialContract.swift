@@ -21,11 +21,14 @@ struct CredentialContract {
     private func id(_ text: String) throws -> RegistrationID { try #require(RegistrationID(text)) }
 
     private func change(_ request: RegisterRequest) async throws -> RegisterResult {
-        try await self.store.change(
+        // One that is at work: a patch is done once, and its job keeps the result.
+        let new = NewJob(app: .default, work: .register(request), lifetime: .seconds(3600))
+        let job = try await self.scenario.accept(new)
+        return try await self.store.change(
             request,
             app: .default,
             user: nil,
-            sequence: self.scenario.sequence(),
+            sequence: job.sequence,
             expires: nil,
             most: nil
         )
