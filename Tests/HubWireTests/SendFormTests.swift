@@ -27,7 +27,7 @@ struct SendFormTests {
             self.batch(boundary: "nh-boundary-1", type: "multipart/mixed; boundary = \"nh-boundary-1\""),
             self.batch(boundary: "x", type: "Multipart/Mixed; Boundary=x; charset=utf-8", lineBreak: "\n"),
         ] {
-            let read = try BatchBody(reading: body, contentType: type)
+            let read = try DirectSendBody(reading: body, contentType: type)
             #expect(String(decoding: read.notification, as: UTF8.self) == #"{"aps":{"alert":"--x"}}"#)
             #expect(read.handles == ["A", "B"] && read.notificationType == "application/json")
         }
@@ -46,7 +46,7 @@ struct SendFormTests {
     )
     func brokenBatches(text: String) {
         #expect(throws: InvalidValue.self) {
-            try BatchBody(reading: Array(text.utf8), contentType: "multipart/mixed; boundary=b")
+            try DirectSendBody(reading: Array(text.utf8), contentType: "multipart/mixed; boundary=b")
         }
     }
 
@@ -59,13 +59,15 @@ struct SendFormTests {
                     .utf8
             )
         }
-        #expect(try BatchBody(reading: body(1000), contentType: "multipart/mixed; boundary=b").handles.count == 1000)
+        #expect(
+            try DirectSendBody(reading: body(1000), contentType: "multipart/mixed; boundary=b").handles.count == 1000
+        )
         #expect(throws: InvalidValue.self) {
-            try BatchBody(reading: body(1001), contentType: "multipart/mixed; boundary=b")
+            try DirectSendBody(reading: body(1001), contentType: "multipart/mixed; boundary=b")
         }
-        #expect(throws: InvalidValue.self) { try BatchBody(reading: body(1), contentType: "multipart/mixed") }
+        #expect(throws: InvalidValue.self) { try DirectSendBody(reading: body(1), contentType: "multipart/mixed") }
         #expect(throws: InvalidValue.self) {
-            try BatchBody(reading: body(1), contentType: "application/json; boundary=b")
+            try DirectSendBody(reading: body(1), contentType: "application/json; boundary=b")
         }
     }
 

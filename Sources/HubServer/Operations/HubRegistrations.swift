@@ -28,7 +28,7 @@ struct HubRegistrations: Sendable {
 
     func put(_ text: String, _ request: HubRequest) async throws -> Response {
         guard let id = RegistrationID(text) else {
-            throw WireHost.Refusal(.badRequest, "an id has 1 to 128 letters, digits and - _ . ~")
+            throw WireHost.Refusal(.badRequest, "an id must have 1 to 128 letters, digits and - _ . ~")
         }
         let upsert = try self.upsert(request)
         if request.headers[.ifMatch] != nil {

@@ -35,7 +35,7 @@ struct HubSends: Sendable {
 
     /// To up to 1000 handles.
     func sendBatch(_ request: HubRequest) async throws -> Response {
-        let batch = try BatchBody(reading: request.body, contentType: request.headers[.contentType] ?? "")
+        let batch = try DirectSendBody(reading: request.body, contentType: request.headers[.contentType] ?? "")
         let native = try NativeSend(request, body: batch.notification)
         return try await self.accept(native, try Self.list(batch.handles, of: native.pns, request), request)
     }

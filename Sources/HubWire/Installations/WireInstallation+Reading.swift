@@ -57,7 +57,7 @@ extension WireInstallation {
         for member in members {
             if case .null = member.value { continue }
             guard !templates.contains(where: { $0.name == member.name }) else {
-                throw InvalidValue(member: "templates.\(member.name.prefix(40))", "is there twice")
+                throw InvalidValue(member: "templates.\(member.name.prefix(40))", "is given twice")
             }
             templates.append(try Self.template(member.name, member.value))
         }
@@ -68,7 +68,7 @@ extension WireInstallation {
     static func template(_ name: String, _ value: JSONValue) throws(InvalidValue) -> Template {
         let place = "templates.\(name.prefix(40))"
         guard (1...200).contains(name.utf8.count) else {
-            throw InvalidValue(member: "templates", "a template's name has 1 to 200 characters")
+            throw InvalidValue(member: "templates", "a template's name must have 1 to 200 characters")
         }
         let members = try InstallationMembers(value, at: place)
         guard let body = try members.text("body"), !body.isEmpty else {
@@ -108,7 +108,7 @@ extension WireInstallation {
                 )
             }
             guard !pairs.contains(where: { $0.name == member.name }) else {
-                throw InvalidValue(member: "\(place).\(member.name.prefix(40))", "is there twice")
+                throw InvalidValue(member: "\(place).\(member.name.prefix(40))", "is given twice")
             }
             pairs.append((member.name, text))
         }
@@ -128,7 +128,7 @@ struct InstallationMembers {
         var members: [String: JSONValue] = [:]
         for member in list {
             guard members.updateValue(member.value, forKey: member.name) == nil else {
-                throw InvalidValue(member: Self.name(member.name, in: place), "is there twice")
+                throw InvalidValue(member: Self.name(member.name, in: place), "is given twice")
             }
         }
         self.members = members.filter { $0.value != .null }

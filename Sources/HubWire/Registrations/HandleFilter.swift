@@ -25,7 +25,7 @@ package struct HandleFilter: Sendable, Equatable {
         }
         let value = String(parts.2.replacing("''", with: "'"))
         guard (1...Handle.maximumLength).contains(value.utf8.count) else {
-            throw InvalidValue(member: "$filter", "a handle has 1 to \(Handle.maximumLength) bytes")
+            throw InvalidValue(member: "$filter", "a handle must have 1 to \(Handle.maximumLength) bytes")
         }
         var forms = Handle.lookupForms(of: value)
         // A channel's address may have been encoded once more.

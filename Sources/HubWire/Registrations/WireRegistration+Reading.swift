@@ -78,7 +78,7 @@ extension WireRegistration {
             let given = String(child.localName)
             let name = platform.otherElements[given] ?? given
             guard fields.updateValue(child, forKey: name) == nil else {
-                throw InvalidValue(member: String(given.prefix(80)), "is there twice")
+                throw InvalidValue(member: String(given.prefix(80)), "is given twice")
             }
         }
         return fields

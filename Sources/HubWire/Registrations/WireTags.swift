@@ -19,7 +19,7 @@ package enum WireTags {
     package static func tag(ofInstallation id: String) throws(InvalidValue) -> Tag {
         do { return try Tag(self.installation + id, .exact) } catch {
             throw InvalidValue(
-                "an installation's id has 1 to \(Tag.maximumLength - self.installation.utf8.count) letters, digits and _ @ # . : -"
+                "an installation's id must have 1 to \(Tag.maximumLength - self.installation.utf8.count) letters, digits and _ @ # . : -"
             )
         }
     }

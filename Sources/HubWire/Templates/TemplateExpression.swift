@@ -103,7 +103,7 @@ package struct TemplateProperties: Sendable, Equatable {
                 throw InvalidValue(member: String(member.name.prefix(40)), "must be a string, not \(member.value.kind)")
             }
             guard values.updateValue(text, forKey: member.name.withoutCapitals) == nil else {
-                throw InvalidValue(member: String(member.name.prefix(40)), "is there twice, letter case apart")
+                throw InvalidValue(member: String(member.name.prefix(40)), "is given twice, letter case apart")
             }
         }
         self.values = values

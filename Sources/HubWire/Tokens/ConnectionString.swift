@@ -30,7 +30,7 @@ package struct ConnectionString: Sendable, Equatable {
             let value = String(trimmed[trimmed.index(after: equals)...])
             guard !value.isEmpty else { throw InvalidValue(member: name, "has no value") }
             guard values.updateValue(value, forKey: name) == nil else {
-                throw InvalidValue(member: name, "is there twice")
+                throw InvalidValue(member: name, "is given twice")
             }
         }
         guard let endpoint = values["endpoint"] else { throw InvalidValue(member: "Endpoint", "is missing") }

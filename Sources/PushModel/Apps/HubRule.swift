@@ -53,7 +53,7 @@ package struct HubRule: Sendable, Equatable {
             }
         }
         guard isPlain, (1...64).contains(name.utf8.count) else {
-            throw InvalidValue("a rule's name has 1 to 64 letters, digits and - _ .")
+            throw InvalidValue("a rule's name must have 1 to 64 letters, digits and - _ .")
         }
     }
 }

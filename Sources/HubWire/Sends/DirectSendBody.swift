@@ -1,7 +1,7 @@
 package import PushModel
 
 /// The two parts of a batch direct send: a notification and the handles of its devices.
-package struct BatchBody: Sendable, Equatable {
+package struct DirectSendBody: Sendable, Equatable {
     package let notification: [UInt8]
     /// The media type of the notification, if the part says it.
     package let notificationType: String?
