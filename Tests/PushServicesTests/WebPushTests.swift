@@ -89,7 +89,7 @@ struct WebPushTests {
         )
         #expect(try tokens.token(for: "https://other.example.net", now: now, wall: wall) != token)
         #expect(
-            try tokens.token(for: "https://push.example.net", now: now + 7 * hour, wall: wall.advanced(by: 7 * hour))
+            try tokens.token(for: "https://push.example.net", now: now + hour * 7, wall: wall.advanced(by: hour * 7))
                 != token
         )
     }
