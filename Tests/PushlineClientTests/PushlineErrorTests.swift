@@ -17,7 +17,10 @@ import Testing
         #expect(error?.code == code)
         #expect(error?.status == status)
         let foreign = "http://host:1 answered \(status), and is no Pushline API"
-        #expect(error?.message == ([302, 404, 405].contains(status) ? foreign : "the server answered with status \(status)"))
+        #expect(
+            error?.message
+                == ([302, 404, 405].contains(status) ? foreign : "the server answered with status \(status)")
+        )
     }
 
     @Test func problem() async throws {
