@@ -52,17 +52,23 @@ struct SenderParts {
         }
     }
 
-    /// For token services and WNS: HTTP/1.1, no redirects, few connections.
-    func httpClient(_ trustFile: String?) -> HTTPClient {
+    /// For token services, WNS and Web Push: HTTP/1.1, no redirects, few connections.
+    ///
+    /// - Parameters:
+    ///   - trustFile: Certificates to trust instead of the system's.
+    ///   - addresses: The address of each host that is not to be looked up.
+    /// - Returns: The client.
+    func httpClient(_ trustFile: String?, addresses: [String: String] = [:]) -> HTTPClient {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.minimumTLSVersion = .tlsv12
         if let trustFile { tls.trustRoots = .file(trustFile) }
         var configuration = HTTPClient.Configuration(tlsConfiguration: tls)
         configuration.redirectConfiguration = .disallow
         configuration.httpVersion = .http1Only
+        configuration.dnsOverride = addresses
         configuration.timeout.connect = .milliseconds(self.settings.connectTimeout.milliseconds)
         configuration.connectionPool.idleTimeout = .seconds(60)
-        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = self.settings.wnsConnections
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = self.settings.http1Connections
         // An unreachable host fails at once; the caller's policy decides on retries.
         configuration.connectionPool.retryConnectionEstablishment = false
         return HTTPClient(eventLoopGroupProvider: .shared(self.eventLoopGroup), configuration: configuration)

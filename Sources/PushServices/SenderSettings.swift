@@ -3,7 +3,7 @@ package struct SenderSettings: Sendable {
     /// The most connections that a sender opens to APNs or FCM.
     package var connections: Int = 4
     /// The most requests in flight to WNS, which takes one a connection.
-    package var wnsConnections: Int = 32
+    package var http1Connections: Int = 32
     /// How long an answer may take.
     package var requestTimeout: Duration = .seconds(10)
     /// How long a connection may take to be ready: name, TCP, TLS and the peer's SETTINGS.

@@ -60,7 +60,6 @@ import Yams
         // A variable's path is the shell's.
         let own = try await self.configuration(text, environment: ["PUSHLINE_STORE_PATH": "x.sqlite"])
         #expect(own.store.path == "x.sqlite")
-        #expect(try await PushlineConfiguration(file: nil, environment: [:]).store.path == "pushline.sqlite")
     }
 
     @Test func everyKeyHasASectionAndAName() {
@@ -150,7 +149,10 @@ import Yams
         #expect(
             PushlineConfiguration.unknownVariables(
                 in: ["PUSHLINE_API_PROT": "1", "PUSHLINE_BROKER": "secret", "PUSHLINE_QUITE_ANOTHER": "x"]
-            ) == ["PUSHLINE_API_PROT (did you mean PUSHLINE_API_PORT?)", "PUSHLINE_BROKER", "PUSHLINE_QUITE_ANOTHER"]
+            ) == [
+                "PUSHLINE_API_PROT (did you mean PUSHLINE_API_PORT?)",
+                "PUSHLINE_BROKER (did you mean PUSHLINE_BROKER_URL?)", "PUSHLINE_QUITE_ANOTHER",
+            ]
         )
     }
 

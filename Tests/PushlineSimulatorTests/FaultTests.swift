@@ -190,7 +190,7 @@ struct FaultTests {
     }
 
     @Test(arguments: [SimulatorFault.Action.reset, .refuse, .close, .goAway()])
-    func wnsConnectionsAreCut(action: SimulatorFault.Action) async throws {
+    func http1ConnectionsAreCut(action: SimulatorFault.Action) async throws {
         try await withClient { client in
             let access = try #require(try await client.wnsToken().json["access_token"] as? String)
             client.simulator.inject(SimulatorFault(action, pns: .wns))

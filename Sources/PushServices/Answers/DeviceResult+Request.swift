@@ -1,4 +1,6 @@
 import AsyncHTTPClient
+import Glibc
+import NIOCore
 import NIOPosix
 import NIOSSL
 
@@ -22,6 +24,8 @@ extension DeviceResult {
             ].contains(error)
         case is NIOConnectionError, is NIOSSLExtraError: true
         case NIOSSLError.handshakeFailed: true
+        // Where the address was given, no name was looked up, and the fault of connecting comes as it is.
+        case let error as IOError: error.errnoCode == ECONNREFUSED
         default: false
         }
     }

@@ -24,7 +24,7 @@ final class WNSSender: PushSender {
     init(spec: AppSpec.WNS, secret: String, client: HTTPClient, settings: SenderSettings, metrics: SenderMetrics) {
         self.spec = spec
         self.client = client
-        self.connections = settings.wnsConnections
+        self.connections = settings.http1Connections
         self.requestTimeout = settings.requestTimeout
         self.metrics = metrics
         let endpoint = TokenEndpoint(url: spec.tokenURL, client: client)

@@ -1,6 +1,3 @@
-import AsyncHTTPClient
-import NIOCore
-import NIOSSL
 import PushModel
 
 extension AppSpec.WebPush: SenderConfiguration {
@@ -14,7 +11,7 @@ extension AppSpec.WebPush: SenderConfiguration {
         let trust = try parts.trust(self.trustFile, setting: "web.trust_file")
         let path = trust?.path
         let clients = PinnedClients(HostAddresses(declared: self.privateNetworks.compactMap { IPNetwork($0) })) {
-            parts.pinnedClient(host: $0, address: $1, trustFile: path)
+            parts.httpClient(path, addresses: [$0: $1])
         }
         let sender = WebPushSender(
             tokens: tokens,
@@ -27,21 +24,4 @@ extension AppSpec.WebPush: SenderConfiguration {
     }
 
     var ends: [CredentialExpiry] { self.trustEnds }
-}
-
-extension SenderParts {
-    /// HTTP/2 or HTTP/1.1, no redirects, and one host at one address.
-    fileprivate func pinnedClient(host: String, address: String, trustFile: String?) -> HTTPClient {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        if let trustFile { tls.trustRoots = .file(trustFile) }
-        var configuration = HTTPClient.Configuration(tlsConfiguration: tls)
-        configuration.redirectConfiguration = .disallow
-        configuration.timeout.connect = .milliseconds(self.settings.connectTimeout.milliseconds)
-        configuration.connectionPool.idleTimeout = .seconds(60)
-        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = self.settings.wnsConnections
-        configuration.connectionPool.retryConnectionEstablishment = false
-        configuration.dnsOverride = [host: address]
-        return HTTPClient(eventLoopGroupProvider: .shared(self.eventLoopGroup), configuration: configuration)
-    }
 }
