@@ -14,17 +14,18 @@ fail() {
 }
 
 "$ROOT/deploy/manual" "$SHARE" "$BIN" >/dev/null || fail "deploy/manual failed"
-PAGES="$SHARE/man/man1"
+PAGES="$SHARE/man"
 
 # Every command that a program's own description names has its page.
-for program in pushline pushline-api pushline-hub pushline-register-worker pushline-send-worker pushline-delivery-worker pushline-simulator; do
-    [ -s "$PAGES/$program.1" ] || fail "there is no page of $program"
+[ -s "$PAGES/man1/pushline.1" ] || fail "there is no page of pushline"
+for program in pushline-api pushline-hub pushline-register-worker pushline-send-worker pushline-delivery-worker pushline-simulator; do
+    [ -s "$PAGES/man8/$program.8" ] || fail "there is no page of $program"
 done
 commands=$("$BIN/pushline" --experimental-dump-help | grep -c '"commandName"')
-pages=$(find "$PAGES" -name 'pushline.1' -o -name 'pushline-*.1' | grep -cvE 'pushline-(api|.*worker|simulator)(-help)?\.1')
+pages=$(find "$PAGES/man1" -name '*.1' | wc -l)
 [ "$commands" -eq "$pages" ] || fail "pushline has $commands commands and $pages pages"
 
-for page in "$PAGES"/*.1; do
+for page in "$PAGES"/man?/*; do
     if command -v mandoc >/dev/null; then
         words=$(mandoc -Tlint -W warning "$page" 2>&1) || true
     elif command -v man >/dev/null; then
