@@ -293,7 +293,7 @@ extension MetricDescription {
         .gauge,
         in: [.deliveryWorker],
         by: [.service, .app],
-        "1 while an app's messages to a push service are held back; there is none before it happens for the first time"
+        "how many of an app's credentials at a push service are held back; there is none before it happens for the first time"
     )
     package static let breakersOpened = MetricDescription(
         "pushline_breakers_opened_total",

@@ -203,4 +203,18 @@ struct HubRegistrationTests {
             }
         }
     }
+
+    @Test("A tag that the app reserves takes a rule that may manage; more than 60 tags are refused")
+    func reservedTags() async throws {
+        try await HubHarness.run(spec: AppSpec(reservedTags: ["vip:"])) { hub in
+            let path = "/default/registrations?api-version=2017-04"
+            let body = HubHarness.apple(tags: "a, VIP:gold")
+            let refused = try await hub.call(.post, path, as: "Listen", body: body)
+            #expect(refused.status == 400 && refused.text.contains("reserves"), "\(refused.text)")
+            #expect(try await hub.call(.post, path, as: "Full", body: body).status == 200)
+            let many = HubHarness.apple(tags: (0..<5000).map { "t\($0)" }.joined(separator: ","))
+            let tooMany = try await hub.call(.post, path, as: "Full", body: many)
+            #expect(tooMany.status == 400 && tooMany.text.contains("at most 60"), "\(tooMany.text)")
+        }
+    }
 }

@@ -171,7 +171,7 @@ extension PipelineLoadTests {
                 )
                 let outcome = try #require(await site.send([Self.batch(6, watch: site.credential)], spec).first)
                 #expect(outcome.accepted == 3 && outcome.retries.count == 3 && outcome.total == 6)
-                #expect(outcome.retryReason?.text.contains("apns.credentials.watch.key_file") == true)
+                #expect(outcome.retryReason == WaitReason(unusableCredentialsAt: .apns, with: site.credential))
             }
         }
     }

@@ -233,4 +233,34 @@ struct CredentialContract {
         #expect(try await self.scenario.takeDueBatches().map(\.key) == [retries[0]])
         #expect(try await self.scenario.auditFaults() == [])
     }
+
+    /// What a push service says of a handle, it says of the handle with that credential (rule 9).
+    @Test func aDeadHandleIsPrunedOnlyWithTheCredentialThatItWasSentWith() async throws {
+        try await self.register("aa", self.sandbox)
+        let job = try await self.scenario.accept(self.scenario.campaign(to: "t"))
+        let key = try #require(try await self.scenario.fanOut(job).first)
+        let watch = RegisterRequest.CredentialChoice(self.watch, services: [.apns])
+        #expect(try await self.change(.patch(self.id("id-aa"), .init(credential: watch))) == .done)
+        self.time.advance(.seconds(60))
+        func mark(_ credential: CredentialName) -> DeadHandle {
+            DeadHandle(
+                row: 1,
+                handle: Handle(stored: "aa"),
+                credential: credential,
+                before: self.time.wall,
+                reason: "BadDeviceToken"
+            )
+        }
+        let marks = [mark(self.sandbox), mark(.default)]
+        let foreign = BatchOutcome(key: key, accepted: 1, deadHandles: marks, at: self.time.wall)
+        #expect(try await self.scenario.record(foreign))
+        #expect(try await self.scenario.prune(limit: 10) == 2)
+        #expect(try await self.store.registration(self.id("id-aa"), app: .default)?.state == .live)
+        let second = try await self.scenario.accept(self.scenario.campaign(to: "t"))
+        let next = try #require(try await self.scenario.fanOut(second).first)
+        let own = BatchOutcome(key: next, accepted: 1, deadHandles: [mark(self.watch)], at: self.time.wall)
+        #expect(try await self.scenario.record(own))
+        #expect(try await self.scenario.prune(limit: 10) == 1)
+        #expect(try await self.store.registration(self.id("id-aa"), app: .default)?.state == .pruned)
+    }
 }

@@ -195,6 +195,27 @@ struct UserRemovalContract {
         try await self.users.expectSound()
     }
 
+    @Test func aSecondRemovalTakesWhatWasMadeSinceTheFirst() async throws {
+        try await self.scenario.register(user: RemovalScenario.name, handle: "aa")
+        let first = try await self.users.begin()
+        let new = try await self.scenario.register(user: RemovalScenario.name, handle: "bb")
+        let second = try await self.users.begin()
+        #expect(first.id != second.id)
+        #expect(try await self.store.removeUser(by: first.sequence) == .superseded)
+        try await self.users.finish(second)
+        #expect(try await self.store.registration(new, app: .default) == nil)
+    }
+
+    @Test func aDeviceThatIsDeletedDuringTheRemovalKeepsNoName() async throws {
+        let id = try await self.scenario.register(user: RemovalScenario.name, handle: "aa")
+        let removal = try await self.users.begin()
+        let deletion = try await self.users.accept(.delete(id), user: nil)
+        #expect(try await self.users.apply(deletion) == .done)
+        try await self.users.finish(removal)
+        #expect(try await self.store.registration(id, app: .default)?.user == nil)
+        #expect(try await !self.fixture.mentions(RemovalScenario.name))
+    }
+
     @Test func workOfARemovedOperatorForOthersGoesOn() async throws {
         let id = RegistrationID.random()
         let job = try await self.users.accept(

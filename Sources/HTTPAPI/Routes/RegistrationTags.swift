@@ -43,12 +43,10 @@ struct TagPolicy {
             if let owned = tag.owned, tag != Tag(owned, of: user) {
                 throw Problem.forbidden("the tag \"\(tag)\" belongs to another user")
             }
-            // Tags compare in any letter case, also where user names are exact.
-            let text = tag.key.withoutCapitals
-            if text.hasPrefix(Tag.installationPrefix) {
+            if tag.begins(withOneOf: [Tag.installationPrefix]) {
                 throw Problem.forbidden("the tag \"\(tag)\" is for installations, which are made through the hub")
             }
-            if self.reserved.contains(where: { !$0.isEmpty && text.hasPrefix($0.withoutCapitals) }) {
+            if tag.begins(withOneOf: self.reserved) {
                 throw Problem.forbidden("the tag \"\(tag)\" begins with a prefix that the app reserves")
             }
         }

@@ -35,7 +35,7 @@ struct HubInstallations: Sendable {
             return .wire()
         }
         try patch.apply(to: &wire)
-        return try await self.save(wire, request)
+        return try await self.save(wire, kept: found.tags, request)
     }
 
     /// 204 whether it was there or not.
@@ -70,7 +70,7 @@ struct HubInstallations: Sendable {
         do { return try WireTags.tag(ofInstallation: id) } catch { throw error.named("installationId") }
     }
 
-    private func save(_ wire: WireInstallation, _ request: HubRequest) async throws -> Response {
+    private func save(_ wire: WireInstallation, kept: [Tag] = [], _ request: HubRequest) async throws -> Response {
         guard let pns = wire.platform.service else {
             throw WireHost.Refusal(
                 .badRequest,
@@ -86,7 +86,9 @@ struct HubInstallations: Sendable {
         let user = try Self.user(wire.userID, request)
         // What the wire shows of a registration comes back with it.
         let plain = wire.tags.filter { !$0.hasPrefix("$") }
-        let tags = try WireTags.tags(plain, request.spec.users) + [Self.tag(wire.id)]
+        let own = try WireTags.tags(plain, request.spec.users)
+        try request.check(own, kept: kept)
+        let tags = try own + [Self.tag(wire.id)]
         let upsert = try RegistrationChanges.upsert(
             pns: pns,
             handle: wire.pushChannel,
@@ -115,6 +117,7 @@ struct HubInstallations: Sendable {
         _ request: HubRequest
     ) throws(InvalidValue) -> RegisterRequest.Patch? {
         let added = try WireTags.tags(tags.added, request.spec.users)
+        try request.check(added)
         let removed = try WireTags.tags(tags.removed, request.spec.users)
         guard (added + removed).allSatisfy({ $0.owned == nil }), !added.isEmpty || !removed.isEmpty else { return nil }
         return RegisterRequest.Patch(add: added, remove: removed)

@@ -90,10 +90,12 @@ struct HubRegistrations: Sendable {
                 "\(wire.descriptionName): registrations for templates are not kept yet; register for native notifications"
             )
         }
+        let tags = try WireTags.tags(wire.tags, request.spec.users)
+        try request.check(tags)
         return try RegistrationChanges.upsert(
             pns: pns,
             handle: wire.handle[0],
-            tags: WireTags.tags(wire.tags, request.spec.users),
+            tags: tags,
             user: nil,
             request
         )

@@ -37,6 +37,22 @@ final class HubRequest: Sendable {
     /// The name under which jobs of the rule are listed.
     var caller: String { "hub:\(self.rule.name)" }
 
+    /// Refuses tags that the app reserves, unless the rule may manage: devices have the key of a rule that may listen.
+    ///
+    /// - Parameters:
+    ///   - tags: The tags that the client gives.
+    ///   - kept: Those that the registration has already.
+    /// - Throws: `InvalidValue`.
+    func check(_ tags: [Tag], kept: [Tag] = []) throws(InvalidValue) {
+        guard !self.rule.rights.contains(.manage) else { return }
+        for tag in tags where tag.begins(withOneOf: self.spec.reservedTags) && !kept.contains(tag) {
+            throw InvalidValue(
+                member: "Tags",
+                "\"\(tag)\" begins with a prefix that the app reserves: only a rule with the right manage sets it"
+            )
+        }
+    }
+
     /// The absolute address of something of this hub.
     func address(_ parts: String...) -> String {
         let path = parts.map(PercentCoding.encode).joined(separator: "/")

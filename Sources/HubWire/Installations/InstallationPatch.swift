@@ -77,7 +77,14 @@ package struct InstallationPatch: Sendable, Equatable {
     ///
     /// - Throws: ``InvalidValue`` that names the path.
     package func apply(to installation: inout WireInstallation) throws(InvalidValue) {
-        for step in self.steps { try Self.apply(step, to: &installation) }
+        for step in self.steps {
+            try Self.apply(step, to: &installation)
+            // After each step: the next one looks at all tags.
+            let most = installation.templates.map(\.tags.count).max() ?? 0
+            guard max(most, installation.tags.count) <= Registration.maximumTags else {
+                throw InvalidValue(member: "/tags", "an installation has at most \(Registration.maximumTags) tags")
+            }
+        }
     }
 
     private static func apply(_ step: Step, to installation: inout WireInstallation) throws(InvalidValue) {

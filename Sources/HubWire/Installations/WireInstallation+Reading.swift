@@ -54,9 +54,10 @@ extension WireInstallation {
             throw InvalidValue(member: "templates", "must be an object, not \(value.kind)")
         }
         var templates: [Template] = []
+        var names: Set<String> = []
         for member in members {
             if case .null = member.value { continue }
-            guard !templates.contains(where: { $0.name == member.name }) else {
+            guard names.insert(member.name).inserted else {
                 throw InvalidValue(member: "templates.\(member.name.prefix(40))", "is given twice")
             }
             templates.append(try Self.template(member.name, member.value))
@@ -99,6 +100,7 @@ extension WireInstallation {
             throw InvalidValue(member: place, "must be an object, not \(value.kind)")
         }
         var pairs: [(name: String, value: String)] = []
+        var names: Set<String> = []
         for member in members {
             if case .null = member.value { continue }
             guard case .string(let text) = member.value else {
@@ -107,7 +109,7 @@ extension WireInstallation {
                     "must be a string, not \(member.value.kind)"
                 )
             }
-            guard !pairs.contains(where: { $0.name == member.name }) else {
+            guard names.insert(member.name).inserted else {
                 throw InvalidValue(member: "\(place).\(member.name.prefix(40))", "is given twice")
             }
             pairs.append((member.name, text))

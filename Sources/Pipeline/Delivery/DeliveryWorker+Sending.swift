@@ -67,7 +67,7 @@ extension DeliveryWorker {
                     metadata: ["app": "\(app)", "service": "\(pns.rawValue)", "error": "\(error)"]
                 )
             }
-            sending.addStopped(reason: WaitReason(unusableCredentialsAt: pns))
+            sending.addStopped(reason: WaitReason(unusableCredentialsAt: pns, with: share.credential))
             return sending.outcomes
         }
         self.senderFaults.clear(faulty)

@@ -98,6 +98,7 @@ struct OutcomeBuilder {
                     DeadHandle(
                         row: self.batch.devices.rows[index],
                         handle: self.batch.devices.handles.handle(at: index),
+                        credential: self.batch.devices.credentials[index],
                         before: before,
                         reason: reason
                     )

@@ -75,6 +75,13 @@ package struct Tag: Hashable, Sendable, Codable, Comparable, CustomStringConvert
     /// The tag's meaning, for any user; nil for an app's own tag.
     package var owned: Owned? { Owned(of: self.key) }
 
+    /// Whether it begins with one of some prefixes, such as an app's reserved ones, in any letter case.
+    package func begins(withOneOf prefixes: [String]) -> Bool {
+        // Tags compare in any letter case, also where user names are exact.
+        let text = self.key.withoutCapitals
+        return prefixes.contains { !$0.isEmpty && text.hasPrefix($0.withoutCapitals) }
+    }
+
     /// The original spelling, if it differs from the key.
     package var shown: String? { self.name == self.key ? nil : self.name }
 

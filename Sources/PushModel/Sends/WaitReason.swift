@@ -24,9 +24,10 @@ package struct WaitReason: Sendable, Equatable {
     /// The app's credentials cannot be used.
     ///
     /// Senders read it too: the names of files are for the log and for doctor, on the host.
-    package init(unusableCredentialsAt pns: PushService) {
+    package init(unusableCredentialsAt pns: PushService, with credential: CredentialName = .default) {
+        let name = credential.named.map { "credential \($0)" } ?? "credentials"
         self.init(
-            "the app's \(pns.descriptor.title) credentials cannot be read; its operator must act (pushline doctor says what is wrong)"
+            "the app's \(pns.descriptor.title) \(name) cannot be read; its operator must act (pushline doctor says what is wrong)"
         )
     }
 

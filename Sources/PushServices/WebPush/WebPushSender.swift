@@ -142,13 +142,20 @@ final class WebPushSender: PushSender {
             let token = try self.tokens.token(for: origin)
             let answer = try await self.answer(to: request, token, client.http, timeout)
             guard answer.answer == .credential, let fresh = try self.tokens.token(replacing: token, for: origin)
-            else { return .answer(answer) }
-            return .answer(try await self.answer(to: request, fresh, client.http, timeout))
+            else { return .answer(Self.ofDevice(answer)) }
+            return .answer(Self.ofDevice(try await self.answer(to: request, fresh, client.http, timeout)))
         } catch is CryptoKitError {
             return .other(.misconfigured(reason: "the token cannot be signed", status: nil))
         } catch {
             return .other(DeviceResult(ofRequest: error))
         }
+    }
+
+    /// Who chose the address can choose one that refuses every token: that is this device's affair, and must not stop the others.
+    private static func ofDevice(_ answer: Answer) -> Answer {
+        var answer = answer
+        if answer.answer == .credential { answer.answer = .waitDevice }
+        return answer
     }
 
     private func answer(

@@ -38,14 +38,23 @@ package struct RetryDevice: Sendable, Equatable {
 package struct DeadHandle: Sendable, Equatable {
     package let row: Int64
     package let handle: Handle
+    /// With which credential it was sent to: a service may know the handle by another one.
+    package let credential: CredentialName
     /// Only a registration that was last updated before this is pruned: the push service's own moment, or that of sending.
     package let before: Timestamp
     /// The push service's word.
     package let reason: String
 
-    package init(row: Int64, handle: Handle, before: Timestamp, reason: String) {
+    package init(
+        row: Int64,
+        handle: Handle,
+        credential: CredentialName = .default,
+        before: Timestamp,
+        reason: String
+    ) {
         self.row = row
         self.handle = handle
+        self.credential = credential
         self.before = before
         self.reason = reason
     }

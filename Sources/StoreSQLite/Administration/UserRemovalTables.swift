@@ -38,12 +38,15 @@ enum UserRemovalTables {
 }
 
 extension WriteContext {
-    /// The removal of a user that is under way.
+    /// The removal of a user that is under way, and after whose acceptance no account or registration of that name was made: another
+    /// one would do nothing that it does not.
     func removal(of user: UserName, app: Int64) throws -> JobID? {
         try self.database.first(
             """
             SELECT job.id FROM user_removal JOIN job ON job.sequence = user_removal.job
-            WHERE user_removal.app = ? AND user_removal.user = ? AND job.finished IS NULL
+            WHERE user_removal.app = ?1 AND user_removal.user = ?2 AND job.finished IS NULL
+            AND NOT EXISTS (SELECT 1 FROM account WHERE app = ?1 AND name = ?2)
+            AND NOT EXISTS (SELECT 1 FROM registration WHERE app = ?1 AND user = ?2 AND version > user_removal.job)
             """,
             [app, user.key]
         ) { try JobID(blob: $0[0]) }
@@ -65,7 +68,7 @@ extension WriteContext {
         } else if try database.exists("SELECT 1 FROM account WHERE app = ? AND name = ?", [app, user.key]) {
             throw StoreError(.conflict, "an account has the name of the user to remove")
         }
-        // One that was ended otherwise, as by a dead letter.
+        // One that was ended otherwise, as by a dead letter, or that this one does the rest of.
         try database.run("DELETE FROM user_removal WHERE app = ? AND user = ?", [app, user.key])
         try database.run(
             """

@@ -14,7 +14,7 @@ import StoreKit
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 109
+    static let version = 110
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -192,10 +192,12 @@ enum Schema {
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             row INTEGER NOT NULL,
             handle TEXT NOT NULL,
+            -- With which it was sent to; 0 = the default one.
+            credential INTEGER NOT NULL,
             before INTEGER NOT NULL,
             reason TEXT NOT NULL,
             -- A device is answered for as often as it is sent to before it is pruned.
-            UNIQUE (row, handle)
+            UNIQUE (row, handle, credential)
         ) STRICT;
 
         -- Ids that were deleted while nobody had them, and the last deletion of each; an operator's user is ''.

@@ -71,10 +71,14 @@ extension WriteContext {
             guard let row = try self.row(of: dead, outcome.key.pns, app: target.app) else { continue }
             try self.database.run(
                 """
-                INSERT INTO dead_handle(row, handle, before, reason) VALUES (?, ?, ?, ?)
-                ON CONFLICT (row, handle) DO UPDATE SET before = max(before, excluded.before)
+                INSERT INTO dead_handle(row, handle, credential, before, reason) VALUES (?, ?, ?, ?, ?)
+                ON CONFLICT (row, handle, credential) DO UPDATE SET before = max(before, excluded.before)
                 """,
-                [row, dead.handle.text, dead.before.milliseconds, String(dead.reason.prefix(200))]
+                [
+                    row, dead.handle.text,
+                    self.database.ensureNumber(of: dead.credential, outcome.key.pns, app: target.app) ?? 0,
+                    dead.before.milliseconds, String(dead.reason.prefix(200)),
+                ]
             )
         }
         self.count(outcome, target: target)

@@ -37,6 +37,7 @@ struct RegistrationChange {
             try self.replace(other, by: kept.id)
             // This is a change to them: earlier changes that arrive later must not apply.
             try self.database.run("UPDATE registration SET version = ? WHERE row = ?", [self.sequence, other.row])
+            try self.forgetRemovedUser(of: other)
         }
         return .issued(kept.id)
     }
@@ -203,6 +204,16 @@ struct RegistrationChange {
             ]
         )
         try self.removeFromAudiences(row)
+        try self.forgetRemovedUser(of: row)
+    }
+
+    /// A change after the removal of the registration's user hides it from the removal, which passes over later ones.
+    private func forgetRemovedUser(of row: RegistrationRow) throws {
+        guard try self.context.isRemoved(row.user, app: self.app, after: row.version) else { return }
+        try self.database.run(
+            "UPDATE registration SET user = NULL, user_shown = NULL, handle = NULL WHERE row = ?",
+            [row.row]
+        )
     }
 
     private func row(_ id: RegistrationID) throws -> RegistrationRow? {

@@ -92,12 +92,12 @@ extension SQLiteStore: RegistrationStore {
         guard try await self.read({ try $0.exists("SELECT 1 FROM dead_handle LIMIT 1") }) else { return 0 }
         return try await self.write { context in
             let marks = try context.database.all(
-                "SELECT id, row, handle, before, reason FROM dead_handle ORDER BY id LIMIT ?",
+                "SELECT id, row, handle, before, reason, credential FROM dead_handle ORDER BY id LIMIT ?",
                 [limit]
             ) {
                 (
                     id: $0[0] as Int64, row: $0[1] as Int64, handle: $0[2] as String, before: $0[3] as Int64,
-                    reason: $0[4] as String
+                    reason: $0[4] as String, credential: $0[5] as Int64
                 )
             }
             for mark in marks {
@@ -105,8 +105,8 @@ extension SQLiteStore: RegistrationStore {
                     mark.row,
                     as: .pruned,
                     reason: mark.reason,
-                    where: "handle = ? AND updated < ?",
-                    [mark.handle, mark.before]
+                    where: "handle = ? AND updated < ? AND IFNULL(credential, 0) = ?",
+                    [mark.handle, mark.before, mark.credential]
                 )
                 try context.database.run("DELETE FROM dead_handle WHERE id = ?", [mark.id])
             }
