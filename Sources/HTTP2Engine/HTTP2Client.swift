@@ -62,7 +62,7 @@ package final class HTTP2Client: @unchecked Sendable {
     ///
     /// - Parameter batch: The requests.
     /// - Returns: One outcome a request, in order; no later than `sendBy` and the request timeout together (and some 100 ms).
-    package func send(_ batch: HTTP2Batch) async -> [HTTP2Outcome] {
+    package func send(_ batch: HTTP2Exchange) async -> [HTTP2Outcome] {
         guard batch.count > 0 else { return [] }
         let cancellation = RunCancellation()
         return await withTaskCancellationHandler {

@@ -7,7 +7,7 @@ final class HTTP2Run {
     /// How often a request that the peer refused is sent again.
     private static let maximumRejections: UInt8 = 5
 
-    let batch: HTTP2Batch
+    let batch: HTTP2Exchange
     let interesting: [[UInt8]]
     let sendBy: NIODeadline
     let requestTimeout: TimeAmount
@@ -25,7 +25,7 @@ final class HTTP2Run {
     private var remaining: Int
     private let completion: ([HTTP2Outcome]) -> Void
 
-    init(_ batch: HTTP2Batch, now: NIODeadline, completion: @escaping ([HTTP2Outcome]) -> Void) {
+    init(_ batch: HTTP2Exchange, now: NIODeadline, completion: @escaping ([HTTP2Outcome]) -> Void) {
         self.batch = batch
         self.interesting = batch.interestingHeaders.map { Array($0.utf8) }
         self.sendBy = now + TimeAmount(rounding: max(.zero, batch.sendBy - .now))

@@ -20,8 +20,8 @@ struct Origin {
         time: Duration = .seconds(60),
         requestTimeout: Duration = .seconds(60),
         isStopped: @escaping @Sendable () -> Bool = { false }
-    ) -> HTTP2Batch {
-        HTTP2Batch(
+    ) -> HTTP2Exchange {
+        HTTP2Exchange(
             count: count,
             headers: self.headers,
             body: .shared(Array(#"{"aps":{"alert":"hello"}}"#.utf8)),

@@ -70,7 +70,7 @@ final class APNsSender: PushSender {
         if batch.isDryRun { return round.endAll(.accepted) }
         let positions = round.open
         let outcomes = await self.client.send(
-            HTTP2Batch(
+            HTTP2Exchange(
                 count: positions.count,
                 headers: headers,
                 body: batch.messages.isEmpty

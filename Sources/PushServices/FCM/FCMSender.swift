@@ -93,7 +93,7 @@ final class FCMSender: PushSender {
         let positions = round.open
         let path = Array("/v1/projects/\(self.projectID)/messages:send".utf8)[...]
         let outcomes = await self.client.send(
-            HTTP2Batch(
+            HTTP2Exchange(
                 count: positions.count,
                 headers: headers,
                 body: .each { index, bytes in

@@ -2,7 +2,7 @@
 ///
 /// Common parts are given once; differing parts are written by closures into reused buffers, so that a request
 /// allocates no memory.
-package struct HTTP2Batch: Sendable {
+package struct HTTP2Exchange: Sendable {
     /// The bodies of the requests.
     package enum Body: Sendable {
         case shared([UInt8])
@@ -45,7 +45,7 @@ package struct HTTP2Batch: Sendable {
     }
 }
 
-/// The outcome of one request of an ``HTTP2Batch``.
+/// The outcome of one request of an ``HTTP2Exchange``.
 package enum HTTP2Outcome: Sendable, Equatable {
     case response(HTTP2Response)
     /// The peer did not process it: it may be sent again without fear of a duplicate.
@@ -55,9 +55,9 @@ package enum HTTP2Outcome: Sendable, Equatable {
 
     /// Why a request was not processed.
     package enum NotProcessed: Sendable, Equatable {
-        /// ``HTTP2Batch/isStopped`` returned true, or the task was cancelled.
+        /// ``HTTP2Exchange/isStopped`` returned true, or the task was cancelled.
         case stopped
-        /// ``HTTP2Batch/sendBy`` came first, and not for want of a connection.
+        /// ``HTTP2Exchange/sendBy`` came first, and not for want of a connection.
         case outOfTime
         /// No connection could be made; the last fault in words.
         case noConnection(String)
@@ -84,7 +84,7 @@ package enum HTTP2Outcome: Sendable, Equatable {
 /// An answer; of a 2xx, nothing but the status is kept.
 package struct HTTP2Response: Sendable, Equatable {
     package var status: Int
-    /// The received headers among ``HTTP2Batch/interestingHeaders``.
+    /// The received headers among ``HTTP2Exchange/interestingHeaders``.
     package var headers: [HTTP2Field] = []
     /// Cut off at the configured size.
     package var body: [UInt8] = []
