@@ -281,7 +281,7 @@ let package = Package(
             ]
         ),
         .target(name: "BrokerContract", dependencies: ["Broker"], path: "Tests/BrokerContract"),
-        .target(name: "RawHTTP", dependencies: [nioCore, nioPosix], path: "Tests/RawHTTP"),
+        .target(name: "RawHTTP", dependencies: [nioCore, nioPosix, nioSSL], path: "Tests/RawHTTP"),
         .target(name: "TokenIssuer", dependencies: ["PushModel", crypto, cryptoExtras], path: "Tests/TokenIssuer"),
         .testTarget(name: "BrokerTests", dependencies: ["Broker", "BrokerContract"]),
         .testTarget(name: "StoreKitTests", dependencies: ["StoreKit", "Store", "PushModel"]),
@@ -351,9 +351,9 @@ let package = Package(
         .target(
             name: "InstallationSupport",
             dependencies: [
-                "BrokerRabbitMQ", "Authentication", "Installation", "PushlineSimulator", "Store", "PushModel", logging,
-                nioCore,
-                nioPosix,
+                "BrokerRabbitMQ", "Authentication", "HubWire", "Installation", "PushlineSimulator", "Store",
+                "PushModel",
+                logging, nioCore, nioPosix,
             ],
             path: "Tests/InstallationSupport"
         ),
@@ -369,9 +369,9 @@ let package = Package(
         .testTarget(
             name: "AbuseTests",
             dependencies: [
-                "Broker", "BrokerRabbitMQ", "InstallationSupport", "PushModel", "PushlineSimulator", "RawHTTP",
-                "Installation",
-                nioCore, nioPosix,
+                "Broker", "BrokerRabbitMQ", "HubWire", "InstallationSupport", "PushModel", "PushlineSimulator",
+                "RawHTTP",
+                "Installation", nioCore, nioPosix,
             ],
             path: "Tests/Abuse"
         ),

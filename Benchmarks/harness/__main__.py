@@ -23,6 +23,7 @@ GROUPS = {
     "idle": ["idle_p50_ratio", "idle_p99_ratio"],
     "urgent": ["urgent_ratio"],
     "accept": ["accept_ratio"],
+    "hub": ["hub_ratio", "hub_send_per_s", "hub_broadcast_ratio"],
 }
 # What each must reach: at least, or at most.
 GOALS = {
@@ -43,6 +44,8 @@ GOALS = {
     "idle_p50_ratio": ("<=", 3),
     "idle_p99_ratio": ("<=", 5),
     "urgent_ratio": ("<=", 10),
+    "hub_ratio": (">=", 0.5),
+    "hub_broadcast_ratio": (">=", 0.9),
 }
 
 

@@ -6,6 +6,7 @@ import time
 
 import load
 import registrations
+from hub import HubFigures
 from load import percentile
 from processes import Failure
 from signins import SignIns
@@ -29,13 +30,17 @@ class Figures:
     # ---- One send to many ----
 
     def _fan_out(self, tag, platform, devices):
-        """From the moment before the request until every outcome is recorded."""
+        message = {"to": {"tag": tag}, "platforms": [platform], **MESSAGE}
+        return self.fan_out(lambda: self.installation.api.send(message), platform, devices)
+
+    def fan_out(self, begin, platform, devices):
+        """From the moment before the request until every outcome is recorded; `begin` sends, and returns the job's id."""
         installation = self.installation
         installation.receiver.reset()
         installation.forget_memory()
         before = installation.cpu()
         start = time.monotonic()
-        job = installation.api.wait_until_final(installation.api.send({"to": {"tag": tag}, "platforms": [platform], **MESSAGE}))
+        job = installation.api.wait_until_final(begin())
         seconds = time.monotonic() - start
         after = installation.cpu()
         counts = installation.receiver.counts()
@@ -189,7 +194,7 @@ class Figures:
             if refused:
                 raise Failure(f"a line was refused: {refused[0]}")
         taken = time.monotonic() - start
-        self._wait_for_all(600)
+        self.wait_for_all(600)
         seconds = time.monotonic() - start
         after = installation.cpu()
         accepted, received = installation.accepted_devices(first), installation.receiver.counts()["apns"]
@@ -204,7 +209,7 @@ class Figures:
         message = {"to": {"user": registrations.user(number)}, "title": "Benchmark", "body": f"Message number {number}."}
         return json.dumps(message) + "\n"
 
-    def _wait_for_all(self, seconds):
+    def wait_for_all(self, seconds):
         end = time.monotonic() + seconds
         while self.installation.unfinished_jobs() > 0:
             if time.monotonic() > end:
@@ -217,20 +222,26 @@ class Figures:
         return load.http1(f"http://127.0.0.1:{self.installation.api.port}/healthz", connections, self.options.seconds)
 
     def accept(self):
-        installation = self.installation
         idle = self._healthz(64)
+        rate = self.accept_rate()
+        self.say(f"  /healthz {idle:,.0f}/s")
+        return {"accept_ratio": rate / idle, "accept_per_s": rate}
+
+    def accept_rate(self):
+        """Sends a second that the API accepts; ends when they have."""
+        installation = self.installation
         body = installation.folder / "send.json"
         body.write_text(json.dumps({"to": {"user": registrations.user(1)}, **MESSAGE}))
         url = f"http://127.0.0.1:{installation.api.port}/api/sends"
         first, before = installation.last_sequence(), installation.cpu()
         rate = load.http1(url, 64, self.options.seconds, installation.api.key, body)
         unfinished = installation.unfinished_jobs()
-        self.say(f"  accepted {rate:,.0f}/s, /healthz {idle:,.0f}/s; waiting for {unfinished} sends to end")
-        self._wait_for_all(600)
+        self.say(f"  accepted {rate:,.0f}/s; waiting for {unfinished} sends to end")
+        self.wait_for_all(600)
         after, sends = installation.cpu(), installation.last_sequence() - first
         costs = ", ".join(f"{name} {(after[name] - before[name]) / sends * 1e6:.1f} us" for name in before)
         self.say(f"  CPU a send: {costs}")
-        return {"accept_ratio": rate / idle, "accept_per_s": rate}
+        return rate
 
     def register(self):
         """A backend's key registers devices on behalf of users; each answer comes when the device can be sent to."""
@@ -259,6 +270,9 @@ class Figures:
 
     def signin(self):
         return self.sign_ins.figures()
+
+    def hub(self):
+        return HubFigures(self).measure()
 
     # ---- Latency ----
 

@@ -15,6 +15,7 @@ import urllib.parse
 
 import registrations
 from api import API
+from hub import Hub
 from processes import Failure, Processes, cpu_seconds, forget_peak, peak_memory
 from receiver import Receiver
 
@@ -71,6 +72,7 @@ class Installation:
         self.bin = pathlib.Path(options.bin)
         self.store = self.folder / "store.sqlite"
         self.processes = Processes(self.folder / "logs")
+        self.served = None
 
     # ---- Beginning and end ----
 
@@ -99,6 +101,23 @@ class Installation:
             self.processes.wait_until_ready(name, f"http://127.0.0.1:{ports[name]}/readyz")
         self.api = API(ports["api"], key)
         self._import()
+
+    def hub(self):
+        """The hub of the default app; it is started when it is first asked for."""
+        if self.served is None:
+            port = free_port()
+            rule = ["hub", "rules", "create", "bench", "--rights", "send", "--endpoint", f"localhost:{port}"]
+            connection = self._command(*rule)
+            settings = {
+                "PUSHLINE_HUB_PORT": str(port),
+                "PUSHLINE_HUB_CERTIFICATE_FILE": str(self.folder / "server.pem"),
+                "PUSHLINE_HUB_KEY_FILE": str(self.folder / "server.key"),
+            }
+            command = [self.bin / "pushline-hub", "--config", self.options.config]
+            self.processes.start("hub", command, self.environment | settings)
+            self.processes.wait_until_listening("hub", port)
+            self.served = Hub(connection, self.folder / "server.pem")
+        return self.served
 
     def stop(self):
         self.processes.stop()
@@ -166,7 +185,8 @@ class Installation:
 
     def cpu(self):
         """Seconds of CPU so far, by process."""
-        pids = {name: self.processes.pid(name) for name in (*OURS, "receiver")}
+        hub = ["hub"] if self.served else []
+        pids = {name: self.processes.pid(name) for name in (*OURS, *hub, "receiver")}
         pids["broker"] = self.options.broker_pid
         return {name: cpu_seconds(pid) for name, pid in pids.items()}
 

@@ -30,13 +30,16 @@ def _own_children():
     return usage.ru_utime + usage.ru_stime
 
 
-def http1(url, connections, seconds, key=None, body=None):
-    """Requests a second that were answered 2xx; a body makes it a POST."""
-    arguments = ["--h1", "-c", connections, "-D", seconds]
+def http1(url, connections, seconds, key=None, body=None, headers=None):
+    """Requests a second that were answered 2xx; a body makes it a POST, of JSON unless headers say more."""
+    headers = dict(headers or {"Content-Type": "application/json"} if body else {})
     if key:
-        arguments += ["-H", f"Authorization: Bearer {key}"]
+        headers["Authorization"] = f"Bearer {key}"
+    arguments = ["--h1", "-c", connections, "-D", seconds]
+    for name, value in headers.items():
+        arguments += ["-H", f"{name}: {value}"]
     if body:
-        arguments += ["-H", "Content-Type: application/json", "-d", body]
+        arguments += ["-d", body]
     answered, seconds, _ = _run([*arguments, url])
     return answered / seconds
 

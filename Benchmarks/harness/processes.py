@@ -3,6 +3,7 @@
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import time
 import urllib.error
@@ -62,6 +63,19 @@ class Processes:
                 with urllib.request.urlopen(url, timeout=2):
                     return
             except (urllib.error.URLError, OSError):
+                pass
+            if self.running[name].poll() is not None or time.monotonic() > end:
+                raise Failure(f"{name} did not start; its log is {self.logs / name}.log")
+            time.sleep(0.05)
+
+    def wait_until_listening(self, name, port, seconds=30):
+        """For one that has no health to ask for."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=2).close()
+                return
+            except OSError:
                 pass
             if self.running[name].poll() is not None or time.monotonic() > end:
                 raise Failure(f"{name} did not start; its log is {self.logs / name}.log")

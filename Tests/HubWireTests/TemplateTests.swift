@@ -104,6 +104,25 @@ struct TemplateTests {
     )
     func wrongDocuments(text: String) { #expect(throws: InvalidValue.self) { try HubTemplate(text) } }
 
+    @Test("A few expressions do not make a burden of a long property")
+    func long() throws {
+        let properties = TemplateProperties(["x": String(repeating: "e\u{301}", count: 20_000)])
+        let many = "[" + Array(repeating: "\"$(x)\"", count: 6000).joined(separator: ",") + "]"
+        let clipped = "[" + Array(repeating: "\"$(x, 2)\"", count: 5000).joined(separator: ",") + "]"
+        let joined = "{" + Array(repeating: "$(x)", count: 6000).joined(separator: "+") + "}"
+        let xml = "<t>" + String(repeating: "<a b=\"$(x)\"/>", count: 3000) + "</t>"
+        let start = ContinuousClock.now
+        for (text, isTooLong) in [(many, true), (clipped, false), (joined, true), (xml, true)] {
+            let template = try HubTemplate(text, isRaw: true)
+            if isTooLong {
+                #expect(throws: InvalidValue.self) { try template.filled(properties) }
+            } else {
+                #expect(try template.filled(properties).count < HubTemplate.maximumValues)
+            }
+        }
+        #expect(ContinuousClock.now - start < .seconds(5))
+    }
+
     @Test("A raw template is one value")
     func raw() throws {
         let template = try HubTemplate("{'a:' + $(x)}", isRaw: true)

@@ -59,8 +59,8 @@ package actor EndToEndInstallation {
 
     package nonisolated let simulator: Simulator
     package nonisolated let senderKey: String
-    private let folder: URL
-    private let environment: [String: String]
+    let folder: URL
+    let environment: [String: String]
     package nonisolated let port: Int
     private var processes: [String: Process] = [:]
 
@@ -148,7 +148,7 @@ package actor EndToEndInstallation {
     /// Whether a program that was started has not ended.
     package func isRunning(_ program: String) -> Bool { self.processes[program]?.isRunning ?? false }
 
-    private static func openStore(_ environment: [String: String]) async throws -> any ResultStore {
+    static func openStore(_ environment: [String: String]) async throws -> any ResultStore {
         var logger = Logger(label: "test.store")
         logger.logLevel = .error
         let configuration = try await PushlineConfiguration(file: nil, environment: environment)

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import NIOSSL
 
 /// A connection of an HTTP/1.1 client that retries nothing and hides nothing.
 package struct RawConnection {
@@ -17,17 +18,40 @@ package struct RawConnection {
     /// - Parameters:
     ///   - port: The server's.
     ///   - source: The loopback address to come from; nil = 127.0.0.1.
+    ///   - authority: Speaks TLS with localhost, and trusts this certificate (PEM); nil = plain.
+    ///   - protocols: What it offers with TLS.
     /// - Returns: The connection, on which nothing was said yet.
     /// - Throws: What kept it from being made.
-    package static func open(port: Int, from source: String? = nil) async throws -> RawConnection {
+    package static func open(
+        port: Int,
+        from source: String? = nil,
+        trusting authority: String? = nil,
+        protocols: [String] = ["http/1.1"]
+    ) async throws -> RawConnection {
         let (pieces, continuation) = AsyncThrowingStream<String, any Error>.makeStream()
+        let tls = try authority.map { try Self.tls(trusting: $0, protocols: protocols) }
         var bootstrap = ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
-            .channelInitializer { $0.pipeline.addHandler(Reader(continuation)) }
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let tls {
+                        let handler = try NIOSSLClientHandler(context: tls, serverHostname: "localhost")
+                        try channel.pipeline.syncOperations.addHandler(handler)
+                    }
+                    try channel.pipeline.syncOperations.addHandler(Reader(continuation))
+                }
+            }
         if let source { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: source, port: 0)) }
         let channel =
             try await bootstrap
             .connect(host: "127.0.0.1", port: port).get()
         return RawConnection(channel: channel, pieces: pieces.makeAsyncIterator())
+    }
+
+    private static func tls(trusting authority: String, protocols: [String]) throws -> NIOSSLContext {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(authority.utf8)))
+        configuration.applicationProtocols = protocols
+        return try NIOSSLContext(configuration: configuration)
     }
 
     package func close() { self.channel.close(promise: nil) }
@@ -43,6 +67,13 @@ package struct RawConnection {
             text += piece
         }
         return text
+    }
+
+    /// Writes bytes, whatever they are.
+    ///
+    /// - Throws: ``BrokenOff`` when the server has closed.
+    package func write(_ bytes: [UInt8]) async throws {
+        do { try await self.channel.writeAndFlush(ByteBuffer(bytes: bytes)) } catch { throw BrokenOff(text: "") }
     }
 
     /// Reads until the server closes.
@@ -73,6 +104,10 @@ package struct RawConnection {
 
         func channelInactive(context: ChannelHandlerContext) { self.pieces.finish() }
 
-        func errorCaught(context: ChannelHandlerContext, error: any Error) { self.pieces.finish(throwing: error) }
+        func errorCaught(context: ChannelHandlerContext, error: any Error) {
+            // A server that gives up says so to nobody.
+            if case NIOSSLError.uncleanShutdown = error { return self.pieces.finish() }
+            self.pieces.finish(throwing: error)
+        }
     }
 }

@@ -47,26 +47,45 @@ package struct TemplateExpression: Sendable, Equatable {
 
     /// The value for the properties of a send.
     package func value(for properties: TemplateProperties) -> Value {
+        var room = Int.max
+        return self.value(for: properties, room: &room)
+    }
+
+    /// The same, bounded: a few expressions make much of a long property.
+    ///
+    /// - Parameters:
+    ///   - properties: The properties of a send.
+    ///   - room: How many bytes there may be; those of the value are taken off. Below zero the value is not whole.
+    /// - Returns: The value.
+    func value(for properties: TemplateProperties, room: inout Int) -> Value {
         if case .number(let name, let otherwise)? = self.parts.first, self.parts.count == 1 {
             let text = properties[name] ?? otherwise
+            room -= text.utf8.count
             return Self.isNumber(text) ? .number(text) : .text(text)
         }
-        return .text(
-            self.parts.reduce(into: "") { text, part in
+        var text = ""
+        for part in self.parts {
+            let piece =
                 switch part {
-                case .constant(let constant): text += constant
+                case .constant(let constant): constant
                 case .property(let name, let most, let hasDots, let otherwise):
-                    text += Self.clip(properties[name] ?? otherwise, to: most, hasDots: hasDots)
-                case .encoded(let name, let otherwise): text += PercentCoding.encode(properties[name] ?? otherwise)
-                case .number(let name, let otherwise): text += properties[name] ?? otherwise
+                    Self.clip(properties[name] ?? otherwise, to: most, hasDots: hasDots)
+                case .encoded(let name, let otherwise): PercentCoding.encode(properties[name] ?? otherwise)
+                case .number(let name, let otherwise): properties[name] ?? otherwise
                 }
-            }
-        )
+            room -= piece.utf8.count
+            guard room >= 0 else { break }
+            text += piece
+        }
+        return .text(text)
     }
 
     private static func clip(_ text: String, to most: Int?, hasDots: Bool) -> String {
-        guard let most, text.count > most else { return text }
-        guard hasDots else { return String(text.prefix(most)) }
+        // Not by its count: that walks all of a long text.
+        guard let most, let end = text.index(text.startIndex, offsetBy: most, limitedBy: text.endIndex),
+            end < text.endIndex
+        else { return text }
+        guard hasDots else { return String(text[..<end]) }
         return text.prefix(max(0, most - 3)) + String(repeating: ".", count: min(3, most))
     }
 

@@ -6,13 +6,13 @@ import SwiftASN1
 import X509
 
 /// The keys and certificates of a simulator: its own authority, a server certificate, and the apps' private keys.
-struct KeyMaterial: Sendable {
+package struct KeyMaterial: Sendable {
     var authority: CertificateAuthority
-    var authorityPEM: String
-    var serverPEM: String
+    package var authorityPEM: String
+    package var serverPEM: String
     /// The server certificate as it would be half a day after its end.
     var expiredPEM: String
-    var serverKeyPEM: String
+    package var serverKeyPEM: String
     /// The key that signs APNs provider tokens.
     var apnsKey: P256.Signing.PrivateKey
     /// The service account's key.
@@ -26,7 +26,7 @@ struct KeyMaterial: Sendable {
     private static let made = Result { try KeyMaterial() }
 
     /// New keys, or those that a simulator left in this folder, so that senders outlive its restart.
-    static func load(folder: String?) throws -> KeyMaterial {
+    package static func load(folder: String?) throws -> KeyMaterial {
         guard let folder else { return try Self.made.get() }
         let file = folder + "/keys.json"
         if let data = FileManager.default.contents(atPath: file) {

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Runs Examples/backend.sh against a demonstration, and looks that docs/moving-in.md prints it as it is.
-#   Tests/Scripts/backend.sh BIN LOG
+# Does against a demonstration what the documents say: Examples/backend.sh, the curl of docs/hub.md, and an SDK of Azure Notification Hubs.
+#   Tests/Scripts/quickstart.sh BIN LOG VENV
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BIN=${1:?the folder of the programs}
 LOG=${2:?the file for what is printed}
+VENV=${3:?the environment of Python with azure-notification-hub-unofficial}
 ENV_FILE="$ROOT/.pushline/quickstart.env"
 QUICKSTART=
 
 fail() {
-    printf 'backend.sh: %s\n' "$*" >&2
+    printf 'quickstart.sh: %s\n' "$*" >&2
     exit 1
 }
 
@@ -32,6 +33,7 @@ trap 'exit 130' INT
 sed -n '/^```bash$/,/^```$/p' "$ROOT/docs/moving-in.md" | sed '1d;$d' | diff -u "$ROOT/Examples/backend.sh" - >"$LOG" ||
     fail "docs/moving-in.md prints another script than Examples/backend.sh: see $LOG"
 
+rm -f "$ENV_FILE"
 PUSHLINE_BIN=$BIN "$ROOT/deploy/quickstart" --stay >>"$LOG" 2>&1 </dev/null &
 QUICKSTART=$!
 for _ in $(seq 1 600); do
@@ -49,3 +51,14 @@ for line in '{"state":"completed","totals":{"targets":1000,"accepted":1000' '"ta
 done
 # To the one whose device is gone, and to the one who is.
 [ "$(grep -cF '"targets":0' "$LOG")" -ge 2 ] || fail "the send to the removed user finds a target: see $LOG"
+
+# shellcheck disable=SC2016
+sed -n '/^```sh$/,/^```$/p' "$ROOT/docs/hub.md" | sed '1d;$d' >"$LOG.hub"
+(cd "$ROOT" && bash -euo pipefail "$LOG.hub") >"$LOG.answer" 2>&1 || fail "the curl of docs/hub.md failed: see $LOG.answer"
+grep -q '^HTTP/[0-9.]* 201' "$LOG.answer" || fail "the hub does not take what docs/hub.md sends: see $LOG.answer"
+
+# Nothing of the SDK is changed: it trusts what the variable names.
+# shellcheck source=/dev/null
+(set -a && . "$ENV_FILE" && SSL_CERT_FILE=$PUSHLINE_CA "$VENV/bin/python3" "$ROOT/Tests/Scripts/hub-sdk.py") >>"$LOG" 2>&1 ||
+    fail "the SDK of Azure Notification Hubs does not work with pushline-hub: see $LOG"
+grep -q '^done: ' "$LOG" || fail "the SDK's calls did not come to their end: see $LOG"
