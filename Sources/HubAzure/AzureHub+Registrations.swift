@@ -68,6 +68,7 @@ extension AzureHub {
     ///   - selection: Which.
     ///   - top: How many at most, up to ``maximumPage``.
     ///   - continuation: What the page before says.
+    /// - Returns: The page.
     /// - Throws: ``AzureHubError``.
     package func registrations(
         _ selection: AzureSelection = .all,

@@ -26,6 +26,7 @@ extension AzureHub {
     /// What became of a notification.
     ///
     /// - Parameter id: The id of its receipt.
+    /// - Returns: What the hub knows of it.
     /// - Throws: ``AzureHubError``.
     package func telemetry(of id: String) async throws(AzureHubError) -> AzureTelemetry {
         let request = AzureRequest(.GET, "messages", PercentCoding.encode(id))
