@@ -95,6 +95,59 @@ struct BreakerTests {
         #expect(wns.record(statistics, as: .free, now: self.start) != nil)
     }
 
+    /// What a channel answers may be its path's doing, which the device chose too: one user's devices are no evidence about the service.
+    @Test func failingChannelsOfOneUserDoNotOpenTheWNSBreaker() {
+        let failing: [DeviceResult] = [
+            .misconfigured(reason: "status 401", status: 401),
+            .retry(after: nil, scope: .sender, counts: true, reason: "status 406", status: 406),
+            .retry(after: nil, scope: .sender, counts: true, reason: "status 503", status: 503),
+        ]
+        for result in failing {
+            func failed(_ count: Int, users: Int?) -> SendStatistics {
+                var statistics = SendStatistics(Array(repeating: result, count: count), of: .wns)
+                #expect(statistics.failedOwners.count == count)
+                if let users {
+                    statistics.failedOwners = (0..<count).map { .user(UserName(known: "user\($0 % users)")) }
+                }
+                return statistics
+            }
+            var breaker = self.breaker()
+            // However often it is sent to.
+            for _ in 0..<100 { #expect(breaker.record(failed(1000, users: 1), as: .free, now: self.start) == nil) }
+            #expect(breaker.record(failed(1000, users: 24), as: .free, now: self.start) == nil)
+            #expect(breaker.record(failed(100, users: 25), as: .free, now: self.start) != nil)
+            // Nobody's count one by one.
+            breaker = self.breaker()
+            #expect(breaker.record(failed(100, users: nil), as: .free, now: self.start) != nil)
+        }
+        // A run ends with the answers of others, and what a user did in it.
+        var breaker = self.breaker()
+        for _ in 0..<50 {
+            var statistics = SendStatistics(Array(repeating: failing[2], count: 50), of: .wns)
+            statistics.failedOwners = statistics.failedOwners.map { _ in .user(UserName(known: "eve")) }
+            #expect(breaker.record(statistics, as: .free, now: self.start) == nil)
+            let good = SendStatistics(Array(repeating: .accepted, count: 4), of: .wns)
+            #expect(breaker.record(good, as: .free, now: self.start) == nil)
+        }
+    }
+
+    /// The token is had from an address that the operator declares.
+    @Test func aRefusedSecretOpensTheWNSBreakerWhoeverIsSentTo() {
+        let results = [
+            DeviceResult.misconfigured(reason: "token service: invalid_client", status: nil),
+            .retry(after: nil, scope: .sender, counts: false, reason: "token service: status 503", status: 503),
+        ]
+        for result in results {
+            let statistics = SendStatistics(Array(repeating: result, count: 100), of: .wns)
+            #expect(statistics.failedOwners.isEmpty)
+            var breaker = self.breaker()
+            #expect(breaker.record(statistics, as: .free, now: self.start) != nil)
+        }
+        // At a service that has one host no failure is the device's doing.
+        let failing = DeviceResult.retry(after: nil, scope: .sender, counts: true, reason: "x", status: 503)
+        #expect(SendStatistics([failing], of: .fcm).failedOwners.isEmpty)
+    }
+
     @Test func oneProbeAtATimeClosesTheBreaker() {
         var breaker = self.opened()
         let later = self.start.advanced(by: .seconds(5))

@@ -65,6 +65,7 @@ extension PipelineLoadTests {
             _ devices: Int,
             pns: PushService = .apns,
             watch: CredentialName,
+            attempt: Int = 0,
             isWatch: (Int) -> Bool = { $0 % 2 == 1 }
         ) -> DeliverBatch {
             var list = DeliverBatch.Devices()
@@ -77,7 +78,7 @@ extension PipelineLoadTests {
             let body = pns == .fcm ? #"{"notification":{"title":"a"}}"# : #"{"aps":{"alert":"a"}}"#
             return DeliverBatch(
                 app: .default,
-                key: BatchKey(job: .make(), pns: pns, page: 0, attempt: 0),
+                key: BatchKey(job: .make(), pns: pns, page: 0, attempt: attempt),
                 priority: .normal,
                 expires: .now.advanced(by: .seconds(3600)),
                 keepUntil: nil,
@@ -132,6 +133,22 @@ extension PipelineLoadTests {
                 site.phone.inject(SimulatorFault(.answer(status: 503), pns: .apns))
                 _ = await site.send([Self.batch(40, watch: site.credential)])
                 guard case .rejected = site.worker.breakers.peek(.default, .apns) else { throw Unexpected("free") }
+            }
+        }
+
+        /// During a probe the breaker says "in a second": a batch that came back so soon would fill the window that the credentials
+        /// share, and the phones would wait for the watches.
+        @Test func devicesOfAStoppedOneComeBackMoreSeldomWithEachAttempt() async throws {
+            try await Self.with({ $0.breaker.failures = 10 }) { site in
+                site.watch.inject(SimulatorFault(.answer(status: 503), pns: .apns))
+                _ = await site.send([Self.batch(40, watch: site.credential)])
+                for attempt in [0, 3, 5, 20] {
+                    let batch = Self.batch(4, watch: site.credential, attempt: attempt)
+                    let outcome = try #require(await site.send([batch]).first)
+                    #expect(outcome.accepted == 2 && outcome.retries.count == 2)
+                    let least = RetryPolicy().stopWait(attempt: attempt, jitter: 0)
+                    #expect(outcome.retries.allSatisfy { $0.wait >= least })
+                }
             }
         }
 

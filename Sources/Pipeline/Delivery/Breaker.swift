@@ -53,6 +53,8 @@ package struct Breaker {
     private var reason = WaitReason("")
     /// Devices that failed in a row, less those answered for between them.
     private var run = 0
+    /// Whose devices failed in the run, where a device chooses its address; bounded by the run.
+    private var runOwners = OwnerCounts()
     /// The last answers.
     private var answers = TokenAnswers()
     /// Why it is open; nil where it is closed.
@@ -110,7 +112,9 @@ package struct Breaker {
             self.leave(permission, now: now)
             return nil
         }
-        self.run = max(0, self.run + statistics.failed - statistics.answered)
+        let repeated = statistics.failedOwners.count { !self.runOwners.adds($0) }
+        self.run = max(0, self.run + statistics.failed - repeated - statistics.answered)
+        if self.run == 0 { self.runOwners = OwnerCounts() }
         self.answers.add(statistics)
         defer { if self.answers.count > Self.memory { self.answers.halve() } }
         switch self.state {
@@ -147,6 +151,7 @@ package struct Breaker {
         }
         if self.cause == .tokens { (self.answers, self.isOnTrial) = (TokenAnswers(), true) }
         (self.state, self.pause, self.run, self.cause) = (.closed, self.configuration.pause, 0, nil)
+        self.runOwners = OwnerCounts()
         return .closed
     }
 
@@ -191,6 +196,10 @@ struct SendStatistics {
     var answered = 0
     /// Devices that it, or the way to it, failed.
     var failed = 0
+    /// The indexes of those of them where it may be the address' fault, which the device chose.
+    var failedAt: [Int] = []
+    /// Whom those count for: of each owner a few do (``OwnerCounts``).
+    var failedOwners: [TokenOwner?] = []
     /// The indexes of the results that call the token bad.
     var deadAt: [Int] = []
     /// Whom those tokens count for; nil = nobody, or not looked up: each counts by itself.
@@ -209,7 +218,8 @@ struct SendStatistics {
 
     /// - Parameters:
     ///   - results: The results of a send.
-    ///   - pns: The service. If devices choose the host, a missing answer is no evidence about the service.
+    ///   - pns: The service. If devices choose the host, a missing answer is no evidence about the service, and other failures
+    ///     count by owner.
     ///   - credential: With which of the app's credentials it was sent.
     init(
         _ results: some Sequence<DeviceResult>,
@@ -228,19 +238,23 @@ struct SendStatistics {
                 self.deadReason = reason
             case .retry(_, .sender, _, _, nil) where deviceChoosesHost: break
             case .unanswered where deviceChoosesHost: break
-            case .retry(let after, .sender, _, let reason, let status):
+            case .retry(let after, .sender, let counts, let reason, let status):
                 self.failed += 1
+                if deviceChoosesHost, counts { self.failedAt.append(place) }
                 self.fault = status.map { "\($0) \(reason)" } ?? reason
                 if let after { self.asked = max(self.asked ?? .zero, after) }
             case .unanswered(let reason):
                 self.failed += 1
                 self.fault = reason
-            case .misconfigured(let reason, _):
+            case .misconfigured(let reason, let status):
                 self.failed += 1
+                // Without a status it was not the device's address that refused: no token was to be had.
+                if deviceChoosesHost, status != nil { self.failedAt.append(place) }
                 self.rejection = reason
             case .unsent: break
             }
         }
         self.owners = Array(repeating: nil, count: self.dead)
+        self.failedOwners = Array(repeating: nil, count: self.failedAt.count)
     }
 }

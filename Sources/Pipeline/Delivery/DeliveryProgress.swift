@@ -77,7 +77,7 @@ struct DeliveryProgress {
     ///
     /// - Parameters:
     ///   - reason: What it waits for.
-    ///   - wait: How long; nil = longer with each attempt.
+    ///   - wait: How long at least; it grows with each attempt.
     mutating func addStopped(reason: WaitReason, wait: Duration? = nil) {
         for portion in self.rest {
             self.builders[portion.batch].addStopped(portion.devices, reason: reason, wait: wait)

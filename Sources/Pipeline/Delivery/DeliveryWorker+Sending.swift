@@ -38,8 +38,7 @@ extension DeliveryWorker {
         spec: AppSpec,
         logger: Logger
     ) async -> [BatchOutcome] {
-        let (app, pns) = (batches[0].app, batches[0].key.pns)
-        let breaker = Breakers.Key(app: app, pns: pns, credential: share.credential)
+        let breaker = Breakers.Key(app: batches[0].app, pns: batches[0].key.pns, credential: share.credential)
         var sending = DeliveryProgress(
             batches,
             share: share,
@@ -48,17 +47,41 @@ extension DeliveryWorker {
         )
         sending.begin { self.inProgress.stopCause(of: $0) }
         guard !sending.isOver else { return sending.outcomes }
-        guard share.credential == .default || spec.credentials[pns, share.credential] != nil else {
-            // As where the app has none for the service at all: declared later it is too late for this send.
-            let name = "the app declares no \(pns.rawValue) credential \"\(share.credential)\" any more"
-            sending.addFailed(.misconfigured, reason: "\(name); declare it with pushline apps apply")
+        guard let sender = self.sender(for: &sending, breaker, spec: spec, logger: logger) else {
             return sending.outcomes
         }
-        let sender: any PushSender
+        let deadline = ContinuousClock.now.advanced(by: self.configuration.sendingTime)
+        while !sending.isOver {
+            let permission = self.breakers.enter(breaker)
+            if case .rejected(let pause, let reason) = permission {
+                sending.addStopped(reason: reason, wait: pause)
+                break
+            }
+            await self.send(&sending, through: sender, as: permission, breaker, deadline: deadline)
+        }
+        return sending.outcomes
+    }
+
+    /// The sender of a credential; nil where there is none, and no device can be sent to now.
+    private func sender(
+        for sending: inout DeliveryProgress,
+        _ breaker: Breakers.Key,
+        spec: AppSpec,
+        logger: Logger
+    ) -> (any PushSender)? {
+        let (app, pns, credential) = (breaker.app, breaker.pns, breaker.credential)
+        guard credential == .default || spec.credentials[pns, credential] != nil else {
+            // As where the app has none for the service at all: declared later it is too late for this send.
+            let name = "the app declares no \(pns.rawValue) credential \"\(credential)\" any more"
+            sending.addFailed(.misconfigured, reason: "\(name); declare it with pushline apps apply")
+            return nil
+        }
         // Each of the app's credentials has faults of its own.
-        let faulty = "\(app) \(pns.rawValue) \(share.credential)"
+        let faulty = "\(app) \(pns.rawValue) \(credential)"
         do {
-            sender = try self.senders.sender(app: app, pns: pns, credential: share.credential, spec: spec)
+            let sender = try self.senders.sender(app: app, pns: pns, credential: credential, spec: spec)
+            self.senderFaults.clear(faulty)
+            return sender
         } catch {
             // Each batch and each try would say the same.
             if self.senderFaults.isNew(error.description, of: faulty) {
@@ -67,45 +90,45 @@ extension DeliveryWorker {
                     metadata: ["app": "\(app)", "service": "\(pns.rawValue)", "error": "\(error)"]
                 )
             }
-            sending.addStopped(reason: WaitReason(unusableCredentialsAt: pns, with: share.credential))
-            return sending.outcomes
+            sending.addStopped(reason: WaitReason(unusableCredentialsAt: pns, with: credential))
+            return nil
         }
-        self.senderFaults.clear(faulty)
-        let deadline = ContinuousClock.now.advanced(by: self.configuration.sendingTime)
-        while !sending.isOver {
-            let permission = self.breakers.enter(breaker)
-            if case .rejected(let pause, let reason) = permission {
-                sending.addStopped(reason: reason, wait: pause)
-                break
-            }
-            let groups = sending.take(atMost: permission == .probe ? self.configuration.breaker.probe : nil)
-            let results = await self.send(groups, of: sending, through: sender, deadline: deadline)
-            let real = groups.indices.filter { !sending.isDryRun(groups[$0]) }
-            let devices = { real.flatMap { sending.devices(of: groups[$0]) } }
-            let dry = groups.indices.filter { sending.isDryRun(groups[$0]) }
-                .flatMap { results[$0].evidenceOfDryRun(at: pns) }
-            // The dry ones last: none of them calls a token bad, and the devices are those of the others.
-            let answers = (real.map { results[$0] } + [dry]).joined()
-            let areKept = await self.record(answers, of: devices, as: permission, breaker)
-            let goesOn = ContinuousClock.now < deadline && !self.isHalted(app, pns)
-            for (group, results) in zip(groups, results) {
-                let answers = DeliveryProgress.Answers(
-                    results: results,
-                    keepsTokens: areKept && !sending.isDryRun(group),
-                    isProbe: permission == .probe
-                )
-                sending.add(group, answers, goesOn: goesOn) { self.inProgress.stopCause(of: $0) }
-            }
-            // It proved nothing, and each further round would be such a probe: the breaker waits for another message.
-            if permission == .probe, answers.isEmpty {
-                sending.addStopped(
-                    reason: WaitReason(
-                        "\(pns.descriptor.title) failed, and a dry run does not show whether it still does"
-                    )
-                )
-            }
+    }
+
+    /// Sends one round: all that is open, or a probe of it.
+    private func send(
+        _ sending: inout DeliveryProgress,
+        through sender: any PushSender,
+        as permission: Breaker.Permission,
+        _ breaker: Breakers.Key,
+        deadline: ContinuousClock.Instant
+    ) async {
+        let pns = breaker.pns
+        let groups = sending.take(atMost: permission == .probe ? self.configuration.breaker.probe : nil)
+        let results = await self.send(groups, of: sending, through: sender, deadline: deadline)
+        let isDry = groups.map { sending.isDryRun($0) }
+        let real = groups.indices.filter { !isDry[$0] }
+        let dry = groups.indices.filter { isDry[$0] }.flatMap { results[$0].evidenceOfDryRun(at: pns) }
+        // The dry ones last: none of them calls a token bad, and the devices are those of the others.
+        let answers = (real.map { results[$0] } + [dry]).joined()
+        let progress = sending
+        let devices = { real.flatMap { progress.devices(of: groups[$0]) } }
+        let areKept = await self.record(answers, of: devices, as: permission, breaker)
+        let goesOn = ContinuousClock.now < deadline && !self.isHalted(breaker.app, pns)
+        for (index, group) in groups.enumerated() {
+            let answers = DeliveryProgress.Answers(
+                results: results[index],
+                keepsTokens: areKept && !isDry[index],
+                isProbe: permission == .probe
+            )
+            sending.add(group, answers, goesOn: goesOn) { self.inProgress.stopCause(of: $0) }
         }
-        return sending.outcomes
+        // It proved nothing, and each further round would be such a probe: the breaker waits for another message.
+        if permission == .probe, answers.isEmpty {
+            sending.addStopped(
+                reason: WaitReason("\(pns.descriptor.title) failed, and a dry run does not show whether it still does")
+            )
+        }
     }
 
     /// Sends groups side by side.
@@ -140,7 +163,7 @@ extension DeliveryWorker {
     ///
     /// - Parameters:
     ///   - results: The results.
-    ///   - devices: The devices, in the same order; read if tokens are called bad.
+    ///   - devices: The devices, in the same order; read if their owners matter.
     ///   - permission: The breaker's permission for the send.
     ///   - breaker: The breaker.
     /// - Returns: Whether the tokens that these results call bad are to be doubted.
@@ -151,11 +174,14 @@ extension DeliveryWorker {
         _ breaker: Breakers.Key
     ) async -> Bool {
         var statistics = SendStatistics(results, of: breaker.pns, breaker.credential)
-        if statistics.dead > 0 {
+        if !statistics.deadAt.isEmpty || !statistics.failedAt.isEmpty {
             let devices = devices()
-            do { statistics.owners = try await self.owners(of: statistics.deadAt.map { devices[$0] }) } catch {
+            do {
+                statistics.owners = try await self.owners(of: statistics.deadAt.map { devices[$0] })
+                statistics.failedOwners = try await self.owners(of: statistics.failedAt.map { devices[$0] })
+            } catch {
                 // Each counts for itself then: the breaker opens sooner, and nothing is pruned that would not be.
-                self.logger.debug("Reading the users of rejected tokens failed", metadata: ["error": "\(error)"])
+                self.logger.debug("Reading the users of devices failed", metadata: ["error": "\(error)"])
             }
         }
         return self.breakers.record(statistics, as: permission, breaker)

@@ -129,7 +129,7 @@ struct OutcomeBuilder {
     /// - Parameters:
     ///   - indexes: The devices.
     ///   - reason: What they wait for.
-    ///   - wait: How long; nil = longer with each attempt.
+    ///   - wait: How long at least; it grows with each attempt.
     mutating func addStopped(_ indexes: [Int], reason: WaitReason, wait: Duration? = nil) {
         for index in indexes { self.retryStopped(index, reason: reason, wait: wait) }
     }
@@ -173,8 +173,9 @@ struct OutcomeBuilder {
 
     private mutating func retryStopped(_ index: Int, reason: WaitReason, wait: Duration? = nil) {
         self.result.retryReason = reason
-        let wait = wait ?? self.retry.stopWait(attempt: self.batch.key.attempt, jitter: self.jitter)
-        self.addRetry(index, tries: self.batch.devices.tries(at: index), wait: wait)
+        // A breaker's pause is short while it is being probed: without a growth of its own, a batch would come and go each second.
+        let own = self.retry.stopWait(attempt: self.batch.key.attempt, jitter: self.jitter)
+        self.addRetry(index, tries: self.batch.devices.tries(at: index), wait: max(wait ?? .zero, own))
     }
 
     private mutating func addRetry(_ index: Int, tries: Int, wait: Duration) {

@@ -7,17 +7,34 @@ enum TokenOwner: Hashable {
     case listed(Handle)
 }
 
-/// A push service's answers about tokens, weighed by owner.
+/// How many of each owner's devices have counted.
 ///
-/// All tokens of one user may be invented, and prove little about other users' tokens. A flood comes from many owners.
-struct TokenAnswers {
-    /// The most dead tokens of an owner to count; further ones count neither as dead nor as live.
-    private static let mostOfOwner = 4
+/// All tokens of one user may be invented, and prove little about other users' tokens.
+struct OwnerCounts {
+    /// The most of an owner's devices that count.
+    private static let most = 4
 
+    private var counts: [TokenOwner: Int] = [:]
+
+    /// Counts a device, unless enough of its owner's have; nil = nobody's, which always counts.
+    mutating func adds(_ owner: TokenOwner?) -> Bool {
+        guard let owner else { return true }
+        let counted = self.counts[owner, default: 0]
+        guard counted < Self.most else { return false }
+        self.counts[owner] = counted + 1
+        return true
+    }
+
+    /// Forgets half.
+    mutating func halve() { self.counts = self.counts.compactMapValues { $0 > 1 ? $0 / 2 : nil } }
+}
+
+/// A push service's answers about tokens, weighed by owner: a flood comes from many.
+struct TokenAnswers {
     private(set) var dead = 0
     private(set) var live = 0
-    /// Each owner's part of ``dead``; bounded by ``dead``.
-    private var owners: [TokenOwner: Int] = [:]
+    /// Further dead tokens of an owner count neither as dead nor as live; bounded by ``dead``.
+    private var owners = OwnerCounts()
 
     var count: Int { self.dead + self.live }
 
@@ -27,14 +44,7 @@ struct TokenAnswers {
 
     mutating func add(_ statistics: SendStatistics) {
         self.live += statistics.live
-        for owner in statistics.owners {
-            if let owner {
-                let counted = self.owners[owner, default: 0]
-                guard counted < Self.mostOfOwner else { continue }
-                self.owners[owner] = counted + 1
-            }
-            self.dead += 1
-        }
+        for owner in statistics.owners where self.owners.adds(owner) { self.dead += 1 }
     }
 
     /// Whether nearly all of many answers call the tokens bad.
@@ -45,6 +55,6 @@ struct TokenAnswers {
     /// Forgets half.
     mutating func halve() {
         (self.dead, self.live) = (self.dead / 2, self.live / 2)
-        self.owners = self.owners.compactMapValues { $0 > 1 ? $0 / 2 : nil }
+        self.owners.halve()
     }
 }

@@ -13,7 +13,8 @@ package enum DeviceResult: Sendable, Equatable {
     case dead(before: Timestamp, reason: String, status: Int?)
     /// The service will never take this notification for this device; the registration stays.
     case rejected(reason: String, status: Int?)
-    /// Credentials, topic or project are wrong: all traffic of this sender will fail until a person acts.
+    /// Credentials, topic or project are wrong: all traffic of this sender will fail until a person acts. Without a status no request
+    /// for the device was made.
     case misconfigured(reason: String, status: Int?)
     /// Stopped or out of time before it was sent: retry it without counting a try.
     case unsent

@@ -8,7 +8,8 @@ enum TokenFault: Error, Sendable, Equatable {
     /// The result for the devices of a send.
     var result: DeviceResult {
         switch self {
-        case .misconfigured(let reason, let status): .misconfigured(reason: reason, status: status)
+        // The status is the token service's, and no answer about a device.
+        case .misconfigured(let reason, _): .misconfigured(reason: reason, status: nil)
         case .later(let after, let reason, let status):
             .retry(after: after, scope: .sender, counts: false, reason: reason, status: status)
         }
