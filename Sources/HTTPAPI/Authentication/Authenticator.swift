@@ -55,7 +55,7 @@ struct Authenticator: Sendable {
         self.proxies.client(of: connection, headers: request.headerFields)
     }
 
-    /// Who may have a session: the user, and the hash that the password fits, if there is an account.
+    /// Checks the password of somebody who opens a session.
     ///
     /// - Parameters:
     ///   - name: The user's name.
@@ -63,6 +63,7 @@ struct Authenticator: Sendable {
     ///   - app: The app.
     ///   - spec: The app's declaration.
     ///   - client: Who signs in.
+    /// - Returns: The user, and the hash that the password fits, if there is an account.
     /// - Throws: As ``caller(_:app:spec:connection:)``.
     func signIn(
         name: String,

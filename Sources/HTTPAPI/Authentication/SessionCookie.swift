@@ -24,12 +24,13 @@ enum SessionCookie {
         return nil
     }
 
-    /// The value of `Set-Cookie`.
+    /// Makes the value of `Set-Cookie`.
     ///
     /// - Parameters:
     ///   - secret: The session's secret; nil = the cookie goes.
     ///   - app: The session's app.
     ///   - lifetime: For how long the browser keeps it.
+    /// - Returns: The value.
     static func header(_ secret: SessionSecret?, app: AppID, lifetime: Duration = .zero) -> String {
         let seconds = lifetime.components.seconds
         return "\(Self.name(app))=\(secret?.text ?? ""); Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=\(seconds)"

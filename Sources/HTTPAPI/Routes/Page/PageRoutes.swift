@@ -71,7 +71,7 @@ struct PageRoutes: Sendable {
         }
     }
 
-    /// - Parameter path: Relative to the request's: a proxy may have put something before it.
+    /// Leads to another path, relative to the request's: a proxy may have put something before it.
     private static func redirect(to path: String) -> Response {
         Response(status: .permanentRedirect, headers: [.location: path, .cacheControl: "no-cache"])
     }
