@@ -98,7 +98,7 @@ let package = Package(
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
         // Files that are part of the programs, by `#embed` of C23: a change of one compiles it anew.
-        .target(name: "CResources", exclude: ["openapi.yaml"]),
+        .target(name: "CResources", exclude: ["openapi.yaml", "app"]),
 
         // Crashes and jumping clocks for tests, in debug builds alone.
         .target(name: "FaultInjection"),
@@ -112,12 +112,16 @@ let package = Package(
         .target(
             name: "JSONWebTokens",
             dependencies: [
-                "PushModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore, nioHTTP1, nioSSL,
+                "OutgoingHTTP", "PushModel", asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioCore,
+                nioHTTP1,
             ]
         ),
 
         // Azure Notification Hubs' wire: tokens, XML, JSON, templates.
         .target(name: "HubWire", dependencies: ["PushModel", crypto]),
+
+        // What all outgoing requests share.
+        .target(name: "OutgoingHTTP", dependencies: ["PushModel", asyncHTTPClient, nioCore, nioPosix, nioSSL]),
 
         // What is measured: one table.
         .target(name: "PushlineMetrics", dependencies: [metrics]),
@@ -130,9 +134,8 @@ let package = Package(
         .target(
             name: "PushServices",
             dependencies: [
-                "PushModel", "Payloads", "PushlineMetrics", "HTTP2Engine", asyncHTTPClient, crypto, cryptoExtras,
-                lifecycle,
-                logging, metrics,
+                "PushModel", "Payloads", "PushlineMetrics", "HTTP2Engine", "OutgoingHTTP", asyncHTTPClient, crypto,
+                cryptoExtras, lifecycle, logging, metrics,
                 nioConcurrency, nioCore, nioFoundation, nioHTTP1, nioPosix, nioSSL, swiftASN1, x509,
             ]
         ),
@@ -141,6 +144,14 @@ let package = Package(
             dependencies: [
                 "PushModel", crypto, cryptoExtras, deques, lifecycle, logging, nioConcurrency, nioCore,
                 nioHTTP1, nioHTTP2, nioPosix, nioSSL, nioTLS, orderedCollections, swiftASN1, x509,
+            ]
+        ),
+
+        // An Azure Notification Hub, from outside.
+        .target(
+            name: "HubAzure",
+            dependencies: [
+                "HubWire", "OutgoingHTTP", "PushModel", asyncHTTPClient, nioConcurrency, nioCore, nioHTTP1, nioSSL,
             ]
         ),
 
@@ -269,8 +280,8 @@ let package = Package(
         .testTarget(
             name: "PushServicesTests",
             dependencies: [
-                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", asyncHTTPClient, crypto,
-                cryptoExtras, logging, nioConcurrency, nioSSL,
+                "PushServices", "PushlineSimulator", "Payloads", "PushModel", "HTTP2Engine", "OutgoingHTTP",
+                asyncHTTPClient, crypto, cryptoExtras, logging, nioConcurrency, nioSSL,
             ]
         ),
         .testTarget(

@@ -55,6 +55,27 @@ package struct API: Sendable {
         let large = LargeBodies(configuration: configuration)
         let waiter = OutcomeWaiter(broker: broker, logger: logger) { try await store.jobs($0) }
         let directory = CallerDirectory(store: store, lifetime: configuration.directoryLifetime)
+        let failures = SignInFailures(logger: logger)
+        let sessions = Sessions(
+            store: store,
+            directory: directory,
+            lifetime: configuration.sessionLifetime,
+            idle: configuration.sessionIdle
+        )
+        let authenticator = Authenticator(
+            directory: directory,
+            passwords: passwords,
+            tokens: TokenSignIn(
+                directory: directory,
+                failures: failures,
+                mostWaiting: max(1, configuration.requestsInFlight / 8),
+                logger: logger
+            ),
+            sessions: sessions,
+            failures: failures,
+            proxies: configuration.trustedProxies,
+            isLoopback: configuration.isLoopback
+        )
         let context = RouteContext(
             configuration: configuration,
             store: store,
@@ -72,25 +93,12 @@ package struct API: Sendable {
             metricsText: metricsText,
             logger: logger
         )
-        let failures = SignInFailures(logger: logger)
         self.responder = APIResponder(
-            table: RouteTable(API.routes(context)),
+            table: RouteTable(API.routes(context) + SessionRoutes(authenticator: authenticator).routes),
             configuration: configuration,
             body: BodyReader(configuration: configuration, large: large),
             apps: AppDirectory(store: store, lifetime: configuration.directoryLifetime),
-            authenticator: Authenticator(
-                directory: directory,
-                passwords: passwords,
-                tokens: TokenSignIn(
-                    directory: directory,
-                    failures: failures,
-                    mostWaiting: max(1, configuration.requestsInFlight / 8),
-                    logger: logger
-                ),
-                failures: failures,
-                proxies: configuration.trustedProxies,
-                isLoopback: configuration.isLoopback
-            ),
+            authenticator: authenticator,
             logger: logger
         )
         self.services = [publisher, waiter]
@@ -126,6 +134,7 @@ package struct API: Sendable {
             + DeadLetterRoutes(context: context).routes
             + QueueRoutes(context: context).routes
             + HealthRoutes(context: context).routes
+            + (context.configuration.servesPage ? PageRoutes().routes : [])
     }
 }
 

@@ -24,6 +24,12 @@ package struct APIConfiguration: Sendable {
     package var requestsPerSecond: Int?
     /// How long the classic routes wait for the hub's answer.
     package var classicWait = Duration.seconds(10)
+    /// Whether the app's page is served, at `/app/`.
+    package var servesPage = true
+    /// For how long a session lasts at most.
+    package var sessionLifetime = Duration.seconds(30 * 86_400)
+    /// For how long a session lasts without use.
+    package var sessionIdle = Duration.seconds(7 * 86_400)
     /// The longest that `Prefer: wait=N` is honoured.
     package var maximumWait = Duration.seconds(60)
     /// How long a request may go on waiting for the hub's answer once the process drains.

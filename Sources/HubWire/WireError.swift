@@ -10,6 +10,20 @@ package struct WireError: Sendable, Equatable {
         self.detail = detail
     }
 
+    /// Reads a refusal; the words end before the hub's own id and time.
+    ///
+    /// - Throws: `InvalidValue` for what is none.
+    package init(reading bytes: [UInt8]) throws(InvalidValue) {
+        let root = try WireDocument.root("Error", of: bytes)
+        self.status = root.first("Code").flatMap { Int($0.text) } ?? 0
+        var words = root.first("Detail")?.text[...] ?? ""
+        for mark in ["TrackingId:", "Trackingid:"] {
+            if let id = words.firstRange(of: mark) { words = words[..<id.lowerBound] }
+        }
+        if words.hasSuffix(".") { words.removeLast() }
+        self.detail = String(words.trimming())
+    }
+
     /// The XML.
     ///
     /// - Parameters:

@@ -9,6 +9,8 @@ package enum WireNames {
     package static let tags = "ServiceBusNotification-Tags"
     package static let deviceHandle = "ServiceBusNotification-DeviceHandle"
     package static let scheduleTime = "ServiceBusNotification-ScheduleTime"
+    /// The format of sends to the templates of registrations.
+    package static let templateFormat = "template"
     package static let apnsExpiry = "ServiceBusNotification-Apns-Expiry"
     package static let apnsPriority = "X-Apns-Priority"
     package static let apnsPushType = "X-Apns-Push-Type"
@@ -19,6 +21,10 @@ package enum WireNames {
     /// The media type of most answers, of JSON ones too.
     package static let xml = "application/xml; charset=utf-8"
     package static let entry = "application/atom+xml; type=entry; charset=utf-8"
+    /// Of a request with an entry.
+    package static let entryBody = "application/atom+xml;type=entry;charset=utf-8"
+    package static let json = "application/json;charset=utf-8"
+    package static let jsonPatch = "application/json-patch+json"
     package static let feed = "application/atom+xml; type=feed; charset=utf-8"
 
     /// The greatest size of a request's body.

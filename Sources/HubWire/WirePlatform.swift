@@ -32,7 +32,7 @@ package enum WirePlatform: String, CaseIterable, Sendable {
     /// Reads `ServiceBusNotification-Format`, in any letter case.
     package init?(format: String) {
         let name = format.lowercased()
-        guard let found = WirePlatform.allCases.first(where: { $0.rawValue.lowercased() == name }) else { return nil }
+        guard let found = WirePlatform.allCases.first(where: { $0.formatName == name }) else { return nil }
         self = found
     }
 
@@ -119,6 +119,6 @@ package enum WirePlatform: String, CaseIterable, Sendable {
         }
     }
 
-    /// Its name in telemetry's list of platforms.
-    package var telemetryName: String { self.rawValue.lowercased() }
+    /// Its name in `ServiceBusNotification-Format`, and in telemetry's list of platforms.
+    package var formatName: String { self.rawValue.lowercased() }
 }

@@ -20,6 +20,9 @@ package enum WireTime {
         return Timestamp(rfc3339: "\(parts.1)T\(parts.2)\(parts.3 ?? ":00")\(fraction)\(zone)")
     }
 
+    /// The time of a scheduled send: in UTC, to the second, without a zone.
+    package static func schedule(_ time: Timestamp) -> String { String(time.iso8601.prefix(19)) }
+
     /// Reads the time until which APNs is to keep a notification: a time of ISO 8601 or of .NET (`MM/dd/yyyy HH:mm:ss`).
     ///
     /// - Returns: Seconds since 1970 for `apns-expiration`; nil for what cannot be read, which is no reason to refuse a send.

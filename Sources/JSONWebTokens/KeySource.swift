@@ -1,7 +1,7 @@
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
-import NIOSSL
+import OutgoingHTTP
 package import PushModel
 
 #if canImport(FoundationEssentials)
@@ -52,15 +52,8 @@ package struct KeySource: Sendable {
 
     /// With a client of its own: keys are fetched every few minutes, and nothing is to be closed when the process ends.
     private func fetch(_ url: String, trustFile: String?) async throws(KeySetFault) -> [UInt8] {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        if let trustFile { tls.trustRoots = .file(trustFile) }
-        var configuration = HTTPClient.Configuration(tlsConfiguration: tls)
-        // Where keys come from decides who is let in: nobody else may name another place.
-        configuration.redirectConfiguration = .disallow
-        configuration.httpVersion = .http1Only
-        configuration.connectionPool.retryConnectionEstablishment = false
-        let (timeout, setup) = (self.timeout, configuration)
+        // It follows no redirects: where keys come from decides who is let in, and nobody else may name another place.
+        let (timeout, setup) = (self.timeout, HTTPClient.Configuration.outgoing(trustFile: trustFile))
         do {
             return try await withThrowingTaskGroup(of: [UInt8].self) { group in
                 group.addTask {

@@ -3,6 +3,7 @@ import HTTP2Engine
 import Logging
 import NIOCore
 import NIOSSL
+import OutgoingHTTP
 import PushModel
 
 /// The common parts of all senders.
@@ -59,18 +60,11 @@ struct SenderParts {
     ///   - addresses: The address of each host that is not to be looked up.
     /// - Returns: The client.
     func httpClient(_ trustFile: String?, addresses: [String: String] = [:]) -> HTTPClient {
-        var tls = TLSConfiguration.makeClientConfiguration()
-        tls.minimumTLSVersion = .tlsv12
-        if let trustFile { tls.trustRoots = .file(trustFile) }
-        var configuration = HTTPClient.Configuration(tlsConfiguration: tls)
-        configuration.redirectConfiguration = .disallow
-        configuration.httpVersion = .http1Only
+        var configuration = HTTPClient.Configuration.outgoing(trustFile: trustFile)
         configuration.dnsOverride = addresses
         configuration.timeout.connect = .milliseconds(self.settings.connectTimeout.milliseconds)
         configuration.connectionPool.idleTimeout = .seconds(60)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = self.settings.http1Connections
-        // An unreachable host fails at once; the caller's policy decides on retries.
-        configuration.connectionPool.retryConnectionEstablishment = false
         return HTTPClient(eventLoopGroupProvider: .shared(self.eventLoopGroup), configuration: configuration)
     }
 }

@@ -4,4 +4,4 @@
 /// (rule 8). Methods throw ``StoreError``.
 package typealias ResultStore = AccountStore & AppStore & ContentStore & DeadLetterStore
     & FanOutStore & HousekeepingStore & HubRuleStore & JobStore & OutboxStore & OutcomeSink & PauseStore
-    & RegistrationStore & StoreHealth
+    & RegistrationStore & SessionStore & StoreHealth

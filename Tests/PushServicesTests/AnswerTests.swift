@@ -1,4 +1,5 @@
 import HTTP2Engine
+import OutgoingHTTP
 import PushModel
 import Testing
 

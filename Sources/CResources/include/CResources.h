@@ -13,4 +13,17 @@ struct embedded_file {
 /// The API's own description.
 struct embedded_file openapi_file(void);
 
+/// A file of the app's page: its name below `/app/`, and its media type.
+struct page_file {
+    const char *name;
+    const char *type;
+    struct embedded_file file;
+};
+
+/// The number of files of the app's page.
+size_t page_file_count(void);
+
+/// One of them, from 0.
+struct page_file page_file_at(size_t index);
+
 #endif

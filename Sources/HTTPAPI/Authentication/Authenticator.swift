@@ -16,27 +16,71 @@ struct Authenticator: Sendable {
     let directory: CallerDirectory
     let passwords: PasswordVerifier
     let tokens: TokenSignIn
+    let sessions: Sessions
     let failures: SignInFailures
     let proxies: TrustedProxies
     /// Whether the demonstration scheme may be used: only on a loopback address.
     let isLoopback: Bool
 
     /// - Parameters:
-    ///   - headers: The request's.
+    ///   - request: The request.
     ///   - app: The app that it is for.
     ///   - spec: The app's declaration.
     ///   - connection: The other end of the connection, evaluated only if a password must be checked.
     /// - Returns: The caller.
     /// - Throws: ``Problem``: 401, or 403 in the demonstration scheme; 503 when the store cannot be read or too many sign in at once.
     func caller(
-        headers: HTTPFields,
+        _ request: HTTPRequest,
         app: AppID,
         spec: AppSpec,
         connection: () -> SocketAddress?
     ) async throws -> Caller {
+        let headers = request.headerFields
+        // A cookie comes by itself: what a program says of itself comes first.
+        if headers.text(of: .authorization) == nil {
+            try self.requireLoopback(spec)
+            if let caller = try await self.sessions.caller(of: request, app: app, spec: spec) { return caller }
+        }
         switch spec.authentication {
-        case .accounts: try await self.account(headers: headers, app: app, spec: spec, connection: connection)
-        case .demonstration: try await self.demonstration(headers: headers, app: app, spec: spec)
+        case .accounts:
+            return try await self.account(headers: headers, app: app, spec: spec) {
+                self.client(of: request, connection: connection())
+            }
+        case .demonstration: return try await self.demonstration(headers: headers, app: app, spec: spec)
+        }
+    }
+
+    /// The client of a request.
+    func client(of request: HTTPRequest, connection: SocketAddress?) -> IPAddress {
+        self.proxies.client(of: connection, headers: request.headerFields)
+    }
+
+    /// Checks the password of somebody who opens a session.
+    ///
+    /// - Parameters:
+    ///   - name: The user's name.
+    ///   - password: The password.
+    ///   - app: The app.
+    ///   - spec: The app's declaration.
+    ///   - client: Who signs in.
+    /// - Returns: The user, and the hash that the password fits, if there is an account.
+    /// - Throws: As ``caller(_:app:spec:connection:)``.
+    func signIn(
+        name: String,
+        password: String,
+        app: AppID,
+        spec: AppSpec,
+        client: IPAddress
+    ) async throws -> (user: UserName, passwordHash: String?) {
+        switch spec.authentication {
+        case .accounts:
+            let found = try await self.credential(name: name, password: password, app: app, users: spec.users) {
+                client
+            }
+            return (found.account.name, found.passwordHash)
+        case .demonstration:
+            try self.requireLoopback(spec)
+            return (try Self.demonstrated(name: name, password: password, spec: spec), nil)
         }
     }
 
@@ -44,16 +88,21 @@ struct Authenticator: Sendable {
         headers: HTTPFields,
         app: AppID,
         spec: AppSpec,
-        connection: () -> SocketAddress?
+        client: () -> IPAddress
     ) async throws -> Caller {
         switch Authorization(headers.text(of: .authorization)) {
         case nil:
             throw Self.unauthorized("authentication required: Basic with name and password, or Bearer with a key")
         case .basic(let name, let password):
             try CrossOrigin.refuseForeignPage(headers, spec: spec)
-            return try await self.account(name: name, password: password, app: app, users: spec.users) {
-                self.proxies.client(of: connection(), headers: headers)
-            }
+            let found = try await self.credential(
+                name: name,
+                password: password,
+                app: app,
+                users: spec.users,
+                client: client
+            )
+            return Caller(app: app, identity: .account(found.account.name), role: found.account.role)
         case .bearer(let token):
             if let settings = spec.tokens, !token.hasPrefix(APIKeySecret.prefix) {
                 return try await self.tokens.caller(token, app: app, settings: settings, users: spec.users)
@@ -65,13 +114,14 @@ struct Authenticator: Sendable {
         }
     }
 
-    private func account(
+    /// The account that a name and a password are of.
+    private func credential(
         name: String,
         password: String,
         app: AppID,
         users: AppSpec.Users,
         client: () -> IPAddress
-    ) async throws -> Caller {
+    ) async throws -> CallerDirectory.Credential {
         let user = try? UserName(name, users)
         var credential: CallerDirectory.Credential?
         if let user { credential = try await self.directory.account(user, app: app) }
@@ -91,11 +141,11 @@ struct Authenticator: Sendable {
             self.failures.countTurnedAway(app: app)
             throw Problem.later(.serviceUnavailable, "too many concurrent sign-ins", seconds: 5)
         }
-        guard isRight, let account = credential?.account else {
+        guard isRight, let credential else {
             self.failures.count(.password, app: app)
             throw Self.unauthorized("name or password is wrong")
         }
-        return Caller(app: app, identity: .account(account.name), role: account.role)
+        return credential
     }
 
     /// The same for anything that is no key of the app: nobody learns what else a secret is good for.
@@ -118,9 +168,7 @@ struct Authenticator: Sendable {
     ///
     /// Keys work beside it, for operators and backends.
     private func demonstration(headers: HTTPFields, app: AppID, spec: AppSpec) async throws -> Caller {
-        guard self.isLoopback else {
-            throw Problem.forbidden("the demonstration scheme works on a loopback address only")
-        }
+        try self.requireLoopback(spec)
         switch Authorization(headers.text(of: .authorization)) {
         case nil:
             throw Problem.forbidden("the header Authorization with the scheme Basic is required")
@@ -131,27 +179,49 @@ struct Authenticator: Sendable {
             return caller
         case .basic(let name, let password):
             try CrossOrigin.refuseForeignPage(headers, spec: spec)
-            // As the original reads it: the password ends at the second colon.
-            let compared = password.utf8.prefix { $0 != UInt8(ascii: ":") }
-            guard !name.isEmpty, ConstantTime.equal(Array(name.utf8), Array(compared)) else {
-                throw Problem.forbidden("name and password must be equal in the demonstration scheme")
-            }
-            do {
-                return Caller(app: app, identity: .account(try UserName(name, spec.users)), role: .user)
-            } catch {
-                throw Problem.forbidden(error.description)
-            }
+            let user = try Self.demonstrated(name: name, password: password, spec: spec)
+            return Caller(app: app, identity: .account(user), role: .user)
         }
     }
+
+    private static func demonstrated(name: String, password: String, spec: AppSpec) throws -> UserName {
+        // As the original reads it: the password ends at the second colon.
+        let compared = password.utf8.prefix { $0 != UInt8(ascii: ":") }
+        guard !name.isEmpty, ConstantTime.equal(Array(name.utf8), Array(compared)) else {
+            throw Problem.forbidden("name and password must be equal in the demonstration scheme")
+        }
+        do { return try UserName(name, spec.users) } catch { throw Problem.forbidden(error.description) }
+    }
+
+    /// - Throws: ``Problem`` 403 where the app has the demonstration scheme and others than this host may ask.
+    private func requireLoopback(_ spec: AppSpec) throws {
+        guard spec.authentication != .demonstration || self.isLoopback else {
+            throw Problem.forbidden("the demonstration scheme works on a loopback address only")
+        }
+    }
+
+    /// Keeps a browser from asking its user for a password where a script has asked: it would not hear of the answer.
+    ///
+    /// - Parameters:
+    ///   - headers: The request's.
+    ///   - problem: The answer; it challenges a script with the scheme that opens no dialog.
+    static func spareDialog(_ headers: HTTPFields, _ problem: inout Problem) {
+        guard let mode = headers.text(of: .fetchMode), mode != "navigate",
+            problem.headers[.wwwAuthenticate]?.hasPrefix("Basic") == true
+        else { return }
+        problem.headers[.wwwAuthenticate] = Self.bearer
+    }
+
+    private static let bearer = "Bearer realm=\"pushline\""
 
     /// - Parameters:
     ///   - detail: The reason, for the problem.
     ///   - error: The error of RFC 6750, section 3.1, for a token of the app's own.
     /// - Returns: 401 with the schemes that are taken; with an error, only the one of the token that has it.
     static func unauthorized(_ detail: String, error: String? = nil) -> Problem {
-        let bearer = "Bearer realm=\"pushline\""
         let schemes =
-            error.map { "\(bearer), error=\"\($0)\"" } ?? "Basic realm=\"pushline\", charset=\"UTF-8\", \(bearer)"
+            error.map { "\(Self.bearer), error=\"\($0)\"" }
+            ?? "Basic realm=\"pushline\", charset=\"UTF-8\", \(Self.bearer)"
         return Problem(.unauthorized, detail, headers: [.wwwAuthenticate: schemes])
     }
 }

@@ -14,6 +14,11 @@ struct Caller: Sendable, Hashable {
     let identity: Identity
     let role: Role
 
+    /// Somebody who is not known: has a share of the limits, as all at that address, and no rights.
+    static func unknown(at client: IPAddress, app: AppID) -> Caller {
+        Caller(app: app, identity: .key("client \(client)"), role: .user)
+    }
+
     /// The user, or nil for a backend's key.
     var user: UserName? {
         if case .account(let name) = self.identity { name } else { nil }

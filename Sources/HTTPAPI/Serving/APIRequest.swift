@@ -20,8 +20,10 @@ final class APIRequest: Sendable {
     let stream: RequestBody
     let app: AppID
     let spec: AppSpec
-    /// nil only on open routes.
+    /// nil on routes that admit anybody.
     let identity: Caller?
+    /// Who asks where no caller is known; nil on other routes.
+    let client: IPAddress?
 
     init(
         _ request: Request,
@@ -29,7 +31,8 @@ final class APIRequest: Sendable {
         body: BodyReader.Body,
         app: AppID,
         spec: AppSpec,
-        identity: Caller?
+        identity: Caller?,
+        client: IPAddress? = nil
     ) {
         self.head = request.head
         self.path = request.uri.path
@@ -43,9 +46,10 @@ final class APIRequest: Sendable {
         self.app = app
         self.spec = spec
         self.identity = identity
+        self.client = client
     }
 
-    /// - Throws: ``Problem`` 401 on an open route, which has no caller.
+    /// - Throws: ``Problem`` 401 on a route that admits anybody.
     var caller: Caller {
         get throws {
             guard let identity else { throw Problem(.unauthorized, "authentication required") }
@@ -150,6 +154,7 @@ extension HTTPFields {
 extension HTTPField.Name {
     static let acceptPost = HTTPField.Name.known("Accept-Post")
     static let cursor = HTTPField.Name.known("Pushline-Cursor")
+    static let fetchMode = HTTPField.Name.known("Sec-Fetch-Mode")
     static let fetchSite = HTTPField.Name.known("Sec-Fetch-Site")
     static let forwardedFor = HTTPField.Name.known("X-Forwarded-For")
     static let idempotencyKey = HTTPField.Name.known("Idempotency-Key")
@@ -159,7 +164,7 @@ extension HTTPField.Name {
     static let requestID = HTTPField.Name.known("Request-Id")
     static let contentTypeOptions = HTTPField.Name.known("X-Content-Type-Options")
 
-    private static func known(_ name: String) -> HTTPField.Name {
+    static func known(_ name: String) -> HTTPField.Name {
         guard let name = HTTPField.Name(name) else { preconditionFailure("a header has an invalid name") }
         return name
     }

@@ -58,7 +58,9 @@ package struct APIResponder: HTTPResponder {
                     : try await self.answer(request, match: match, trace: trace, context: context)
             }
         } catch {
-            response = self.failures.problem(of: error, request: trace.id, route: trace.template).response()
+            var problem = self.failures.problem(of: error, request: trace.id, route: trace.template)
+            if problem.status == .unauthorized { Authenticator.spareDialog(request.headers, &problem) }
+            response = problem.response()
         }
         if let origin { CrossOrigin.allow(origin, &response.headers) }
         if CrossOrigin.isDecided(on: request.uri.path) {
@@ -93,17 +95,18 @@ package struct APIResponder: HTTPResponder {
         return try await match.route.handler(asked)
     }
 
-    /// Answers a caller, within the caller's share of the limits.
+    /// Answers a caller, or a client, within its share of the limits.
     private func answer(
         _ request: Request,
         match: RouteTable.Match,
         trace: RequestTrace,
         context: Context
     ) async throws -> Response {
-        let (app, spec, caller) = try await self.limits.arrive {
-            try await self.admit(request, match: match, trace: trace, context: context)
+        let (app, spec, identity, client) = try await self.limits.arrive {
+            try await self.admit(request, match: match, context: context)
         }
-        trace.caller = caller
+        trace.caller = identity
+        let caller = identity ?? .unknown(at: client ?? .unspecified, app: app)
         return try await self.limits.work(
             request,
             body: match.route.body,
@@ -111,23 +114,31 @@ package struct APIResponder: HTTPResponder {
             spec: spec,
             end: context.endBody
         ) { body in
-            let asked = APIRequest(request, match: match, body: body, app: app, spec: spec, identity: caller)
+            let asked = APIRequest(
+                request,
+                match: match,
+                body: body,
+                app: app,
+                spec: spec,
+                identity: identity,
+                client: client
+            )
             return try await match.route.handler(asked)
         }
     }
 
-    /// Authenticates the caller and finds its app.
+    /// Finds the app, and who asks: the caller, or where the route admits anybody the client.
     private func admit(
         _ request: Request,
         match: RouteTable.Match,
-        trace: RequestTrace,
         context: Context
-    ) async throws -> (app: AppID, spec: AppSpec, caller: Caller) {
+    ) async throws -> (app: AppID, spec: AppSpec, identity: Caller?, client: IPAddress?) {
         let (app, spec) = try await self.app(of: match)
-        let caller = try await self.authenticator.caller(headers: request.headers, app: app, spec: spec) {
-            context.connection
+        guard match.route.access == .caller else {
+            return (app, spec, nil, self.authenticator.client(of: request.head, connection: context.connection))
         }
-        return (app, spec, caller)
+        let caller = try await self.authenticator.caller(request.head, app: app, spec: spec) { context.connection }
+        return (app, spec, caller, nil)
     }
 
     private func app(of match: RouteTable.Match) async throws -> (AppID, AppSpec) {
@@ -216,7 +227,7 @@ final class RequestTrace: Sendable {
     func found(_ match: RouteTable.Match) {
         self.state.withLockedValue { state in
             state.template = match.template
-            state.isOpen = match.route.access == .open
+            state.isOpen = match.route.access != .caller
         }
     }
 

@@ -4,7 +4,7 @@ import PushModel
 
 /// Answers to pages of other origins in browsers (CORS, in the Fetch standard), where the app declares those origins.
 ///
-/// Without credentials in the standard's sense: a page sends `Authorization` itself, and cookies mean nothing here.
+/// Without credentials in the standard's sense: a page sends `Authorization` itself, and a session's cookie is refused (``PageOrigin``).
 enum CrossOrigin {
     /// The methods of our routes; HEAD needs no leave.
     static let methods: [HTTPRequest.Method] = [.get, .post, .put, .patch, .delete]

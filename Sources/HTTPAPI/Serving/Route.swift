@@ -8,6 +8,8 @@ struct Route: Sendable {
     enum Access: Sendable {
         /// Anybody, and no app is looked up.
         case open
+        /// Anybody, of an app that is declared.
+        case app
         /// An authenticated caller of the app.
         case caller
     }

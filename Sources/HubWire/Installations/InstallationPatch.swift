@@ -12,12 +12,33 @@ package struct InstallationPatch: Sendable, Equatable {
         package let path: [String]
         /// The value; JSON is a text within.
         package let value: String?
+
+        package init(_ operation: Operation, _ path: [String], _ value: String? = nil) {
+            self.operation = operation
+            self.path = path
+            self.value = value
+        }
     }
 
     /// In their order.
     package let steps: [Step]
     /// The most steps of a patch.
     private static let maximumSteps = 200
+
+    package init(_ steps: [Step]) { self.steps = steps }
+
+    /// The JSON of the patch.
+    package var json: JSONValue {
+        .array(
+            self.steps.map { step in
+                let path = step.path.map { "/\($0.replacing("~", with: "~0").replacing("/", with: "~1"))" }.joined()
+                return .members([
+                    "op": .string(step.operation.rawValue), "path": .string(path),
+                    "value": step.value.map { .string($0) },
+                ])
+            }
+        )
+    }
 
     /// Reads a patch.
     ///
@@ -54,7 +75,7 @@ package struct InstallationPatch: Sendable, Equatable {
         case .some(let other): text = other.compactText
         }
         guard operation == .remove || text != nil else { throw InvalidValue(member: "\(place).value", "is missing") }
-        return Step(operation: operation, path: parts, value: text)
+        return Step(operation, parts, text)
     }
 
     /// The tags that it adds and removes, where it does nothing else: such a patch needs not to know the rest.

@@ -1,7 +1,7 @@
 package import PushModel
 
 extension WireInstallation {
-    /// Reads an installation; null is as good as absent, and members that only a hub sets do not count.
+    /// Reads an installation; null is as good as absent.
     ///
     /// - Parameters:
     ///   - bytes: The JSON.
@@ -34,6 +34,8 @@ extension WireInstallation {
         self.templates = try Self.templates(members["templates"])
         self.pushVariables = try Self.variables(members["pushVariables"])
         self.expirationTime = try members.text("expirationTime")
+        // Of the two names the documents have the second.
+        self.isChannelExpired = [members["pushChannelExpired"], members["expiredPushChannel"]].contains(.bool(true))
         if case .object(let tiles)? = members["secondaryTiles"] { self.hasSecondaryTiles = !tiles.isEmpty }
     }
 

@@ -12,6 +12,8 @@ package struct WireInstallation: Sendable, Equatable {
     package var pushVariables: [Variable] = []
     /// As the client wrote it.
     package var expirationTime: String?
+    /// Whether the push service has said that the handle is dead; only a hub says so.
+    package var isChannelExpired = false
     /// Whether there are secondary tiles, which no service of today has.
     package var hasSecondaryTiles = false
 
@@ -46,15 +48,22 @@ package struct WireInstallation: Sendable, Equatable {
         self.pushChannel = pushChannel
     }
 
-    /// The JSON, with the members that say something.
+    /// The JSON of an answer, with the members that say something.
     package var json: JSONValue {
+        self.json(isExpired: self.isChannelExpired, expirationTime: self.expirationTime ?? "\(WireTime.never)Z")
+    }
+
+    /// The JSON of a request: without what the hub decides.
+    package var requestJSON: JSONValue { self.json(isExpired: nil, expirationTime: self.expirationTime) }
+
+    private func json(isExpired: Bool?, expirationTime: String?) -> JSONValue {
         .members([
             "installationId": .string(self.id),
             "userId": self.userID.map { .string($0) },
             "platform": .string(self.platform.installationName),
             "pushChannel": .string(self.pushChannel),
-            "pushChannelExpired": .bool(false),
-            "expirationTime": .string(self.expirationTime ?? "\(WireTime.never)Z"),
+            "pushChannelExpired": isExpired.map { .bool($0) },
+            "expirationTime": expirationTime.map { .string($0) },
             "tags": self.tags.isEmpty ? nil : .strings(self.tags),
             "templates": self.templates.isEmpty
                 ? nil : .object(self.templates.map { JSONValue.Member($0.name, $0.json) }),

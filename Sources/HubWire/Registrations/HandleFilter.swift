@@ -5,6 +5,20 @@ package struct HandleFilter: Sendable, Equatable {
     /// The forms under which the handle may be stored.
     package let handles: [Handle]
 
+    /// The filter for the registrations of a handle, with the names that official clients give to its parts.
+    ///
+    /// - Parameters:
+    ///   - platform: The platform.
+    ///   - parts: The parts of the handle, as ``WirePlatform/handleElements`` names them.
+    /// - Returns: The parameter, not yet encoded.
+    package static func text(_ platform: WirePlatform, _ parts: [String]) -> String {
+        // Of one part it is `ChannelUri` on every platform: so the real service was recorded.
+        let names = platform.handleElements.count == 1 ? ["ChannelUri"] : platform.handleElements
+        return zip(names, parts).filter { !$0.1.isEmpty }.map { name, part in
+            "\(name) eq '\(platform == .apple ? part.uppercased() : part.replacing("'", with: "''"))'"
+        }.joined(separator: " and ")
+    }
+
     /// Reads `DeviceToken eq '…'` and its like.
     ///
     /// The property's name does not matter, because official clients say `ChannelUri` for every platform. Of Baidu's and a

@@ -6,12 +6,11 @@ extension WireRegistration {
     /// - Parameter bytes: The XML, whose size the caller bounds.
     /// - Throws: ``InvalidValue`` that names the element.
     package init(reading bytes: [UInt8]) throws(InvalidValue) {
-        let root: XMLTree
-        do throws(XMLSyntaxError) { root = try XMLReader.read(bytes) } catch {
-            throw InvalidValue("the body is not XML: line \(error.line), column \(error.column): \(error.reason)")
-        }
-        try self.init(Self.description(in: root))
+        try self.init(Self.description(in: WireDocument.root(of: bytes)))
     }
+
+    /// An entry of a feed.
+    init(entry: XMLTree) throws(InvalidValue) { try self.init(Self.description(in: entry)) }
 
     /// The description within an entry.
     private static func description(in root: XMLTree) throws(InvalidValue) -> XMLTree {

@@ -16,6 +16,19 @@ extension WireRegistration {
     /// The Atom entry, as a document of its own.
     package func entry(_ place: Place) -> [UInt8] { self.entryTree(place, isRoot: true).bytes }
 
+    /// The Atom entry of a request: without what the hub decides or its path says.
+    package var requestEntry: [UInt8] {
+        var plain = self
+        (plain.id, plain.etag, plain.expirationTime) = (nil, nil, nil)
+        return XMLTree(
+            "entry",
+            attributes: [.init("xmlns", WireNames.atom)],
+            elements: [
+                XMLTree("content", attributes: [.init("type", "application/xml")], elements: [plain.description])
+            ]
+        ).bytes
+    }
+
     /// The description, in the order of its elements that clients of .NET rely on.
     package var description: XMLTree {
         let common = [

@@ -7,6 +7,34 @@ package struct DirectSendBody: Sendable, Equatable {
     package let notificationType: String?
     package let handles: [String]
 
+    package init(notification: [UInt8], type: String, handles: [String]) {
+        self.notification = notification
+        self.notificationType = type
+        self.handles = handles
+    }
+
+    /// A boundary that does not occur in the notification: that of official clients, but for notifications that have it.
+    package var boundary: String {
+        let usual = "nh-batch-multipart-boundary"
+        var boundary = usual
+        var number = 0
+        while self.notification.firstRange(of: Array(boundary.utf8)) != nil {
+            number += 1
+            boundary = "\(usual)-\(number)"
+        }
+        return boundary
+    }
+
+    /// The body, with the notification before the devices.
+    package func bytes(boundary: String) -> [UInt8] {
+        func head(_ name: String, _ type: String) -> [UInt8] {
+            Array("--\(boundary)\r\nContent-Type: \(type)\r\nContent-Disposition: inline; name=\(name)\r\n\r\n".utf8)
+        }
+        return head("notification", self.notificationType ?? WireNames.json) + self.notification + Array("\r\n".utf8)
+            + head("devices", "application/json") + JSONValue.strings(self.handles).bytes
+            + Array("\r\n--\(boundary)--\r\n".utf8)
+    }
+
     private struct Part {
         var headers: [String: String]
         var body: ArraySlice<UInt8>

@@ -12,6 +12,17 @@ package struct WireTelemetry: Sendable {
         case scheduled = "Scheduled"
         case canceled = "Canceled"
         case unknown = "Unknown"
+
+        /// Reads a state; .NET has another spelling of one, and what nobody knows is unknown.
+        init(wire text: String) { self = text == "Cancelled" ? .canceled : State(rawValue: text) ?? .unknown }
+
+        /// Whether it stays so.
+        package var isFinal: Bool {
+            switch self {
+            case .completed, .abandoned, .noTargetFound, .canceled: true
+            case .enqueued, .processing, .scheduled, .unknown: false
+            }
+        }
     }
 
     /// How many devices had one outcome.
@@ -28,15 +39,17 @@ package struct WireTelemetry: Sendable {
     package var id: String
     package var address: String
     package var state: State
-    package var enqueued: Timestamp
+    package var enqueued: Timestamp?
     package var started: Timestamp?
     package var ended: Timestamp?
     package var body: String
     package var tags: String?
     package var platforms: [WirePlatform]
+    /// Where the errors of single devices can be fetched; nil = there were none, or the hub keeps none.
+    package var errorDetails: String?
     package var counts: [(platform: WirePlatform, outcomes: [Outcome])]
 
-    package init(id: String, address: String, state: State, enqueued: Timestamp, body: String) {
+    package init(id: String, address: String, state: State, enqueued: Timestamp?, body: String) {
         (self.id, self.address, self.state, self.enqueued, self.body) = (id, address, state, enqueued, body)
         (self.platforms, self.counts) = ([], [])
     }
@@ -56,11 +69,12 @@ package struct WireTelemetry: Sendable {
             attributes: [.init("xmlns", WireNames.connect), .init("xmlns:i", WireNames.instance)],
             elements: [
                 XMLTree("NotificationId", text: self.id), XMLTree("Location", text: self.address),
-                XMLTree("State", text: self.state.rawValue), XMLTree("EnqueueTime", text: self.enqueued.iso8601),
+                XMLTree("State", text: self.state.rawValue),
+                self.enqueued.map { XMLTree("EnqueueTime", text: $0.iso8601) },
                 self.started.map { XMLTree("StartTime", text: $0.iso8601) },
                 self.ended.map { XMLTree("EndTime", text: $0.iso8601) },
                 XMLTree("NotificationBody", text: self.body), self.tags.map { XMLTree("Tags", text: $0) },
-                XMLTree("TargetPlatforms", text: self.platforms.map(\.telemetryName).joined(separator: ",")),
+                XMLTree("TargetPlatforms", text: self.platforms.map(\.formatName).joined(separator: ",")),
             ] + counts
         ).bytes
     }
@@ -77,6 +91,50 @@ package struct WireTelemetry: Sendable {
                 )
             }
         )
+    }
+}
+
+extension WireTelemetry {
+    /// Reads what a hub says of a notification, with its elements in any order.
+    ///
+    /// - Parameter bytes: The XML, whose size the caller bounds.
+    /// - Throws: `InvalidValue` for what is no telemetry.
+    package init(reading bytes: [UInt8]) throws(InvalidValue) {
+        let root = try WireDocument.root("NotificationDetails", of: bytes)
+        func text(_ name: String) -> String? { root.first(name)?.text }
+        func time(_ name: String) -> Timestamp? { text(name).flatMap(WireTime.loose) }
+        guard let state = text("State") else { throw InvalidValue(member: "State", "is missing") }
+        self.init(
+            id: text("NotificationId") ?? "",
+            address: text("Location") ?? "",
+            state: State(wire: state),
+            enqueued: time("EnqueueTime"),
+            body: text("NotificationBody") ?? ""
+        )
+        self.started = time("StartTime")
+        self.ended = time("EndTime")
+        self.tags = text("Tags")
+        self.errorDetails = text("PnsErrorDetailsUri")
+        for name in (text("TargetPlatforms") ?? "").split(separator: ",") {
+            guard let platform = WirePlatform(format: String(name.trimming())) else { continue }
+            if !self.platforms.contains(platform) { self.platforms.append(platform) }
+        }
+        for platform in Self.order {
+            // What clients call `Fcm` is `Gcm` on the wire, in all but one document.
+            let names = [platform.countsElement] + (platform == .gcm ? ["FcmOutcomeCounts"] : [])
+            let outcomes = root.elements.filter { names.contains(String($0.localName)) }.flatMap(Self.outcomes)
+            if !outcomes.isEmpty { self.counts.append((platform, outcomes)) }
+        }
+    }
+
+    private static func outcomes(_ counts: XMLTree) -> [Outcome] {
+        counts.elements.compactMap { element in
+            // What no hub can have would overflow a sum.
+            guard let name = element.first("Name")?.text, let count = element.first("Count").flatMap({ Int($0.text) }),
+                (0...1 << 40).contains(count)
+            else { return nil }
+            return Outcome(name, count)
+        }
     }
 }
 

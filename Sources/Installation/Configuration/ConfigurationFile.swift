@@ -66,6 +66,7 @@ struct ConfigurationFile {
         let isRight =
             switch key.kind {
             case .text, .choice: true
+            case .flag: isPlain && Bool.construct(from: scalar) != nil
             case .integer: isPlain && Int.construct(from: scalar) != nil
             case .seconds: isPlain && Double.construct(from: scalar) != nil
             }
@@ -101,6 +102,7 @@ extension ConfigurationKey.Kind {
         switch self {
         case .text: "text"
         case .choice(let choices): "one of \(choices.joined(separator: ", "))"
+        case .flag: "true or false"
         case .integer(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .seconds(let range):
             "a number of seconds from \(range.lowerBound.formatted()) to \(range.upperBound.formatted())"

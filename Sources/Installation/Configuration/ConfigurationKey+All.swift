@@ -33,6 +33,10 @@ extension ConfigurationKey {
     static let apiTrustedProxies = text("api.trusted_proxies")
     static let apiClassicWait = seconds("api.classic_wait", in: 0...60, default: 10)
 
+    static let apiPage = flag("api.page", default: true)
+    static let apiSessionLifetime = seconds("api.session_lifetime", in: 1...31_536_000, default: 2_592_000)
+    static let apiSessionIdle = seconds("api.session_idle", in: 1...31_536_000, default: 604_800)
+
     static let hubHost = text("hub.host", default: "127.0.0.1")
     static let hubPort = port("hub.port", default: 8443)
     static let hubCertificate = text("hub.certificate_file")
@@ -72,6 +76,7 @@ extension ConfigurationKey {
             apiHost, apiPort, apiCertificate, apiKey, apiBodySize, apiSendSize, apiContentSize, apiHeaderSize,
             apiRequestTime, apiConnections, apiConnectionsPerPeer,
             apiInFlight, apiRequestRate, apiTrustedProxies, apiClassicWait,
+            apiPage, apiSessionLifetime, apiSessionIdle,
             hubHost, hubPort, hubCertificate, hubKey,
             workersHost, registerPort, sendPort, deliveryPort,
             deliveryConnections, deliveryDevices,

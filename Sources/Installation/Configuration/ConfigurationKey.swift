@@ -5,6 +5,8 @@ package struct ConfigurationKey: Sendable, Equatable {
         case text
         case choice([String])
         case integer(ClosedRange<Int>)
+        /// true or false.
+        case flag
         /// A duration in seconds, whole or with a fraction.
         case seconds(ClosedRange<Double>)
     }
@@ -13,6 +15,7 @@ package struct ConfigurationKey: Sendable, Equatable {
     package enum Default: Sendable, Equatable {
         case text(String)
         case integer(Int)
+        case flag(Bool)
         case seconds(Double)
     }
 
@@ -52,6 +55,8 @@ package struct ConfigurationKey: Sendable, Equatable {
     static func port(_ name: String, default value: Int) -> Self {
         Self(name, .integer(0...65535), default: .integer(value))
     }
+
+    static func flag(_ name: String, default value: Bool) -> Self { Self(name, .flag, default: .flag(value)) }
 
     static func seconds(_ name: String, in range: ClosedRange<Double>, default value: Double) -> Self {
         Self(name, .seconds(range), default: .seconds(value))

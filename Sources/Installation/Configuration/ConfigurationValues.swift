@@ -68,6 +68,10 @@ struct ConfigurationValues {
         return value
     }
 
+    func flag(_ key: ConfigurationKey) throws -> Bool {
+        try self.read(key) { try self.reader.requiredBool(forKey: ConfigKey(key.name)) }
+    }
+
     func duration(_ key: ConfigurationKey) throws -> Duration {
         let value = try self.read(key) { try self.reader.requiredDouble(forKey: ConfigKey(key.name)) }
         guard case .seconds(let range) = key.kind, range.contains(value) else { throw self.refusal(of: key) }
@@ -105,6 +109,7 @@ extension ConfigurationKey.Default {
         switch self {
         case .text(let value): ConfigValue(.string(value), isSecret: false)
         case .integer(let value): ConfigValue(.int(value), isSecret: false)
+        case .flag(let value): ConfigValue(.bool(value), isSecret: false)
         case .seconds(let value): ConfigValue(.double(value), isSecret: false)
         }
     }

@@ -50,6 +50,9 @@ package struct PushlineConfiguration: Sendable, Equatable {
         package var requestsPerSecond: Int
         package var trustedProxies: TrustedProxies
         package var classicWait: Duration
+        package var page: Bool
+        package var sessionLifetime: Duration
+        package var sessionIdle: Duration
     }
 
     /// How the wire of hubs is served; its limits are those of the API.
@@ -128,6 +131,7 @@ package struct PushlineConfiguration: Sendable, Equatable {
             ].map { (kind: Retained, key: ConfigurationKey) in (kind, .seconds(try values.integer(key) * 86_400)) }
         )
         self.retention[.recipients] = .zero
+        self.retention[.sessions] = .zero
         self.broker = try Broker(values)
         self.api = try API(values)
         self.hub = try Hub(values)
@@ -178,6 +182,9 @@ extension PushlineConfiguration.API {
         self.inFlight = try values.integer(.apiInFlight)
         self.requestsPerSecond = try values.integer(.apiRequestRate)
         self.classicWait = try values.duration(.apiClassicWait)
+        self.page = try values.flag(.apiPage)
+        self.sessionLifetime = try values.duration(.apiSessionLifetime)
+        self.sessionIdle = try values.duration(.apiSessionIdle)
         let proxies = try values.text(.apiTrustedProxies)
         do { self.trustedProxies = try TrustedProxies(proxies) } catch {
             throw ConfigurationError("api.trusted_proxies: \(error)")

@@ -2,7 +2,12 @@ extension TagExpression: CustomStringConvertible {
     /// The canonical text: no parenthesis that is not needed, a space around `&&` and `||`.
     ///
     /// Reading it gives an equal expression.
-    package var description: String {
+    package var description: String { self.text(withEachParenthesis: false) }
+
+    /// The text with a parenthesis around each `&&` and `||` within another: for readers with a precedence of their own.
+    package var parenthesizedText: String { self.text(withEachParenthesis: true) }
+
+    private func text(withEachParenthesis isFull: Bool) -> String {
         guard !self.tags.isEmpty else { return "*" }
         let begins = self.operandBegins
         var text = ""
@@ -14,7 +19,7 @@ extension TagExpression: CustomStringConvertible {
                 continue
             }
             let level = Level(self.steps[end])
-            if level < outer {
+            if level < outer || isFull && level < .not && end < self.steps.count - 1 {
                 text += "("
                 pieces.append(.text(")"))
             }

@@ -1,4 +1,5 @@
 package import HTTP2Engine
+import OutgoingHTTP
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import NIOCore
 import NIOFoundationCompat
 import NIOHTTP1
+import OutgoingHTTP
 import PushModel
 
 #if canImport(FoundationEssentials)

@@ -1,3 +1,5 @@
+import OutgoingHTTP
+
 /// The classification of WNS' answers.
 enum WNSAnswers {
     /// Our word for the 410 that is about the sender, not the channel.

@@ -1,3 +1,4 @@
+import OutgoingHTTP
 import PushModel
 
 /// The classification of the answers of browsers' push services, which share the statuses of RFC 8030 and little else.

@@ -140,6 +140,9 @@ extension APIConfiguration {
         self.requestsInFlight = settings.inFlight
         self.requestsPerSecond = settings.requestsPerSecond
         self.classicWait = settings.classicWait
+        self.servesPage = settings.page
+        self.sessionLifetime = settings.sessionLifetime
+        self.sessionIdle = settings.sessionIdle
         self.trustedProxies = settings.trustedProxies
         self.drainWait = configuration.drainTime / 2
         self.isLoopback = WebServer.isLoopback(host)

@@ -127,10 +127,12 @@ extension WriteContext {
                     : "the app has an account of that name, or of one that differs by letter case alone"
             )
         }
+        try self.endSessions(of: account.name, app: self.database.ensureNumber(of: account.app))
     }
 
     fileprivate func update(_ name: UserName, of app: AppID, _ update: AccountUpdate) throws -> Bool {
         guard let number = try self.database.number(of: app) else { return false }
+        if update.passwordHash != nil || update.isDisabled == true { try self.endSessions(of: name, app: number) }
         return try self.keepingAnOperator(of: number) {
             try self.database.change(
                 """
@@ -156,7 +158,8 @@ extension WriteContext {
     /// - Throws: ``StoreError`` for the app's last operator.
     @discardableResult
     func remove(account name: UserName, app: Int64) throws -> Bool {
-        try self.keepingAnOperator(of: app) {
+        try self.endSessions(of: name, app: app)
+        return try self.keepingAnOperator(of: app) {
             try self.database.change("DELETE FROM account WHERE app = ? AND name = ?", [app, name.key]) > 0
         }
     }

@@ -22,6 +22,7 @@ extension SQLiteStore {
         case .contents: return try await self.removeContents(before: before, from: cursor, limit: limit)
         case .registrations: return try await self.removeRegistrations(before: before, limit: limit)
         case .deadLetters: return try await self.removeDeadLetters(before: before, limit: limit)
+        case .sessions: return try await self.removeSessions(limit: limit)
         case .recipients: return try await self.removeRecipients(after: cursor, limit: limit)
         }
     }

@@ -90,12 +90,14 @@ extension UserRemoval {
         ) == Self.rowsASlice
     }
 
-    /// Removes the name where it stands once: in pauses, and in names of tags that no device has.
+    /// Removes the name where it stands once: in pauses, in sessions, and in names of tags that no device has.
     private func removeNames(in context: WriteContext) throws {
         try context.database.run(
             "UPDATE pause SET by = 'an account that was removed' WHERE app = ? AND by = ?",
             [self.app, self.user.caller]
         )
+        // Of the demonstration scheme: the user may have signed in since.
+        try context.endSessions(of: self.user, app: self.app)
         for tag in self.traces.ownTags {
             try context.database.run(
                 Self.unusedTag,

@@ -68,6 +68,7 @@ extension WriteContext {
         } else if try database.exists("SELECT 1 FROM account WHERE app = ? AND name = ?", [app, user.key]) {
             throw StoreError(.conflict, "an account has the name of the user to remove")
         }
+        try self.endSessions(of: user, app: app)
         // One that was ended otherwise, as by a dead letter, or that this one does the rest of.
         try database.run("DELETE FROM user_removal WHERE app = ? AND user = ?", [app, user.key])
         try database.run(

@@ -14,7 +14,7 @@ import StoreKit
 /// 27). A column beside it has the original spelling, if that is shown and differs.
 enum Schema {
     /// The number of the tables below, in the file's `user_version`; whoever changes them raises it.
-    static let version = 110
+    static let version = 111
 
     /// The tables that a file has.
     enum Found: Equatable {
@@ -35,7 +35,8 @@ enum Schema {
 
     static func create(in database: Database) throws {
         for tables in [
-            self.administration, self.registrations, OutboxTable.schema, self.jobs, RecipientTable.schema, self.batches,
+            self.administration, SessionTable.schema, self.registrations, OutboxTable.schema, self.jobs,
+            RecipientTable.schema, self.batches,
             self.deadLetters, self.contents, ContentUsage.tables, KeptNotification.tables, UserRemovalTables.schema,
         ] {
             try database.execute(sql: tables)

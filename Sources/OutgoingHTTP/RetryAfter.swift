@@ -1,24 +1,23 @@
-import PushModel
+package import PushModel
 
 /// Reads `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3).
-enum RetryAfter {
+package enum RetryAfter {
     /// Longer waits are cut to this, the longest lifetime of a job.
-    static let longest = Duration.seconds(7 * 24 * 3600)
+    package static let longest = Duration.seconds(7 * 24 * 3600)
 
     /// - Returns: The wait, zero for a date in the past, or nil for malformed text.
-    static func parse(_ text: String, now: Timestamp = .now) -> Duration? {
+    package static func parse(_ text: String, now: Timestamp = .now) -> Duration? {
         let text = text.drop { $0 == " " }
         if !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
             guard let seconds = Int64(text) else { return RetryAfter.longest }
             return min(.seconds(min(seconds, 1 << 40)), RetryAfter.longest)
         }
-        guard let date = RetryAfter.date(String(text)) else { return nil }
-        let then = Timestamp(milliseconds: date * 1000)
+        guard let then = RetryAfter.date(String(text)) else { return nil }
         return min(max(.zero, now.duration(to: then)), RetryAfter.longest)
     }
 
-    /// Seconds since the epoch of an IMF-fixdate, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
-    private static func date(_ text: String) -> Int64? {
+    /// Reads an IMF-fixdate, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+    package static func date(_ text: String) -> Timestamp? {
         let parts = text.split(separator: " ")
         guard parts.count == 6, parts[5] == "GMT", let day = Int64(parts[1]), (1...31).contains(day),
             let month = RetryAfter.months.firstIndex(of: String(parts[2])),
@@ -32,7 +31,8 @@ enum RetryAfter {
         let civil = year - (month < 2 ? 1 : 0)
         let days =
             365 * civil + civil / 4 - civil / 100 + civil / 400 + (shifted * 306 + 5) / 10 + (day - 1) - 719_468
-        return days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2]
+        let seconds = days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2]
+        return Timestamp(milliseconds: seconds * 1000)
     }
 
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

@@ -1,0 +1,101 @@
+import Authentication
+import HTTPTypes
+import PushModel
+import Store
+
+/// Lets in users by the cookies of their sessions (decision 35).
+///
+/// Whoever signed in, a session never has another role than user.
+struct Sessions: Sendable {
+    let store: any SessionStore
+    let directory: CallerDirectory
+    /// For how long a session lasts at most, and without use.
+    let lifetime: Duration
+    let idle: Duration
+
+    /// The most sessions of a user: the oldest ends.
+    private static let limit = 20
+
+    /// Opens a session.
+    ///
+    /// - Parameters:
+    ///   - user: Who has signed in.
+    ///   - passwordHash: The hash that the password fitted; nil in the demonstration scheme.
+    ///   - app: The app.
+    ///   - former: The secret of the session that this one replaces.
+    /// - Returns: The session and its secret; nil where the account was changed meanwhile.
+    /// - Throws: `StoreError`.
+    func open(
+        _ user: UserName,
+        passwordHash: String?,
+        app: AppID,
+        replacing former: SessionSecret?
+    ) async throws -> (session: Session, secret: SessionSecret)? {
+        let secret = SessionSecret.make()
+        let session = try await self.store.open(
+            NewSession(
+                app: app,
+                user: user,
+                hash: secret.hash,
+                passwordHash: passwordHash,
+                lifetime: self.lifetime,
+                idle: self.idle,
+                limit: Self.limit
+            )
+        )
+        guard let session else { return nil }
+        if let former { try await self.store.endSession(hash: former.hash, app: app) }
+        return (session, secret)
+    }
+
+    /// The session of a request's cookie; nil where it has none, or one that has ended.
+    ///
+    /// - Throws: ``Problem`` 403 for a request that a page of another origin may have sent; `StoreError`.
+    func session(of request: HTTPRequest, app: AppID, spec: AppSpec) async throws -> Session? {
+        guard let secret = SessionCookie.secret(in: request.headerFields, app: app) else { return nil }
+        try PageOrigin.check(request, mustTell: !request.method.isSafe)
+        guard let session = try await self.store.session(hash: secret.hash), session.app == app,
+            try await self.mayStay(session, spec)
+        else { return nil }
+        // Not at each request: it is a commit.
+        if session.left < self.idle - self.idle / 8 {
+            try await self.store.renewSession(hash: secret.hash, idle: self.idle)
+        }
+        return session
+    }
+
+    /// The caller of a request with a cookie; nil = it has none.
+    ///
+    /// - Throws: As ``session(of:app:spec:)``, and ``Problem`` 401 for a session that has ended.
+    func caller(of request: HTTPRequest, app: AppID, spec: AppSpec) async throws -> Caller? {
+        guard SessionCookie.secret(in: request.headerFields, app: app) != nil else { return nil }
+        guard let session = try await self.session(of: request, app: app, spec: spec) else { throw Self.ended }
+        return Caller(app: app, identity: .account(session.user), role: .user)
+    }
+
+    /// Ends the session of a request's cookie, if there is one.
+    ///
+    /// - Throws: As ``session(of:app:spec:)``.
+    func end(_ request: HTTPRequest, app: AppID) async throws {
+        guard let secret = SessionCookie.secret(in: request.headerFields, app: app) else { return }
+        try PageOrigin.check(request, mustTell: true)
+        try await self.store.endSession(hash: secret.hash, app: app)
+    }
+
+    /// Without a challenge: a browser would ask its user for a password, and hide the answer from the page.
+    static let ended = Problem(.unauthorized, "there is no session, or it has ended: sign in with POST /api/session")
+
+    /// The app may have given the demonstration scheme up since, and the account may be disabled by one who did not know of it.
+    private func mayStay(_ session: Session, _ spec: AppSpec) async throws -> Bool {
+        guard spec.authentication == .accounts else { return true }
+        guard !session.isDemonstration,
+            let credential = try await self.directory.account(session.user, app: session.app)
+        else { return false }
+        return !credential.account.isDisabled
+    }
+}
+
+extension HTTPRequest.Method {
+    /// Whether it changes nothing (RFC 9110, 9.2.1).
+    fileprivate var isSafe: Bool { self == .get || self == .head || self == .options }
+}

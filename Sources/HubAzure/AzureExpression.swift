@@ -1,0 +1,39 @@
+package import PushModel
+
+/// Tag expressions that a hub of Azure takes.
+package enum AzureExpression {
+    /// The most tags of an expression that has `||` alone.
+    package static let mostAlternatives = 20
+    /// The most tags of any other.
+    package static let mostTags = 6
+
+    /// Divides an expression into those that a hub takes: most often it is one.
+    ///
+    /// Only an expression of users' tags that `||` joins is divided: a device has one user at most, so none gets the
+    /// notification twice.
+    ///
+    /// - Parameter expression: The expression.
+    /// - Returns: Their texts, with each parenthesis, because Azure documents no precedence.
+    /// - Throws: `InvalidValue` with the limit that it exceeds.
+    package static func parts(of expression: TagExpression) throws(InvalidValue) -> [String] {
+        let count = expression.steps.count { if case .tag = $0 { true } else { false } }
+        guard count > 0 else { throw InvalidValue("everybody has no expression; send to all") }
+        guard let alternatives = expression.alternatives else {
+            guard count <= Self.mostTags else {
+                throw InvalidValue(
+                    "an Azure hub takes at most \(Self.mostTags) tags in an expression with && or !, not \(count)"
+                )
+            }
+            return [expression.parenthesizedText]
+        }
+        guard count > Self.mostAlternatives else { return [expression.parenthesizedText] }
+        guard alternatives.allSatisfy({ $0.owned == .user }) else {
+            throw InvalidValue(
+                "an Azure hub takes at most \(Self.mostAlternatives) tags, not \(count), and only tags of users can be divided into several sends: a device with two of the others would get the notification twice"
+            )
+        }
+        return stride(from: 0, to: alternatives.count, by: Self.mostAlternatives).map { start in
+            TagExpression.any(Array(alternatives[start...].prefix(Self.mostAlternatives))).parenthesizedText
+        }
+    }
+}
