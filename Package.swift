@@ -232,7 +232,8 @@ let package = Package(
             name: "PushlineCommands",
             dependencies: [
                 "PushlineClient", "PushModel", "Store", "Broker", "PushServices", "Installation", "Authentication",
-                "HubWire", "JSONWebTokens", argumentParser, asyncHTTPClient, crypto, lifecycle, logging, nioCore,
+                "HubAzure", "HubWire", "JSONWebTokens", argumentParser, asyncHTTPClient, crypto, lifecycle, logging,
+                nioCore,
                 nioHTTP1, nioPosix, nioSSL, yams,
             ]
         ),
@@ -343,7 +344,8 @@ let package = Package(
         .testTarget(
             name: "PushlineCommandsTests",
             dependencies: [
-                "PushlineCommands", "PushlineClient", "PushModel", "PushlineSimulator", "Broker", "Installation",
+                "PushlineCommands", "PushlineClient", "HubWire", "PushModel", "PushlineSimulator", "Broker",
+                "Installation",
                 "Store",
                 argumentParser, crypto, nioSSL,
             ]
@@ -371,7 +373,7 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "Broker", "BrokerContract", "BrokerRabbitMQ", "InstallationSupport", "PushlineSimulator",
+                "Broker", "BrokerContract", "BrokerRabbitMQ", "HubWire", "InstallationSupport", "PushlineSimulator",
                 "PushlineMetrics",
                 "RawHTTP", "PushModel", crypto, cryptoExtras, logging, nioConcurrency,
             ]

@@ -1,7 +1,7 @@
 import Authentication
-import Foundation
+package import Foundation
 package import HubWire
-import PushModel
+package import PushModel
 import PushlineSimulator
 import Store
 
@@ -74,4 +74,19 @@ extension EndToEndInstallation {
             connection: ConnectionString(authority: "localhost:\(port)", rule: rule.name, key: rule.primaryKey)
         )
     }
+}
+
+extension EndToEndInstallation {
+    /// Declares another app, and makes an operator's key of it.
+    package func addApp(_ name: String, _ spec: AppSpec) async throws -> String {
+        let (store, app) = (try await Self.openStore(self.environment), try AppID(name))
+        _ = try await store.apply(spec, to: app)
+        let secret = APIKeySecret.make()
+        let key = APIKey(app: app, name: "test", role: .operator, created: .now, revoked: nil)
+        try await store.change(.addKey(key, hash: secret.hash))
+        return secret.text
+    }
+
+    /// A path in the installation's own folder.
+    package nonisolated func file(_ name: String) -> URL { self.folder.appending(path: name) }
 }

@@ -59,7 +59,7 @@ package actor EndToEndInstallation {
 
     package nonisolated let simulator: Simulator
     package nonisolated let senderKey: String
-    let folder: URL
+    nonisolated let folder: URL
     let environment: [String: String]
     package nonisolated let port: Int
     private var processes: [String: Process] = [:]

@@ -31,6 +31,11 @@ import Testing
         ["keys", "list"],
         ["hub", "rules", "create", "r", "--rights", "listen,send", "--endpoint", "h:8443"], ["hub", "rules", "list"],
         ["hub", "rules", "rotate", "r", "--key", "primary"], ["hub", "rules", "delete", "r"],
+        ["hub", "import", "--connection-string-file", "f", "--name", "n"],
+        [
+            "hub", "import", "--connection-string-file", "f", "--name", "n", "--new-only", "--hub-ca-file", "c",
+            "--json",
+        ],
         ["keys", "revoke", "k"], ["send", "--user", "ann", "hello"],
         ["send", "--user", "ann", "--user", "bob", "hello"], ["send", "--users", "-", "hello"],
         ["send", "--users", "names.txt", "--count"],
@@ -87,7 +92,8 @@ import Testing
         ["registrations", "export", "--platform", "apn"], ["dead", "--limit", "0"], ["queues", "pause"],
         ["queues", "pause", "dead"], ["queues", "pause", "send", "--config", "x"],
         ["queues", "resume", "send", "--all-apps", "--app", "a"], ["dead", "replay"],
-        ["dead", "show"],
+        ["dead", "show"], ["hub", "import", "--name", "n"],
+        ["hub", "import", "--connection-string-file", "f", "--name", ""],
     ])
     func wrongUsageIs64(arguments: [String]) {
         #expect(self.exitCode(arguments) == 64)

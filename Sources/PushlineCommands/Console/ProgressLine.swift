@@ -5,21 +5,29 @@ struct ProgressLine {
     /// Takes the place of standard error in a test.
     private let write: (String) -> Void
     private let isLive: Bool
+    /// What is counted.
+    private let noun: String
     private let clock: () -> ContinuousClock.Instant
     private let start: ContinuousClock.Instant
     private var shown: ContinuousClock.Instant?
     /// The last state, where it was not shown: one was shown just before.
     private var pending: (count: Int, share: Double?)?
 
-    init() {
-        self.init(isLive: isatty(STDERR_FILENO) == 1, clock: { .now }) { text in
+    init(of noun: String = "line") {
+        self.init(isLive: isatty(STDERR_FILENO) == 1, of: noun, clock: { .now }) { text in
             Console.write(text, to: .standardError)
         }
     }
 
-    init(isLive: Bool, clock: @escaping () -> ContinuousClock.Instant, write: @escaping (String) -> Void) {
+    init(
+        isLive: Bool,
+        of noun: String = "line",
+        clock: @escaping () -> ContinuousClock.Instant,
+        write: @escaping (String) -> Void
+    ) {
         self.write = write
         self.isLive = isLive
+        self.noun = noun
         self.clock = clock
         self.start = clock()
     }
@@ -44,7 +52,7 @@ struct ProgressLine {
     private func put(_ count: Int, share: Double?, at now: ContinuousClock.Instant) {
         let seconds = (now - self.start) / .seconds(1)
         let rate = seconds > 0 ? Int(Double(count) / seconds) : 0
-        var text = "\(Plural.of(count, "line", shown: Self.grouped(count))), \(Self.grouped(rate)) a second"
+        var text = "\(Plural.of(count, self.noun, shown: Self.grouped(count))), \(Self.grouped(rate)) a second"
         if let share {
             let part = min(1, max(0, share))
             let full = Int(part * 30)

@@ -9,8 +9,9 @@ import Store
 struct HubCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "hub",
-        abstract: "Say who may call an app's hub on the wire of Azure Notification Hubs (pushline-hub).",
-        subcommands: [HubRulesCommand.self]
+        abstract:
+            "Say who may call an app's hub on the wire of Azure Notification Hubs (pushline-hub), or move one in.",
+        subcommands: [HubRulesCommand.self, HubImportCommand.self]
     )
 }
 

@@ -1,0 +1,79 @@
+import Foundation
+import HubWire
+import PushModel
+import PushlineClient
+import Testing
+
+@testable import PushlineCommands
+
+@Suite struct HubImportLinesTests {
+    private static let token = String(repeating: "AB", count: 32)
+
+    private func line(_ change: (inout WireRegistration) -> Void = { _ in }) -> Result<
+        HubImportLines.Line, HubImportSkip
+    > {
+        var wire = WireRegistration(platform: .apple, id: "1-2-3", handle: [Self.token], tags: ["a"])
+        change(&wire)
+        return HubImportLines.line(of: wire, now: Timestamp(milliseconds: 1_800_000_000_000))
+    }
+
+    private func text(_ change: (inout WireRegistration) -> Void = { _ in }) throws -> String {
+        String(decoding: try self.line(change).get().bytes, as: UTF8.self)
+    }
+
+    private func skip(_ change: (inout WireRegistration) -> Void) -> HubImportSkip? {
+        if case .failure(let reason) = self.line(change) { reason } else { nil }
+    }
+
+    @Test func aRegistrationKeepsItsIdTagsAndUser() throws {
+        #expect(try self.text() == #"{"id":"1-2-3","pns":"apns","handle":"\#(Self.token)","tags":["a"]}"#)
+        let installed = try self.text { $0.tags = ["$InstallationId:{i-1}", "$UserId:{ann}", "b"] }
+        #expect(
+            installed
+                == #"{"id":"1-2-3","pns":"apns","handle":"\#(Self.token)","user":"ann","tags":["installation:i-1","b"]}"#
+        )
+    }
+
+    @Test func onlyAnEndThatIsOneIsKept() throws {
+        for text in ["9999-12-31T23:59:59.999", "9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.9999999Z", "soon"] {
+            #expect(try !self.text { $0.expirationTime = text }.contains("expires"))
+        }
+        #expect(
+            try self.text { $0.expirationTime = "2030-01-01T00:00:00Z" }.contains(
+                #""expires":"2030-01-01T00:00:00.000Z""#
+            )
+        )
+        #expect(self.skip { $0.expirationTime = "2020-01-01T00:00:00Z" } == .expired)
+    }
+
+    @Test func whatCannotBeDeliveredIsLeftOut() {
+        #expect(self.skip { $0.template = WireTemplate(body: "{}") } == .template)
+        #expect(self.skip { $0.id = nil } == .unreadable)
+        #expect(self.skip { $0 = WireRegistration(platform: .adm, id: "1", handle: ["x"]) } == .platform("adm"))
+        #expect(
+            self.skip { $0 = WireRegistration(platform: .windowsPhone, id: "1", handle: ["x"]) }
+                == .platform("windowsphone")
+        )
+    }
+
+    @Test func aProgressIsOnlyForItsOwnImport() throws {
+        let file = HubImportProgress.File(
+            path: FileManager.default.temporaryDirectory.appending(path: "progress-\(UUID().uuidString).json").path
+        )
+        #expect(try file.read(from: "h/a", to: "u default") == nil)
+        var progress = HubImportProgress(from: "h/a", to: "u default")
+        progress.continuation = "token"
+        progress.skip(.platform("adm"), 2)
+        progress.skip(.template)
+        try file.write(progress)
+        #expect(try file.read(from: "h/a", to: "u default") == progress)
+        for (from, to) in [("h/b", "u default"), ("h/a", "u shop")] {
+            #expect(throws: CommandFailure.self) { try file.read(from: from, to: to) }
+        }
+        #expect(progress.notes.count == 2 && progress.words.contains("3 left out"))
+        try Data("{".utf8).write(to: URL(filePath: file.path))
+        #expect(throws: CommandFailure.self) { try file.read(from: "h/a", to: "u default") }
+        try file.remove()
+        #expect(!file.exists)
+    }
+}
