@@ -54,7 +54,15 @@ struct FuzzTests {
             }
         }
         #expect(taken > 0)
+        if let peak = Self.peakMemory { #expect(peak < 1 << 30, "\(peak) bytes of memory") }
         print("\(parser.rawValue): \(count) inputs of seed \(seed), \(taken) were read")
+    }
+
+    /// The most memory that the process ever had, in bytes; nil where the system does not say.
+    private static var peakMemory: Int? {
+        let status = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = status?.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        return line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }.map { $0 << 10 }
     }
 
     /// The longest that reading one input may take, in a debug build on a busy machine.

@@ -46,7 +46,7 @@ struct Mutator: Sendable {
 
     /// Begins with this one too: what was read leads further than what was refused.
     mutating func keep(_ input: [UInt8]) {
-        guard input.count < 4096 else { return }
+        guard input.count < 1024 else { return }
         if self.known.count < Self.most { return self.known.append(input) }
         self.known[Int.random(in: 0..<Self.most, using: &self.random)] = input
     }
