@@ -14,7 +14,7 @@ enum HubImportSkip: Error, Hashable {
     var words: String {
         switch self {
         case .template: "for templates: the devices register for them again through pushline-hub"
-        case .platform(let name): "of the platform \(name), which Pushline does not send to"
+        case .platform(let name): "of the platform \(name), which is not copied"
         case .expired: "over already"
         case .unreadable: "that cannot be read"
         case .known: "of devices that the app has already"
@@ -70,11 +70,12 @@ struct HubImportLines {
     ///
     /// What of it is no valid value here, such as a tag, is the server's to refuse, by its member.
     static func line(of wire: WireRegistration, now: Timestamp) -> Result<Line, HubImportSkip> {
-        guard let pns = wire.platform.service, pns != .mpns else {
+        // A handle of several parts has no form in a line.
+        guard let pns = wire.platform.service, pns != .mpns, wire.handle.count <= 1 else {
             return .failure(.platform(wire.platform.rawValue.lowercased()))
         }
         guard wire.template == nil else { return .failure(.template) }
-        guard let id = wire.id, let handle = wire.handle.first, wire.handle.count == 1 else {
+        guard let id = wire.id, let handle = wire.handle.first else {
             return .failure(.unreadable)
         }
         let end = wire.expirationTime.flatMap(WireTime.loose).flatMap { Self.isEver($0) ? nil : $0 }
